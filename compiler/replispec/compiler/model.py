@@ -1,0 +1,182 @@
+"""The specification's messages as the emitters see them: plain data, no protobuf classes.
+
+The protoc plugin fills it from the descriptors, the machine compiler asks it for the types of
+fields, and every emitter (Python, documents) is a pure function of it. Nothing here knows a
+target language.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in the specification: file relative to spec/, line from 1 (0: none)."""
+
+    file: str
+    line: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class SpecificationError(Exception):
+    """The specification says something that the language does not allow.
+
+    The text names the place, the fault and what to do about it, in this order.
+    """
+
+    def __init__(self, place: Place | str, fault: str, advice: str) -> None:
+        super().__init__(f"{place}: {fault}. {advice}")
+        self.place = str(place)
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """Releases `first..last` of one implementation, both included; None leaves a side open."""
+
+    implementation: str
+    first: tuple[int, ...] | None
+    last: tuple[int, ...] | None
+
+    def __str__(self) -> str:
+        def text(version: tuple[int, ...] | None) -> str:
+            return "" if version is None else ".".join(map(str, version))
+
+        return f"{self.implementation}@{text(self.first)}..{text(self.last)}"
+
+    def overlaps(self, other: VersionRange) -> bool:
+        """True when at least one release lies in both ranges."""
+        if self.implementation != other.implementation:
+            return False
+        low = max(self.first or (), other.first or ())
+        return all(last is None or low <= last for last in (self.last, other.last))
+
+
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """Another size or prefix (bytes) when `field & mask == equals` holds for an earlier field."""
+
+    field: str
+    mask: int
+    equals: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """CRC-32 of the field `over`, masked; a stored zero means unchecked when `zero_unchecked`."""
+
+    over: str
+    mask: int
+    zero_unchecked: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a message.
+
+    `type` is int32, int64, uint32, bool, string, bytes, a message name or an enum name; `map_key`
+    and `map_value` are set for maps (then `type` is "map").
+    """
+
+    name: str
+    number: int
+    type: str
+    about: str
+    place: Place
+    repeated: bool = False
+    map_key: str = ""
+    map_value: str = ""
+    is_message: bool = False
+    is_enum: bool = False
+    key: str = ""
+    versions: VersionRange | None = None
+    optional: bool = False
+    size: int = 0
+    prefix: int = 0
+    key_prefix: int = 0
+    value_prefix: int = 0
+    length: str = ""
+    count: int = 0
+    measures: str = ""
+    minimum: int | None = None
+    maximum: int | None = None
+    equals: int | None = None
+    wider: Wider | None = None
+    checksum: Checksum | None = None
+    counts: str = ""
+    unquoted_keys: bool = False
+    json_only: bool = False
+    enum: str = ""
+    unit: str = ""
+    clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message with its layout and, for requests and answers, its place in the protocol."""
+
+    name: str
+    module: str
+    about: str
+    place: Place
+    layout: str
+    fields: tuple[Field, ...]
+    also: str = ""
+    code: int = 0
+    kind: str = ""
+    sender: str = ""
+    receiver: str = ""
+    order: str = ""
+    bodies: tuple[str, ...] = ()
+    bare: bool = False
+    fixed: int = 0
+    stream: str = ""
+    versions: VersionRange | None = None
+    separator: str = ""
+    lines: bool = False
+    end_of_line: bool = False
+    clauses: tuple[str, ...] = ()
+
+    def field_named(self, name: str) -> Field | None:
+        """The field with this (snake case) name, or None."""
+        return next((field for field in self.fields if field.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class EnumValue:
+    """One value of an enum: proto name, number, name on the wire, and where it holds."""
+
+    name: str
+    number: int
+    wire_name: str
+    about: str
+    place: Place
+    versions: VersionRange | None = None
+    clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Enum:
+    """An enum; `values` excludes the 0 that protobuf demands when that value is never sent.
+
+    `offset` is subtracted from a proto number to get the number on the wire: protobuf wants 0 to
+    be the unspecified value, which some wire enums use for something real.
+    """
+
+    name: str
+    module: str
+    about: str
+    place: Place
+    values: tuple[EnumValue, ...]
+
+
+@dataclass(slots=True)
+class Model:
+    """All messages and enums of one family, by name."""
+
+    family: str
+    messages: dict[str, Message] = field(default_factory=dict)
+    enums: dict[str, Enum] = field(default_factory=dict)

@@ -1,0 +1,126 @@
+"""Byte streams that consist of self-delimiting frames: how a frame is recognised and measured.
+
+A stream (one direction of a connection) is a list of forms, tried in order. A form is chosen by
+tests on big-endian signed integers at fixed places and tells the size of the whole frame. The
+forms are data made from the specification; this module only interprets them, so a reader of a
+socket, a reader of a capture and the dissector measure frames by the same rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+
+Buffer = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTest:
+    """A big-endian integer of `size` bytes at byte `at` must lie in [minimum, maximum].
+
+    One-byte integers are unsigned (they are type bytes); longer ones are signed.
+    """
+
+    at: int
+    size: int
+    minimum: int
+    maximum: int
+
+    @property
+    def end(self) -> int:
+        """The number of bytes of the frame that must be there before the test can be made."""
+        return self.at + self.size
+
+
+@dataclass(frozen=True, slots=True)
+class FrameForm:
+    """One kind of frame: `fixed` bytes, plus the value of a length field when `length_size` > 0.
+
+    `minimum` and `maximum` bound the length field's value (bytes); a value outside is the peer's
+    fault, so no reader ever waits for, or makes room for, more than `fixed + maximum` bytes.
+    """
+
+    message: str
+    tests: tuple[FrameTest, ...]
+    fixed: int
+    length_at: int = 0
+    length_size: int = 0
+    minimum: int = 0
+    maximum: int = 0
+
+    @property
+    def length_end(self) -> int:
+        """The number of bytes of the frame that must be there before its length is known."""
+        return self.length_at + self.length_size
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One direction of a connection as an ordered choice of frame forms."""
+
+    name: str
+    sender: str
+    forms: tuple[FrameForm, ...]
+    head_size: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        ends = [test.end for form in self.forms for test in form.tests]
+        ends += [form.length_end for form in self.forms]
+        object.__setattr__(self, "head_size", max(ends, default=0))
+
+    def measure(self, buffer: Buffer, at: int, end: int) -> int:
+        """The size in bytes of the frame that starts at `buffer[at]`, of which `end` is the limit.
+
+        Returns -n when at least n bytes counted from `at` are needed to know the size. Raises
+        RemoteProtocolError when no form fits or a length lies outside its bounds.
+        """
+        form = self.form_at(buffer, at, end)
+        if isinstance(form, int):
+            return form
+        if form.length_size == 0:
+            return form.fixed
+        if end - at < form.length_end:
+            return -form.length_end
+        length = integer_at(buffer, at + form.length_at, form.length_size)
+        if not form.minimum <= length <= form.maximum:
+            raise RemoteProtocolError(
+                f"{form.message}: length {length} is outside {form.minimum}..{form.maximum}", offset=at
+            )
+        return form.fixed + length
+
+    def form_at(self, buffer: Buffer, at: int, end: int) -> FrameForm | int:
+        """The form of the frame that starts at `buffer[at]`, or -n when n bytes are needed to tell.
+
+        Raises RemoteProtocolError when no form fits.
+        """
+        for form in self.forms:
+            fits = _fits(form.tests, buffer, at, end)
+            if fits is True:
+                return form
+            if fits is not False:
+                return fits
+        raise RemoteProtocolError(f"no frame of {self.name} starts like this", offset=at)
+
+    def form(self, message: str) -> FrameForm:
+        """The form of the message with this name. Raises KeyError when the stream has none."""
+        for form in self.forms:
+            if form.message == message:
+                return form
+        raise KeyError(message)
+
+
+def integer_at(buffer: Buffer, at: int, size: int) -> int:
+    """The big-endian integer of `size` bytes at `buffer[at]`: unsigned for one byte, else signed."""
+    return int.from_bytes(buffer[at : at + size], "big", signed=size > 1)
+
+
+def _fits(tests: Sequence[FrameTest], buffer: Buffer, at: int, end: int) -> bool | int:
+    """True or False when the tests can be decided, else -n: the number of bytes they need."""
+    for test in tests:
+        if end - at < test.end:
+            return -test.end
+        if not test.minimum <= integer_at(buffer, at + test.at, test.size) <= test.maximum:
+            return False
+    return True
