@@ -1,0 +1,65 @@
+# `make demo` and `make test` are all a fresh machine needs; both do the set-up first. `make help` lists the rest.
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+ROOMS := compiler generated roles/runtime spark_replay cli
+CAPTURE ?= spark_replay/captures/failover.pcap
+OUT ?= out/demo
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)$$/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+
+.PHONY: prerequisites
+prerequisites:
+	@.ci/prerequisites >/dev/null
+
+.PHONY: setup
+setup: $(READY) ## make the environment .venv (done by every target that needs it)
+
+# Two steps, so that the build tools come from constraints.txt too and no second environment is made.
+$(READY): pyproject.toml constraints.txt | prerequisites
+	@echo "replispec: making the environment $(VENV) (about a minute)"
+	@"$$(.ci/prerequisites)" -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt setuptools hatchling editables
+	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+.PHONY: demo
+demo: $(READY) ## replay a real fail-over on Spark: losses, broken rules, report (CAPTURE=..., OUT=...)
+	@$(BIN)/replispec replay "$(CAPTURE)" --out "$(OUT)" || test $$? -eq 1
+
+.PHONY: test
+test: lint types check ## everything that must pass: lint, types, tests
+
+.PHONY: lint
+lint: $(READY) ## ruff: rules and format
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(READY) ## mypy, strict, every room
+	@$(BIN)/mypy $(ROOMS) tests
+
+.PHONY: check
+check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
+	@$(BIN)/python -m pytest $(ARGS)
+
+.PHONY: generate
+generate: $(READY) ## compile spec/ into generated/
+	@$(BIN)/python -m replispec.compiler
+
+.PHONY: format
+format: $(READY) ## let ruff rewrite what it can
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+.PHONY: clean
+clean: ## remove the environment and everything that was built
+	rm -rf $(VENV) build dist out spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
