@@ -104,6 +104,7 @@ class Field:
     minimum: int | None = None
     maximum: int | None = None
     equals: int | None = None
+    tells: bool = False
     wider: Wider | None = None
     checksum: Checksum | None = None
     counts: str = ""
@@ -125,7 +126,7 @@ class Message:
     layout: str
     fields: tuple[Field, ...]
     also: str = ""
-    code: int = 0
+    codes: tuple[int, ...] = ()
     kind: str = ""
     sender: str = ""
     receiver: str = ""
@@ -133,7 +134,7 @@ class Message:
     bodies: tuple[str, ...] = ()
     bare: bool = False
     fixed: int = 0
-    stream: str = ""
+    streams: tuple[str, ...] = ()
     versions: VersionRange | None = None
     separator: str = ""
     lines: bool = False
@@ -160,11 +161,7 @@ class EnumValue:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """An enum; `values` excludes the 0 that protobuf demands when that value is never sent.
-
-    `offset` is subtracted from a proto number to get the number on the wire: protobuf wants 0 to
-    be the unspecified value, which some wire enums use for something real.
-    """
+    """An enum; `values` excludes an UNSPECIFIED 0, which protobuf demands and nobody sends."""
 
     name: str
     module: str
