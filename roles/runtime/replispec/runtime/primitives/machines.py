@@ -1,0 +1,297 @@
+"""State machines as tables, and the two ways to walk them.
+
+Generated modules hold one `Machine` each: a table from (state, class of event) to ordered edges. A
+role knows its own state and walks with `step`. A judge of captured traffic may have missed the
+beginning and cannot see everything; it walks with `step_all` over all states that are still
+possible, and an unknown variable makes it follow both branches of a guard.
+
+Guards and assignments are functions of (variables, event, rules). They read attributes only, so an
+event may be the generated class, a decoded message or a light row. `rules` is the module of pure
+algorithms (`replispec.runtime.rules`), handed in because generated code must not import it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final, Generic, TypeVar
+
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, Unseen, is_same
+
+StateT = TypeVar("StateT", bound=enum.Enum)
+VariablesT = TypeVar("VariablesT")
+Guard = Callable[[Any, Any, Any], bool]
+Assign = Callable[[Any, Any, Any], Any]
+
+CONFIGURATIONS_MAX: Final = 64
+"""Possible configurations that `step_all` keeps apart; beyond, those of one state are merged."""
+
+
+class Origin(enum.Enum):
+    """Who makes an event happen: the other side, or this one (its own timers and files included)."""
+
+    PEER = "peer"
+    LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class EventKind:
+    """What the specification says about one class of events.
+
+    `messages` are the names of the messages that it stands for, received from the peer or, when
+    `sends` is true, sent by this side; `where` narrows them. `timer` names the configuration value
+    of a timer event, `default_ms` its default. Nothing on the wire shows a `hidden` event.
+    """
+
+    name: str
+    origin: Origin
+    messages: tuple[str, ...] = ()
+    sends: bool = False
+    where: Guard | None = None
+    timer: str = ""
+    default_ms: int | None = None
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edge(Generic[StateT]):
+    """One way out of a state: taken when `guard` holds (None: always).
+
+    `do` names the effects in the order in which they are to be carried out. `assign` gives the new
+    variables; `assigns` names those that it changes. `blames_peer` marks an edge that is taken
+    because the peer broke the protocol, `tolerated` says why an implementation's deviation is let
+    pass. `text` is the guard as the specification words it.
+    """
+
+    to: StateT
+    do: tuple[str, ...] = ()
+    guard: Guard | None = None
+    assign: Assign | None = None
+    assigns: tuple[str, ...] = ()
+    clauses: tuple[str, ...] = ()
+    blames_peer: bool = False
+    tolerated: str = ""
+    text: str = ""
+
+
+Transitions = Mapping[tuple[StateT, type], tuple[Edge[StateT], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay(Generic[StateT]):
+    """What differs in releases `first..last` (both included, None: open) of one implementation.
+
+    `transitions` holds all edges of every pair that differs; an empty tuple removes the pair.
+    """
+
+    implementation: str
+    first: tuple[int, ...] | None
+    last: tuple[int, ...] | None
+    transitions: Transitions[StateT]
+
+    def holds_for(self, implementation: str, release: tuple[int, ...]) -> bool:
+        """True when the release lies in the range."""
+        return (
+            self.implementation == implementation
+            and (self.first is None or self.first <= release)
+            and (self.last is None or release <= self.last)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Machine(Generic[StateT, VariablesT]):
+    """One machine of the specification: states, variables at the start, events, edges, overlays."""
+
+    name: str
+    states: type[StateT]
+    initial: StateT
+    final: frozenset[StateT]
+    unreached: frozenset[StateT]
+    variables: VariablesT
+    events: Mapping[type, EventKind]
+    transitions: Transitions[StateT]
+    overlays: tuple[Overlay[StateT], ...] = ()
+
+    def for_release(self, implementation: str, release: tuple[int, ...]) -> Machine[StateT, VariablesT]:
+        """This machine as one release of an implementation walks it."""
+        edges = dict(self.transitions)
+        for overlay in self.overlays:
+            if overlay.holds_for(implementation, release):
+                edges.update(overlay.transitions)
+        return replace(self, transitions=edges, overlays=())
+
+    def kind_of(self, message: str, facts: Any, rules: Any, *, sent: bool = False) -> type | None:
+        """The class of the event that a message with this name is; None when it is none.
+
+        `facts` carries the message's fields; `sent` tells messages of this side from the peer's.
+        """
+        for kind, info in self.events.items():
+            if message in info.messages and info.sends is sent:
+                if info.where is None or info.where(self.variables, facts, rules):
+                    return kind
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Step(Generic[StateT, VariablesT]):
+    """The outcome of one event: the state and variables after it, the effects, the edge taken."""
+
+    state: StateT
+    variables: VariablesT
+    effects: tuple[str, ...]
+    edge: Edge[StateT]
+
+
+def step(
+    machine: Machine[StateT, VariablesT],
+    state: StateT,
+    variables: VariablesT,
+    event: Any,
+    rules: Any,
+    kind: type | None = None,
+) -> Step[StateT, VariablesT]:
+    """Take the first edge whose guard holds.
+
+    `kind` is the class of the event when `event` itself is a light row. Raises RemoteProtocolError
+    when no edge fits an event that the peer caused, LocalProtocolError when this side caused it,
+    and UnknownRead when a guard asks for an unknown value.
+    """
+    kind = type(event) if kind is None else kind
+    for edge in machine.transitions.get((state, kind), ()):
+        if edge.guard is None or edge.guard(variables, event, rules):
+            after = variables if edge.assign is None else edge.assign(variables, event, rules)
+            return Step(edge.to, after, edge.do, edge)
+    raise _no_edge(machine, kind, state.name)
+
+
+def _no_edge(machine: Machine[Any, Any], kind: type, states: str) -> Exception:
+    """The error that says whose fault it is that no edge leads on."""
+    info = machine.events.get(kind)
+    if info is None:
+        return LocalProtocolError(f"{machine.name} has no event {kind.__name__}")
+    blame = RemoteProtocolError if info.origin is Origin.PEER else LocalProtocolError
+    return blame(f"{machine.name}: no edge from {states} on {info.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration(Generic[StateT, VariablesT]):
+    """A state that a machine may be in, with what its variables then are."""
+
+    state: StateT
+    variables: VariablesT
+
+
+def everywhere(machine: Machine[StateT, Any]) -> tuple[Configuration[StateT, Any], ...]:
+    """The configurations of a machine of which the beginning was not seen: every state that is
+    ever entered, with every variable unknown."""
+    variables = replace(machine.variables, **{each.name: UNKNOWN for each in fields(machine.variables)})
+    entered = {edge.to for edges in machine.transitions.values() for edge in edges} | {machine.initial}
+    return tuple(Configuration(state, variables) for state in machine.states if state in entered)
+
+
+def step_all(
+    machine: Machine[StateT, VariablesT],
+    configurations: Sequence[Configuration[StateT, VariablesT]],
+    event: Any,
+    rules: Any,
+    kind: type | None = None,
+) -> tuple[Configuration[StateT, VariablesT], ...]:
+    """All configurations in which the machine may be after one more event that was seen.
+
+    Hidden events may have happened before it, any number of times. A guard that asks for an
+    unknown value is taken as true and as false. Raises like `step` when no configuration is left.
+    """
+    kind = type(event) if kind is None else kind
+    before = _with_hidden(machine, configurations, rules)
+    after = [each for one in before for each in _branches(machine, one, event, kind, rules)]
+    if not after:
+        names = ", ".join(sorted({each.state.name for each in before}))
+        raise _no_edge(machine, kind, names or "no state")
+    return _distinct(after)
+
+
+def _with_hidden(
+    machine: Machine[StateT, VariablesT], start: Iterable[Configuration[StateT, VariablesT]], rules: Any
+) -> tuple[Configuration[StateT, VariablesT], ...]:
+    """The configurations, and those that hidden events lead to."""
+    hidden = [kind for kind, info in machine.events.items() if info.hidden]
+    found = _distinct(start)
+    fresh = found
+    while hidden and fresh:
+        reached = [each for one in fresh for kind in hidden for each in _branches(machine, one, Unseen(), kind, rules)]
+        known = found
+        found = _distinct((*known, *reached))
+        fresh = tuple(each for each in found if not any(_covers(other, each) for other in known))
+    return found
+
+
+def _branches(
+    machine: Machine[StateT, VariablesT],
+    one: Configuration[StateT, VariablesT],
+    event: Any,
+    kind: type,
+    rules: Any,
+) -> list[Configuration[StateT, VariablesT]]:
+    """Where one configuration may go; more than one place when a guard cannot be answered."""
+    places = []
+    for edge in machine.transitions.get((one.state, kind), ()):
+        try:
+            holds = edge.guard is None or edge.guard(one.variables, event, rules)
+            surely = True
+        except UnknownRead:
+            holds, surely = True, False
+        if holds:
+            places.append(Configuration(edge.to, _assigned(edge, one.variables, event, rules)))
+            if surely:
+                break
+    return places
+
+
+def _assigned(edge: Edge[StateT], variables: VariablesT, event: Any, rules: Any) -> VariablesT:
+    """The variables after an edge; those whose new value cannot be told are unknown."""
+    if edge.assign is None:
+        return variables
+    try:
+        after: VariablesT = edge.assign(variables, event, rules)
+    except UnknownRead:
+        return forgotten(variables, edge.assigns)
+    return after
+
+
+def forgotten(variables: VariablesT, names: Iterable[str]) -> VariablesT:
+    """The variables (a dataclass) with those of these names unknown."""
+    changes: dict[str, Any] = dict.fromkeys(names, UNKNOWN)
+    after: VariablesT = replace(variables, **changes)  # type: ignore[type-var]  # every Variables is a dataclass
+    return after
+
+
+def _covers(wide: Configuration[StateT, VariablesT], narrow: Configuration[StateT, VariablesT]) -> bool:
+    """True when `narrow` is one of the possibilities that `wide` stands for."""
+    if wide.state is not narrow.state:
+        return False
+    return all(getattr(wide.variables, name) is UNKNOWN for name in _differing(wide.variables, narrow.variables))
+
+
+def _differing(left: Any, right: Any) -> list[str]:
+    """The names of the variables that are not the same on both sides."""
+    names = [each.name for each in fields(left)]
+    return [name for name in names if not is_same(getattr(left, name), getattr(right, name))]
+
+
+def _distinct(
+    configurations: Iterable[Configuration[StateT, VariablesT]],
+) -> tuple[Configuration[StateT, VariablesT], ...]:
+    """Each possibility once; those of one state merged when there are too many to keep apart."""
+    found: list[Configuration[StateT, VariablesT]] = []
+    for one in configurations:
+        if not any(_covers(other, one) for other in found):
+            found.append(one)
+    if len(found) <= CONFIGURATIONS_MAX:
+        return tuple(found)
+    merged: dict[StateT, Configuration[StateT, VariablesT]] = {}
+    for one in found:
+        other = merged.get(one.state, one)
+        merged[one.state] = replace(one, variables=forgotten(one.variables, _differing(one.variables, other.variables)))
+    return tuple(merged.values())

@@ -1,0 +1,63 @@
+"""The value of what was not seen.
+
+A capture may start in the middle, and packets get lost. `UNKNOWN` stands for the value that nobody
+saw: arithmetic on it is unknown again, and a question about it (a comparison, a truth value, a
+membership) raises `UnknownRead`, so that `a or b` still answers when `a` alone decides. Code that
+was written for known values thus never gives a wrong answer about an unknown one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NoReturn
+
+
+class UnknownRead(Exception):
+    """A question was asked whose answer depends on something that was not seen."""
+
+
+def _refuse(*_: object) -> NoReturn:
+    raise UnknownRead("the answer depends on something that was not seen")
+
+
+def _unknown(*_: object) -> Any:
+    return UNKNOWN
+
+
+class Unknown:
+    """The class of `UNKNOWN`; test with `is UNKNOWN`, every other question raises UnknownRead."""
+
+    __slots__ = ()
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+    __bool__ = __hash__ = __contains__ = __iter__ = __len__ = __index__ = _refuse
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _unknown
+
+    def __repr__(self) -> str:
+        return "unknown"
+
+    def __reduce__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final[Any] = Unknown()
+"""The one value of its class; typed Any, because it stands wherever a value of any type may stand."""
+
+
+class Unseen:
+    """An event of which nothing but its kind is known: every field of it is `UNKNOWN`."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return UNKNOWN
+
+
+def is_same(left: object, right: object) -> bool:
+    """True when both are unknown, or both are known and equal. Never raises UnknownRead."""
+    if left is right:
+        return True
+    if left is UNKNOWN or right is UNKNOWN:
+        return False
+    return left == right
