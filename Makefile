@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all a fresh machine needs; both do the set-up first. `make help` lists the rest.
+# `make demo` and `make test` are all a fresh machine needs: both do the set-up. `make help` lists the rest.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -7,6 +7,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 ROOMS := compiler generated roles/runtime spark_replay cli
+# Bytecode is compiled when a module is first imported: most of what is installed never is.
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 CAPTURE ?= spark_replay/captures/failover.pcap
 OUT ?= out/demo
 
@@ -25,8 +27,8 @@ setup: $(READY) ## make the environment .venv (done by every target that needs i
 $(READY): pyproject.toml constraints.txt | prerequisites
 	@echo "replispec: making the environment $(VENV) (about a minute)"
 	@"$$(.ci/prerequisites)" -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt setuptools hatchling editables
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[dev]'
+	@$(PIP) setuptools hatchling editables
+	@$(PIP) --no-build-isolation -e '.[dev]'
 	@touch $@
 
 .PHONY: demo

@@ -1,0 +1,153 @@
+"""What the report says: plain values, filled by the replay and read by the page.
+
+Times are int64 nanoseconds since 1970 UTC. Names (groups, masters, files, connections, texts) come from hostile bytes:
+they are carried as they are, and only the page escapes them. Every tuple is shown in the order given.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """The verdict of one invariant for one group, worst first."""
+
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+    DIVERGED = "diverged"
+    OK = "ok"
+
+
+class EventKind(StrEnum):
+    """What a mark on a timeline stands for, in the order of the legend."""
+
+    ELECTION = "election"
+    SYNC_STATE_SET = "sync_state_set"
+    SWITCH = "switch"
+    LOSS = "loss"
+    VIOLATION = "violation"
+    HOLE = "hole"
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInfo:
+    """One input file; `error` says why it could not be replayed, or not to its end (empty: it could)."""
+
+    file: str
+    frames_remoting: int = 0
+    frames_ha: int = 0
+    bytes_undecoded: int = 0
+    bytes_foreign: int = 0
+    holes: int = 0
+    first_time_ns: int | None = None
+    last_time_ns: int | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Acknowledged messages of one master epoch that the next master does not have.
+
+    `from_offset` and `to_offset` are commit-log bytes: the starts of the first and of the last lost message.
+    `permitted_by` names the setting that allows such a loss, empty when unknown.
+    """
+
+    group: str
+    epoch: int
+    from_offset: int
+    to_offset: int
+    acknowledged: int
+    file: str
+    permitted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One frame that proves a finding: when, where in which stream, and its fields as (name, text) pairs."""
+
+    time_ns: int | None
+    connection: str
+    sequence: int | None
+    text: str
+    fields: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """The verdict of one invariant for one group of one file.
+
+    `says` is the sentence a reader needs, empty for a plain ok. `evidence` may be cut short: `evidence_total` counts
+    all of it (0: `evidence` is complete).
+    """
+
+    invariant: str
+    verdict: Verdict
+    group: str
+    file: str
+    evaluated: int
+    evidence: tuple[Evidence, ...] = ()
+    says: str = ""
+    evidence_total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """A change of master: who lost it (None: nobody had it), who got it, in which masterEpoch, and why.
+
+    `gap_ns` is the time in which clients had no master, None when the capture does not show it. `cause` completes the
+    sentence "..., because CAUSE" (empty: nothing captured tells). `text` is a further sentence.
+    """
+
+    group: str
+    file: str
+    time_ns: int
+    from_master: str | None
+    to_master: str
+    epoch: int
+    gap_ns: int | None = None
+    cause: str = ""
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MasterBand:
+    """A master in office; `to_ns` None means to the end of the capture."""
+
+    from_ns: int
+    to_ns: int | None
+    master: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineEvent:
+    """One mark: `label` is the short text beside it, `detail` what a pointer over it shows."""
+
+    time_ns: int
+    kind: EventKind
+    label: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """The life of one broker group in one file, from the first to the last packet of that file."""
+
+    group: str
+    file: str
+    start_ns: int
+    end_ns: int
+    bands: tuple[MasterBand, ...] = ()
+    events: tuple[TimelineEvent, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReportModel:
+    """Everything on the page. `survival` names the invariant whose verdicts say whether losses could be judged."""
+
+    engine: str
+    captures: tuple[CaptureInfo, ...]
+    losses: tuple[Loss, ...] = ()
+    switches: tuple[Switch, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    survival: str = "acknowledged-send-survives"
