@@ -1,7 +1,8 @@
 """What the report says: plain values, filled by the replay and read by the page.
 
-Times are int64 nanoseconds since 1970 UTC. Names (groups, masters, files, connections, texts) come from hostile bytes:
-they are carried as they are, and only the page escapes them. Every tuple is shown in the order given.
+Times are int64 nanoseconds since 1970 UTC. Names (groups, masters, files, connections, texts) come from
+hostile bytes: they are carried as they are, and only the page escapes them. Every tuple is shown in the order
+given.
 """
 
 from dataclasses import dataclass
@@ -75,8 +76,8 @@ class Evidence:
 class Finding:
     """The verdict of one invariant for one group of one file.
 
-    `says` is the sentence a reader needs, empty for a plain ok. `evidence` may be cut short: `evidence_total` counts
-    all of it (0: `evidence` is complete).
+    `says` is the sentence a reader needs, empty for a plain ok. `evidence` may be cut short:
+    `evidence_total` counts all of it (0: `evidence` is complete).
     """
 
     invariant: str
@@ -93,8 +94,8 @@ class Finding:
 class Switch:
     """A change of master: who lost it (None: nobody had it), who got it, in which masterEpoch, and why.
 
-    `gap_ns` is the time in which clients had no master, None when the capture does not show it. `cause` completes the
-    sentence "..., because CAUSE" (empty: nothing captured tells). `text` is a further sentence.
+    `gap_ns` is the time in which clients had no master, None when the capture does not show it. `cause`
+    completes the sentence "..., because CAUSE" (empty: nothing captured tells). `text` is a further sentence.
     """
 
     group: str
@@ -142,7 +143,7 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class ReportModel:
-    """Everything on the page. `survival` names the invariant whose verdicts say whether losses could be judged."""
+    """Everything on the page. The verdicts of the invariant `survival` say whether losses could be judged."""
 
     engine: str
     captures: tuple[CaptureInfo, ...]
