@@ -1,0 +1,173 @@
+"""Imports run one way: primitives <- generated <- framing, rules <- replay <- command line."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.house.rules import called_builtins, forbidden_imports, imports, request_codes, wire_keys, within
+from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, module_name, shown
+
+PRIMITIVES = "replispec.runtime.primitives"
+WIRE = "replispec.wire"
+# The world: a core is handed time, bytes and chance, it never fetches them.
+WORLD = (
+    "asyncio",
+    "datetime",
+    "io",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "random",
+    "secrets",
+    "selectors",
+    "shutil",
+    "signal",
+    "socket",
+    "ssl",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+    "trio",
+    "urllib",
+    "uuid",
+)
+WORLD_CALLS = ("breakpoint", "eval", "exec", "input", "open", "print")
+NETWORK = ("asyncio", "random", "secrets", "socket", "ssl", "time", "trio", "urllib")
+COMMAND_LINE = ("click", "rich")
+SPARK = ("pandas", "py4j", "pyspark")
+COMPILING = ("google.protobuf", "grpc_tools", "yaml")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A package, the packages of the house it may import, and what else it may not."""
+
+    package: str
+    own: tuple[str, ...]
+    banned: tuple[str, ...]
+    pure: bool = False
+
+    def paths(self) -> list[Path]:
+        """The files of this package in the room that holds it."""
+        inside = [path for room in ROOMS for path in files(room, suffix=".py")]
+        return [path for path in inside if within(module_name(path), (self.package,))]
+
+
+_ANYTHING_ELSE = (*COMMAND_LINE, *SPARK, *COMPILING)
+LAYERS = (
+    Layer("replispec.compiler", ("replispec.compiler",), (*NETWORK, *COMMAND_LINE, *SPARK)),
+    Layer(PRIMITIVES, (PRIMITIVES,), (*WORLD, *_ANYTHING_ELSE), pure=True),
+    Layer(WIRE, (WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True),
+    Layer(
+        "replispec.runtime.framing",
+        ("replispec.runtime.framing", WIRE, PRIMITIVES),
+        (*WORLD, *_ANYTHING_ELSE),
+        pure=True,
+    ),
+    Layer(
+        "replispec.runtime.rules",
+        ("replispec.runtime.rules", WIRE, PRIMITIVES),
+        (*WORLD, *_ANYTHING_ELSE),
+        pure=True,
+    ),
+    Layer(
+        "replispec.replay",
+        ("replispec.replay", "replispec.runtime", WIRE),
+        (*NETWORK, *COMMAND_LINE, *COMPILING),
+    ),
+    Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING)),
+)
+# Where positions in bytes are the subject; everything else goes through generated codecs.
+STRUCT_ALLOWED = (PRIMITIVES, WIRE)
+
+
+def reads_captures(path: Path) -> bool:
+    """Whether a file is part of the capture reader: its formats are not those of the specification."""
+    return module_name(path).startswith("replispec.replay.capture")
+
+
+@pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.package)
+def test_a_package_imports_only_what_lies_below_it(layer: Layer) -> None:
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for path in layer.paths()
+        for complaint in forbidden_imports(path.read_text(), layer.own, layer.banned)
+    ]
+    assert complaints == []
+
+
+@pytest.mark.parametrize("layer", [layer for layer in LAYERS if layer.pure], ids=lambda layer: layer.package)
+def test_a_pure_package_calls_nothing_that_reaches_the_world(layer: Layer) -> None:
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for path in layer.paths()
+        for complaint in called_builtins(path.read_text(), WORLD_CALLS)
+    ]
+    assert complaints == []
+
+
+def test_every_package_belongs_to_a_layer() -> None:
+    packages = [layer.package for layer in LAYERS]
+    inside = [path for room in ROOMS for path in files(room, suffix=".py")]
+    assert [shown(path) for path in inside if not within(module_name(path), packages)] == []
+
+
+def test_only_the_spark_engine_knows_spark() -> None:
+    kernels = [path for path in hand_written("spark_replay") if not path.stem.startswith("spark")]
+    complaints = [
+        f"{shown(path)}: line {line}: imports {name}"
+        for path in kernels
+        for line, name in imports(path.read_text())
+        if within(name, SPARK) or (within(name, ("replispec.replay",)) and ".spark" in name)
+    ]
+    assert complaints == []
+
+
+def test_struct_stays_where_bytes_are_the_subject() -> None:
+    complaints = [
+        f"{shown(path)}: line {line}: imports {name}"
+        for path in hand_written(*ROOMS)
+        if not within(module_name(path), STRUCT_ALLOWED) and not reads_captures(path)
+        for line, name in imports(path.read_text())
+        if within(name, ("struct",))
+    ]
+    assert complaints == []
+
+
+def test_wire_keys_and_request_codes_are_spelt_only_in_the_specification() -> None:
+    from replispec.wire.rocketmq.codes import WIRE_KEYS, RequestCode
+
+    codes = {int(code) for code in RequestCode}
+    assert len(codes) > 20, "the generated codes are not what this test needs"
+    assert any(key != key.lower() for key in WIRE_KEYS)
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for path in hand_written(*ROOMS)
+        if not reads_captures(path)
+        for complaint in (
+            *wire_keys(path.read_text(), WIRE_KEYS),
+            *request_codes(path.read_text(), codes),
+        )
+    ]
+    assert complaints == []
+
+
+@pytest.mark.parametrize(
+    ("config", "packages"),
+    [
+        ("roles/runtime/ruff.toml", [PRIMITIVES, "replispec.runtime.framing", "replispec.runtime.rules"]),
+        ("generated/ruff.toml", [WIRE]),
+        ("compiler/ruff.toml", ["replispec.compiler"]),
+        ("spark_replay/ruff.toml", ["replispec.replay"]),
+        ("cli/ruff.toml", ["replispec.cli"]),
+    ],
+)
+def test_the_linter_bans_what_the_layers_ban(config: str, packages: list[str]) -> None:
+    """The editor shows the ban while one types; this test keeps its list equal to the layers above."""
+    tidy = tomllib.loads((ROOT / config).read_text())["lint"]["flake8-tidy-imports"]
+    accidental = set(PROJECT["tool"]["ruff"]["lint"]["flake8-tidy-imports"]["banned-api"])
+    banned = {name for layer in LAYERS if layer.package in packages for name in layer.banned}
+    assert set(tidy["banned-api"]) == banned | accidental
+    assert tidy["ban-relative-imports"] == "all"

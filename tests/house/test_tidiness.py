@@ -1,0 +1,134 @@
+"""Sizes, paths, YAML: what a reviewer should not have to look for."""
+
+from pathlib import Path
+
+import pytest
+from tests.house.rules import boolean_keys, long_lines, sizes
+from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, shown
+
+TEXT_SUFFIXES = {
+    "",
+    ".cfg",
+    ".css",
+    ".html",
+    ".ini",
+    ".json",
+    ".jsonl",
+    ".lua",
+    ".md",
+    ".proto",
+    ".py",
+    ".svg",
+    ".toml",
+    ".txt",
+    ".typed",
+    ".yaml",
+    ".yml",
+}
+# Spelt in two parts, so that this file does not hold what it looks for.
+MACHINE_PATHS = ("/" + "work/", "/" + "root/", "/" + "home/", "/" + "Users/", "C:" + "\\")
+REGISTRIES = (
+    "pypi" + ".org",
+    "pythonhosted" + ".org",
+    "maven" + ".org",
+    "maven.apache" + ".org",
+    "npmjs" + ".org",
+)
+
+
+def _texts() -> list[Path]:
+    return [path for path in files() if path.suffix in TEXT_SUFFIXES]
+
+
+def test_files_and_functions_stay_short() -> None:
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for path in hand_written(*ROOMS, "tests")
+        for complaint in sizes(path.read_text())
+    ]
+    assert complaints == []
+
+
+def test_lines_of_the_specification_and_of_the_documents_stay_short() -> None:
+    """Python lines are the linter's business. A row of a Markdown table cannot be broken; a field in a .proto
+    with its options reads as a row.
+    """
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for suffix in (".yaml", ".toml", ".md")
+        for path in files(*(top for top in _hand_written_tops() if (ROOT / top).exists()), suffix=suffix)
+        for complaint in long_lines(_without_tables(path))
+    ]
+    assert complaints == []
+
+
+def _hand_written_tops() -> list[str]:
+    return ["spec", "docs", "roles", "compiler", "spark_replay", "cli", "tests"]
+
+
+def _without_tables(path: Path) -> str:
+    lines = path.read_text().splitlines()
+    return "\n".join("" if path.suffix == ".md" and line.startswith("|") else line for line in lines)
+
+
+def test_no_file_names_a_machine_or_a_registry() -> None:
+    """Captures too: what travelled on the wire must not tell where the checkout of its maker lay."""
+    needles = [needle.encode() for needle in (*MACHINE_PATHS, *REGISTRIES, f"{ROOT}/")]
+    complaints = [
+        f"{shown(path)}: holds {needle.decode()}"
+        for path in files()
+        for content in [path.read_bytes()]
+        for needle in needles
+        if needle in content
+    ]
+    assert complaints == []
+
+
+def test_texts_end_with_a_newline_and_hold_no_tabs_or_trailing_blanks() -> None:
+    complaints = []
+    for path in _texts():
+        content = path.read_text(encoding="utf-8")
+        if content and not content.endswith("\n"):
+            complaints.append(f"{shown(path)}: no newline at the end")
+        if path.suffix in {".py", ".proto", ".yaml", ".toml"}:
+            complaints += [
+                f"{shown(path)}: line {number}: blank at the end or a tab"
+                for number, line in enumerate(content.splitlines(), start=1)
+                if line != line.rstrip() or "\t" in line
+            ]
+    assert complaints == []
+
+
+def test_no_yaml_key_is_a_boolean() -> None:
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for suffix in (".yaml", ".yml")
+        for path in files(suffix=suffix)
+        for complaint in boolean_keys(path.read_text())
+    ]
+    assert complaints == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_owns_only_its_part_of_the_namespace(room: str) -> None:
+    """One `replispec/__init__.py` anywhere hides every other room."""
+    namespace = ROOT / room / "replispec"
+    assert namespace.is_dir()
+    assert not (namespace / "__init__.py").exists()
+    packages = [path for path in namespace.iterdir() if path.is_dir() and path.name != "__pycache__"]
+    assert packages
+    assert [shown(package) for package in packages if not (package / "py.typed").exists()] == []
+
+
+def test_the_lists_of_rooms_agree() -> None:
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["sources"] == list(ROOMS)
+    assert wheel["only-include"] == [f"{room}/replispec" for room in ROOMS]
+    assert PROJECT["tool"]["ruff"]["src"] == list(ROOMS)
+    assert PROJECT["tool"]["mypy"]["mypy_path"] == list(ROOMS)
+    on_disk = {shown(path.parent) for path in files(suffix="py.typed")}
+    assert {room for room in ROOMS for typed in on_disk if typed.startswith(f"{room}/replispec/")} == set(
+        ROOMS
+    )
+    assert [typed for typed in on_disk if not typed.startswith(tuple(f"{room}/" for room in ROOMS))] == []
+    assert f"ROOMS := {' '.join(ROOMS)}\n" in (ROOT / "Makefile").read_text()
