@@ -1,0 +1,14 @@
+"""What went wrong, as one line a user can act on; faults of our own keep their traceback."""
+
+from replispec.replay.capture_records import CaptureError
+
+EXIT_UNUSABLE = 2
+
+
+def describe(error: Exception) -> str | None:
+    """`FILE: reason (byte N)` for input that cannot be used, None for an error that is ours."""
+    if isinstance(error, CaptureError):
+        return f"{error.file}: {error.reason} (byte {error.offset})"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror or error}"
+    return None

@@ -1,0 +1,61 @@
+"""The command `replispec`: its commands, and what every one of them does about errors and pipes.
+
+Exit codes: 0 nothing violated or lost, 1 violated or lost, 2 unusable input or a wrong command line.
+"""
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from replispec.cli.failures import EXIT_UNUSABLE, describe
+
+EXAMPLES = """\b
+Examples:
+  replispec decode trace.pcap                     every frame, one line each
+  replispec decode trace.pcap --format json       the same for scripts
+  replispec replay trace.pcap --out result        losses, broken rules, report
+"""
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXAMPLES,
+    no_args_is_help=True,
+)
+@click.version_option(package_name="replispec", message="%(prog)s %(version)s")
+def command_line() -> None:
+    """Read captured traffic of replicated brokers and judge it by the specification.
+
+    The traffic is what tcpdump or Wireshark wrote (pcap or pcapng) between Apache RocketMQ brokers in
+    controller mode, their controllers, clients and tools. Nothing has to be installed on the captured
+    machines.
+    """
+
+
+def main() -> NoReturn:
+    """Run the command line and leave the process with its exit code.
+
+    A reader that closes the pipe (`replispec decode ... | head`) ends the command without a word.
+    """
+    try:
+        code = command_line(standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered would raise again when the interpreter closes its output.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_UNUSABLE)
+    except click.exceptions.Abort:
+        click.echo("replispec: interrupted", err=True)
+        sys.exit(130)
+    except Exception as error:
+        text = describe(error)
+        if text is None:
+            raise
+        click.echo(f"replispec: {text}", err=True)
+        sys.exit(EXIT_UNUSABLE)
+    sys.exit(code if isinstance(code, int) else 0)
