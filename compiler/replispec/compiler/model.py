@@ -110,6 +110,7 @@ class Field:
     counts: str = ""
     unquoted_keys: bool = False
     json_only: bool = False
+    name_in_json: bool = False
     enum: str = ""
     unit: str = ""
     clauses: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class OptionReader:
     def read(self, options: Any, extension: str) -> Any:
         """The option message `replispec.<extension>` of a descriptor's `options`; empty when absent."""
         kind = self._pool.FindMessageTypeByName(options.DESCRIPTOR.full_name)
-        known = message_factory.GetMessageClass(kind).FromString(options.SerializeToString())
+        known: Any = message_factory.GetMessageClass(kind).FromString(options.SerializeToString())
         return known.Extensions[self._pool.FindExtensionByName(f"replispec.{extension}")]
 
 
@@ -105,7 +105,9 @@ class _FileReader:
             place = self._comments.place(here)
             if not value.name.startswith(prefix):
                 raise SpecificationError(
-                    place, f"{value.name} does not start with {prefix}", "enum values are scoped to the package: prefix them"
+                    place,
+                    f"{value.name} does not start with {prefix}",
+                    "enum values are scoped to the package: prefix them",
                 )
             named = self._options.read(value.options, "named")
             name = value.name.removeprefix(prefix)
@@ -114,10 +116,10 @@ class _FileReader:
             versions = parse_versions(named.versions, place)
             about = self._comments.about(here)
             clauses = tuple(named.clause)
-            values.append(
-                EnumValue(name, value.number, named.wire or name, about, place, versions, clauses)
-            )
-        return Enum(enum.name, self._module, self._comments.about(path), self._comments.place(path), tuple(values))
+            values.append(EnumValue(name, value.number, named.wire or name, about, place, versions, clauses))
+        return Enum(
+            enum.name, self._module, self._comments.about(path), self._comments.place(path), tuple(values)
+        )
 
     def _message(self, message: descriptor_pb2.DescriptorProto, path: tuple[int, ...]) -> Message:
         place = self._comments.place(path)
@@ -160,7 +162,9 @@ class _FileReader:
         place = self._comments.place(path)
         wire = self._options.read(field.options, "wire")
         kind, map_key, map_value = self._type(field, entries, place)
-        optional = {name: getattr(wire, name) for name in ("minimum", "maximum", "equals") if wire.HasField(name)}
+        optional = {
+            name: getattr(wire, name) for name in ("minimum", "maximum", "equals") if wire.HasField(name)
+        }
         return Field(
             name=field.name,
             number=field.number,
@@ -189,6 +193,7 @@ class _FileReader:
             counts=wire.counts,
             unquoted_keys=wire.unquoted_keys,
             json_only=wire.json_only,
+            name_in_json=wire.name_in_json,
             enum=wire.enum or (kind if field.type == _Kind.TYPE_ENUM else ""),
             unit=_enum_name(wire, "unit"),
             clauses=tuple(wire.clause),
@@ -205,7 +210,9 @@ class _FileReader:
             return _SCALARS[field.type], "", ""
         if field.type not in (_Kind.TYPE_MESSAGE, _Kind.TYPE_ENUM):
             allowed = ", ".join(_SCALARS.values())
-            raise SpecificationError(place, f"{field.name} has a type the language does not have", f"use {allowed}")
+            raise SpecificationError(
+                place, f"{field.name} has a type the language does not have", f"use {allowed}"
+            )
         name = field.type_name.rsplit(".", 1)[-1]
         entry = entries.get(name)
         if entry is None:
@@ -217,7 +224,11 @@ class _FileReader:
 def _enum_name(wire: Any, field: str) -> str:
     """The name of an enum option's value; empty when unspecified."""
     value = getattr(wire, field)
-    return "" if value == 0 else str(wire.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number[value].name)
+    return (
+        ""
+        if value == 0
+        else str(wire.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number[value].name)
+    )
 
 
 def _wider(wire: Any) -> Wider | None:

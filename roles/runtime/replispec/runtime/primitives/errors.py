@@ -17,7 +17,9 @@ class ProtocolError(Exception):
 
     def __init__(self, message: str, *, offset: int | None = None) -> None:
         if type(self) is ProtocolError:
-            raise TypeError("raise RemoteProtocolError or LocalProtocolError: an error says whose fault it is")
+            raise TypeError(
+                "raise RemoteProtocolError or LocalProtocolError: an error says whose fault it is"
+            )
         super().__init__(message if offset is None else f"{message} (at byte {offset})")
         self.offset = offset
 

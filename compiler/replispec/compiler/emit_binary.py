@@ -1,0 +1,325 @@
+"""Python codecs of BINARY messages: straight-line code, one struct per run of fixed fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from replispec.compiler.layout import (
+    FixedRun,
+    Step,
+    VariablePart,
+    derived_fields,
+    is_constant,
+    steps,
+    wire_fields,
+)
+from replispec.compiler.model import Field, Message
+
+_PREFIX_FORMATS = {1: "B", 2: "h", 3: "", 4: "i"}
+
+
+def constant_name(message: Message, number: int) -> str:
+    """Name of the module's struct for the message's run of this number."""
+    words = "".join("_" + c if c.isupper() else c for c in message.name).strip("_").upper()
+    return f"_{words}_{number}"
+
+
+def structs(message: Message) -> list[str]:
+    """Module-level lines that define the structs of the message's fixed runs."""
+    return [
+        f'{constant_name(message, number)} = Struct(">{step.format}")'
+        for number, step in enumerate(steps(message))
+        if isinstance(step, FixedRun)
+    ]
+
+
+def attribute_type(field: Field) -> str:
+    """The Python type of the attribute that holds the field in a BINARY message."""
+    if field.type == "map":
+        return "dict[str, str | None] | None" if field.optional else "dict[str, str | None]"
+    if field.repeated:
+        return f"list[{field.type}]"
+    base = "str" if is_named(field) else {"string": "str", "bytes": "bytes", "bool": "bool"}.get(field.type)
+    if base is None:
+        base = field.type if field.is_message else "int"
+    return f"{base} | None" if (field.optional or field.checksum) else base
+
+
+def attribute_default(field: Field, named: Mapping[str, str]) -> str:
+    """The default of that attribute; `named` maps an enum to the name of its value 0."""
+    if field.optional or field.checksum:
+        return "None"
+    if field.type == "map":
+        return "field(default_factory=dict)"
+    if field.repeated:
+        return "field(default_factory=list)"
+    if is_named(field):
+        return f'"{named[field.enum]}"'
+    return {"string": '""', "bytes": 'b""', "bool": "False"}.get(field.type, "0")
+
+
+def is_named(field: Field) -> bool:
+    """True for a byte whose value the JSON form gives by name: the attribute holds the name."""
+    return bool(field.enum) and not field.is_enum and field.name_in_json
+
+
+def attributes(message: Message) -> list[Field]:
+    """The fields that become attributes: neither constant nor derived."""
+    derived = derived_fields(message)
+    return [field for field in message.fields if field.name not in derived and not is_constant(field)]
+
+
+def members(message: Message, suffix: str) -> Iterator[str]:
+    """Lines of the class body that read and write the binary form.
+
+    `suffix` is appended to the names `decode` and `encode` when a message has two encodings.
+    """
+    yield from _decode_whole(message, suffix)
+    yield from _decode_at(message, suffix)
+    yield from _encode(message, suffix)
+    yield from _properties(message)
+
+
+def _decode_whole(message: Message, suffix: str) -> Iterator[str]:
+    yield "@classmethod"
+    yield f"def decode{suffix}(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:"
+    yield f'    """The {message.name} that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""'
+    yield "    limit = len(buffer) if end is None else end"
+    yield f"    message, position = cls.decode{suffix}_at(buffer, at, limit)"
+    yield f'    exactly(position, limit, "{message.name}")'
+    yield "    return message"
+
+
+def _decode_at(message: Message, suffix: str) -> Iterator[str]:
+    yield "@classmethod"
+    yield f"def decode{suffix}_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:"
+    yield f'    """The {message.name} that starts at `buffer[at]` and ends before `end`, and the position behind it.'
+    yield ""
+    yield "    Raises RemoteProtocolError when the bytes break the layout."
+    yield '    """'
+    if any(field.measures for field in message.fields):
+        yield "    start = at"
+    for number, step in enumerate(steps(message)):
+        yield from ("    " + line for line in _decode_step(message, number, step))
+    arguments = ", ".join(
+        f"{field.name}={field.name}" for field in attributes(message) if not field.json_only
+    )
+    yield f"    return cls({arguments}), at"
+
+
+def _decode_step(message: Message, number: int, step: Step) -> Iterator[str]:
+    if isinstance(step, VariablePart):
+        yield from _decode_variable(message, step.field)
+        return
+    what = f'"{message.name}"'
+    yield f"need(at, {step.size}, end, {what})"
+    names = ", ".join(field.name for field in step.fields) + ("," if len(step.fields) == 1 else "")
+    yield f"{names} = {constant_name(message, number)}.unpack_from(buffer, at)"
+    for field in step.fields:
+        yield from _decode_checks(message, field)
+    yield f"at += {step.size}"
+
+
+def _decode_checks(message: Message, field: Field) -> Iterator[str]:
+    what = f'"{message.name}.{field.name}"'
+    if field.type == "bytes":
+        yield from ()
+    elif field.size == 3:
+        yield f"{field.name} = unsigned({field.name})"
+    if field.type == "bool":
+        yield f"{field.name} = {field.name} == 1"
+    if is_named(field):
+        yield f"{field.name} = name_of({field.name}, {field.enum})"
+    if field.is_enum and not is_constant(field):
+        yield f"check_known({field.name}, {field.type}, at, {what})"
+    low, high = (field.equals, field.equals) if is_constant(field) else (field.minimum, field.maximum)
+    if low is not None or high is not None:
+        edge = 8 * field.size - 1
+        low, high = -(1 << edge) if low is None else low, (1 << edge) - 1 if high is None else high
+        yield f"check_range({field.name}, {low}, {high}, at, {what})"
+    if field.measures:
+        own = "" if field.measures == "whole" else f" + {field.size}"
+        yield f"need(start, {field.name}{own}, end, {what})"
+        yield f"end = start + {field.name}{own}"
+
+
+def _size_expression(field: Field) -> str:
+    if field.wider is None:
+        return str(field.size)
+    wider = field.wider
+    return f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.size}"
+
+
+def _decode_variable(message: Message, field: Field) -> Iterator[str]:
+    what = f'"{message.name}.{field.name}"'
+    if field.count:
+        yield f"count, at = read_count(buffer, at, {field.count}, end, {what})"
+        yield f"{field.name} = []"
+        yield "for _ in range(count):"
+        yield f"    element, at = {field.type}.decode_at(buffer, at, end)"
+        yield f"    {field.name}.append(element)"
+        return
+    if field.prefix:
+        yield from _decode_prefix(field, what)
+    elif field.length == "rest":
+        yield "size = end - at"
+    elif field.length:
+        yield f"size = {field.length}"
+    else:
+        yield f"size = {_size_expression(field)}"
+    yield f"need(at, size, end, {what})"
+    yield from _decode_content(field, what)
+
+
+def _decode_prefix(field: Field, what: str) -> Iterator[str]:
+    prefix = str(field.prefix)
+    if field.wider is not None:
+        wider = field.wider
+        prefix = f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
+    yield f"size, at = read_prefix(buffer, at, {prefix}, end, {what})"
+    if field.minimum is not None or field.maximum is not None:
+        high = (1 << 31) - 1 if field.maximum is None else field.maximum
+        yield f"check_range(size, {field.minimum or 0}, {high}, at, {what})"
+
+
+def _decode_content(field: Field, what: str) -> Iterator[str]:
+    if field.type == "map":
+        yield f"entries, at = read_text_map(buffer, at, at + size, {field.key_prefix}, {field.value_prefix}, {what})"
+        yield f"{field.name} = entries or None" if field.optional else f"{field.name} = entries"
+        return
+    if field.repeated:
+        yield f"{field.name} = []"
+        yield "block_end = at + size"
+        yield "while at < block_end:"
+        yield f"    element, at = {field.type}.decode_at(buffer, at, block_end)"
+        yield f"    {field.name}.append(element)"
+        return
+    if field.type == "string":
+        text = f"read_text(buffer, at, size, {what})"
+        yield f"{field.name} = {text} if size else None" if field.optional else f"{field.name} = {text}"
+    else:
+        yield f"{field.name} = bytes(buffer[at : at + size])"
+    yield "at += size"
+
+
+def _encode(message: Message, suffix: str) -> Iterator[str]:
+    yield f"def encode{suffix}(self) -> bytes:"
+    yield f'    """The bytes of the {message.name}. Raises LocalProtocolError when a value does not fit its field."""'
+    found = steps(message)
+    for step in found:
+        if isinstance(step, VariablePart):
+            yield from ("    " + line for line in _encode_variable(message, step.field))
+    for field in wire_fields(message):
+        if field.checksum and field.size:
+            check = f"crc32(self.{field.checksum.over}, {field.checksum.mask})"
+            yield f"    {field.name} = {check} if self.{field.name} is None else self.{field.name}"
+    yield from ("    " + line for line in _encode_measures(message, found))
+    parts = [_encode_step(message, number, step) for number, step in enumerate(found)]
+    yield f"    return {parts[0]}" if len(parts) == 1 else f'    return b"".join(({", ".join(parts)}))'
+
+
+def _encode_variable(message: Message, field: Field) -> Iterator[str]:
+    what = f'"{message.name}.{field.name}"'
+    local = f"{field.name}_bytes"
+    value = f"self.{field.name}"
+    if field.type == "map":
+        entries = f"{value} or {{}}" if field.optional else value
+        yield f"{local} = write_text_map({entries}, {field.key_prefix}, {field.value_prefix}, {what})"
+    elif field.repeated:
+        yield f'{local} = b"".join([element.encode() for element in {value}])'
+    elif field.type == "string":
+        yield f'{local} = ({value} or "").encode()' if field.optional else f"{local} = {value}.encode()"
+    else:
+        yield f"{local} = {value}"
+    if field.count:
+        yield f"{local} = write_prefix(len({value}), {field.count}, {what}) + {local}"
+    if field.prefix:
+        prefix = str(field.prefix)
+        if field.wider is not None:
+            wider = field.wider
+            prefix = (
+                f"{wider.size} if self.{wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
+            )
+        yield f"{local} = write_prefix(len({local}), {prefix}, {what}) + {local}"
+
+
+def _encode_measures(message: Message, found: list[Step]) -> Iterator[str]:
+    for field in message.fields:
+        if field.measures:
+            fixed = sum(step.size for step in found if isinstance(step, FixedRun))
+            fixed -= field.size if field.measures == "after" else 0
+            lengths = [f"len({step.field.name}_bytes)" for step in found if isinstance(step, VariablePart)]
+            yield f"{field.name} = {' + '.join([str(fixed), *lengths])}"
+
+
+def _encode_step(message: Message, number: int, step: Step) -> str:
+    if isinstance(step, VariablePart):
+        return f"{step.field.name}_bytes"
+    derived = derived_fields(message)
+    values = ", ".join(_encode_value(message, field, derived.get(field.name, "")) for field in step.fields)
+    return f'pack({constant_name(message, number)}, "{message.name}", {values})'
+
+
+def _encode_value(message: Message, field: Field, derived: str) -> str:
+    if is_constant(field):
+        return str(field.equals)
+    if derived.startswith("length:"):
+        value = f"len({derived.removeprefix('length:')}_bytes)"
+    elif derived or field.checksum:
+        value = field.name
+    else:
+        value = f"self.{field.name}"
+    if is_named(field):
+        return f'number_of({value}, {field.enum}, "{message.name}.{field.name}")'
+    if field.size == 3:
+        return f'to_unsigned({value}, 3, "{message.name}.{field.name}")'
+    return f"int({value})" if field.type == "bool" else value
+
+
+def _properties(message: Message) -> Iterator[str]:
+    """Derived numbers and checksums as properties."""
+    by_name = {field.name: field for field in message.fields}
+    for name, kind in derived_fields(message).items():
+        if not kind.startswith("length:"):
+            continue
+        over = by_name[kind.removeprefix("length:")]
+        value = f"len(self.{over.name})"
+        if over.repeated:
+            value = f"sum(len(element.encode()) for element in self.{over.name})"
+        yield "@property"
+        yield f"def {name}(self) -> int:"
+        yield f'    """{by_name[name].about or f"Bytes of {over.name}."}"""'
+        yield f"    return {value}"
+    for field in message.fields:
+        if field.checksum and field.size:
+            yield "@property"
+            yield f"def {field.name}_holds(self) -> bool:"
+            yield f'    """True when {field.name} is absent or the checksum of {field.checksum.over}."""'
+            expected = f"crc32(self.{field.checksum.over}, {field.checksum.mask})"
+            yield f"    return self.{field.name} is None or self.{field.name} == {expected}"
+
+
+def fixed_class(message: Message) -> Iterator[str]:
+    """A named tuple of the part before the variable one, for readers that leave the rest where it is."""
+    run = steps(message)[0]
+    assert isinstance(run, FixedRun)
+    yield f"class {message.name}Fixed(NamedTuple):"
+    yield f'    """The first {run.size} bytes of {message.name}, field by field."""'
+    yield ""
+    for field in run.fields:
+        kind = {"bool": "bool", "bytes": "bytes"}.get(field.type, "int")
+        yield f"    {field.name}: {kind}"
+    yield ""
+    yield "    @classmethod"
+    yield "    def decode(cls, buffer: Buffer, at: int = 0) -> Self:"
+    yield '        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""'
+    yield f'        need(at, {run.size}, len(buffer), "{message.name}")'
+    names = ", ".join(field.name for field in run.fields) + ("," if len(run.fields) == 1 else "")
+    yield f"        {names} = {constant_name(message, 0)}.unpack_from(buffer, at)"
+    values = []
+    for field in run.fields:
+        if field.size == 3:
+            values.append(f"unsigned({field.name})")
+        else:
+            values.append(f"{field.name} == 1" if field.type == "bool" else field.name)
+    yield f"        return cls({', '.join(values)})"

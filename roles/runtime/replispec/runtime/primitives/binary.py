@@ -1,0 +1,131 @@
+"""What generated codecs need to read and write positions: bounds, integers, text, checksums.
+
+All integers are big endian. Every function that reads takes the buffer, a position and the limit of
+the frame, and blames the peer with that position when the bytes do not reach.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from enum import IntEnum
+from struct import Struct, error
+from typing import Any
+
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+
+Buffer = bytes | bytearray | memoryview
+
+
+def need(at: int, size: int, end: int, what: str) -> None:
+    """Make sure that `size` bytes lie between `at` and `end`. Raises RemoteProtocolError."""
+    if size < 0:
+        raise RemoteProtocolError(f"{what}: negative length {size}", offset=at)
+    if end - at < size:
+        raise RemoteProtocolError(f"{what}: {size} bytes needed, {max(end - at, 0)} left", offset=at)
+
+
+def unsigned(data: bytes) -> int:
+    """The unsigned integer that `data` is."""
+    return int.from_bytes(data, "big")
+
+
+def to_unsigned(value: int, size: int, what: str) -> bytes:
+    """`value` as `size` bytes. Raises LocalProtocolError when it does not fit."""
+    if not 0 <= value < 1 << 8 * size:
+        raise LocalProtocolError(f"{what}: {value} does not fit {size} unsigned bytes")
+    return value.to_bytes(size, "big")
+
+
+def pack(layout: Struct, what: str, *values: Any) -> bytes:
+    """The values in this layout. Raises LocalProtocolError when one does not fit its field."""
+    try:
+        return layout.pack(*values)
+    except error as fault:
+        raise LocalProtocolError(f"{what}: {fault}") from None
+
+
+def read_text(buffer: Buffer, at: int, size: int, what: str) -> str:
+    """`size` bytes of UTF-8 at `at`. Raises RemoteProtocolError when they are not UTF-8."""
+    try:
+        return bytes(buffer[at : at + size]).decode()
+    except UnicodeDecodeError:
+        raise RemoteProtocolError(f"{what}: not UTF-8", offset=at) from None
+
+
+def check_range(value: int, minimum: int, maximum: int, at: int, what: str) -> None:
+    """Raises RemoteProtocolError when `value` lies outside minimum..maximum."""
+    if not minimum <= value <= maximum:
+        raise RemoteProtocolError(f"{what}: {value} is outside {minimum}..{maximum}", offset=at)
+
+
+def crc32(data: Buffer, mask: int) -> int:
+    """CRC-32 (IEEE 802.3) of `data`, masked."""
+    return zlib.crc32(data) & mask
+
+
+def exactly(position: int, end: int, what: str) -> None:
+    """Raises RemoteProtocolError when bytes are left between `position` and `end`."""
+    if position != end:
+        raise RemoteProtocolError(f"{what}: {end - position} bytes are left over", offset=position)
+
+
+def read_prefix(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple[int, int]:
+    """The length of `size` bytes at `at` (one byte: unsigned, else signed), and the position behind it.
+
+    Raises RemoteProtocolError when it is cut or negative.
+    """
+    need(at, size, end, what)
+    length = int.from_bytes(buffer[at : at + size], "big", signed=size > 1)
+    if length < 0:
+        raise RemoteProtocolError(f"{what}: negative length {length}", offset=at)
+    return length, at + size
+
+
+def read_count(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple[int, int]:
+    """The number of elements that follow, likewise; each needs a byte at least, so `end` bounds it."""
+    count, position = read_prefix(buffer, at, size, end, what)
+    need(position, count, end, what)
+    return count, position
+
+
+def write_prefix(length: int, size: int, what: str) -> bytes:
+    """A length as `size` bytes. Raises LocalProtocolError when it does not fit (one byte: unsigned)."""
+    if length >> (8 if size == 1 else 8 * size - 1):
+        raise LocalProtocolError(f"{what}: length {length} does not fit {size} bytes")
+    return length.to_bytes(size, "big")
+
+
+def read_text_map(
+    buffer: Buffer, at: int, end: int, key_prefix: int, value_prefix: int, what: str
+) -> tuple[dict[str, str | None], int]:
+    """Keys and values up to `end`, each with its length before it; a value of length 0 is None.
+
+    Raises RemoteProtocolError when an entry is cut or not UTF-8.
+    """
+    entries: dict[str, str | None] = {}
+    while at < end:
+        size, at = read_prefix(buffer, at, key_prefix, end, what)
+        need(at, size, end, what)
+        key = read_text(buffer, at, size, what)
+        size, at = read_prefix(buffer, at + size, value_prefix, end, what)
+        need(at, size, end, what)
+        entries[key] = read_text(buffer, at, size, what) if size else None
+        at += size
+    return entries, at
+
+
+def write_text_map(entries: Mapping[str, str | None], key_prefix: int, value_prefix: int, what: str) -> bytes:
+    """The inverse of read_text_map. Raises LocalProtocolError when a key or value is too long."""
+    parts: list[bytes] = []
+    for key, value in entries.items():
+        name, content = key.encode(), (value or "").encode()
+        parts += (write_prefix(len(name), key_prefix, what), name)
+        parts += (write_prefix(len(content), value_prefix, what), content)
+    return b"".join(parts)
+
+
+def check_known(value: int, names: type[IntEnum], at: int, what: str) -> None:
+    """Raises RemoteProtocolError when `value` is no member of the enum."""
+    if value not in names._value2member_map_:
+        raise RemoteProtocolError(f"{what}: {value} has no meaning", offset=at)

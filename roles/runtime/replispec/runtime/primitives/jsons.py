@@ -1,0 +1,194 @@
+"""JSON as RocketMQ's processes write it: lenient to read, strict to write.
+
+fastjson leaves the quotes off numeric keys of maps (`{1:"a"}`), which is not JSON. Reading accepts both
+forms; writing quotes, unless Java's bytes are to be reproduced. Source: apache/rocketmq
+rocketmq-all-5.4.0, RemotingSerializable (fastjson2 2.0.43); measured in answers to 106 and 1002.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import IntEnum
+from typing import Any, TypeVar
+
+import orjson
+
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.texts import INT64, parse_integer
+
+T = TypeVar("T")
+# A string, or a brace or comma with the bare number behind it; strings come first so that none is cut open.
+_BARE_KEY = re.compile(rb'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?[0-9]{1,20})(\s*:)', re.DOTALL)
+_UNQUOTED = "\x00bare:"
+_QUOTED_MARK = re.compile(rb'"\\u0000bare:(-?[0-9]+)":')
+
+
+def loads(data: bytes | memoryview) -> Any:
+    """The value that `data` is, bare numeric keys of maps allowed.
+
+    Raises RemoteProtocolError when it is no JSON even so.
+    """
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError as fault:
+        try:
+            return orjson.loads(_BARE_KEY.sub(_quote, bytes(data)))
+        except orjson.JSONDecodeError:
+            raise RemoteProtocolError(f"not JSON: {fault.msg}", offset=fault.pos) from None
+
+
+def _quote(match: re.Match[bytes]) -> bytes:
+    if match[1] is None:
+        return match[0]
+    return match[1] + b'"' + match[2] + b'"' + match[3]
+
+
+def dumps(value: Any) -> bytes:
+    """`value` as compact JSON in UTF-8, keys in their order, keys made by bare_key without quotes.
+
+    Raises LocalProtocolError when the value has no JSON form.
+    """
+    try:
+        data = orjson.dumps(value)
+    except (orjson.JSONEncodeError, TypeError) as fault:
+        raise LocalProtocolError(f"no JSON form: {fault}") from None
+    return _QUOTED_MARK.sub(rb"\1:", data) if b"\\u0000bare:" in data else data
+
+
+def bare_key(key: int) -> str:
+    """The mark of a numeric key that dumps writes without quotes, as Java does."""
+    return f"{_UNQUOTED}{key}"
+
+
+def take_object(value: object, what: str) -> dict[str, Any]:
+    """`value` as a JSON object. Raises RemoteProtocolError when it is none."""
+    if not isinstance(value, dict):
+        raise RemoteProtocolError(f"{what}: an object was expected, not {_kind(value)}")
+    return value
+
+
+def take_array(value: object, what: str) -> list[Any]:
+    """`value` as a JSON array. Raises RemoteProtocolError when it is none."""
+    if not isinstance(value, list):
+        raise RemoteProtocolError(f"{what}: an array was expected, not {_kind(value)}")
+    return value
+
+
+def take_integer(value: object, bounds: tuple[int, int], what: str) -> int:
+    """`value` as an integer within bounds; text with a decimal number counts, as it does for Java.
+
+    Raises RemoteProtocolError for anything else, numbers with a fraction or exponent included.
+    """
+    if isinstance(value, str):
+        return parse_integer(value, bounds, what)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise RemoteProtocolError(f"{what}: an integer was expected, not {_kind(value)}")
+    if not bounds[0] <= value <= bounds[1]:
+        raise RemoteProtocolError(f"{what}: {value} is outside {bounds[0]}..{bounds[1]}")
+    return value
+
+
+def take_string(value: object, what: str) -> str:
+    """`value` as text. Raises RemoteProtocolError when it is none."""
+    if not isinstance(value, str):
+        raise RemoteProtocolError(f"{what}: text was expected, not {_kind(value)}")
+    return value
+
+
+def take_bool(value: object, what: str) -> bool:
+    """`value` as true or false. Raises RemoteProtocolError when it is neither."""
+    if not isinstance(value, bool):
+        raise RemoteProtocolError(f"{what}: true or false was expected, not {_kind(value)}")
+    return value
+
+
+def take_optional(value: object, take: Callable[[object], T]) -> T | None:
+    """None for an absent (or null) value, else what `take` makes of it."""
+    return None if value is None else take(value)
+
+
+def take_map(value: object, take: Callable[[object], T], what: str) -> dict[str, T]:
+    """A JSON object whose values `take` reads. Raises RemoteProtocolError when it is none."""
+    return {key: take(item) for key, item in take_object(value, what).items()}
+
+
+def take_integer_map(value: object, take: Callable[[object], T], what: str) -> dict[int, T]:
+    """The same with integers (int64) for keys."""
+    return {parse_integer(key, INT64, what): take(item) for key, item in take_object(value, what).items()}
+
+
+def take_ext_fields(value: object, what: str) -> dict[str, str | None]:
+    """Header fields: numbers and flags become text, as Java's decoder makes of them.
+
+    Raises RemoteProtocolError for nested values.
+    """
+    fields = take_object(value, what)
+    for key, item in fields.items():
+        if not isinstance(item, str) and item is not None:
+            fields[key] = _as_text(item, f"{what}.{key}")
+    return fields
+
+
+def _as_text(value: object, what: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    raise RemoteProtocolError(f"{what}: text was expected, not {_kind(value)}")
+
+
+def present(pairs: Iterable[tuple[str, object]], unknown: Mapping[str, object]) -> dict[str, object]:
+    """The pairs whose value is not None, in their order, then the unknown keys in theirs."""
+    fields = {key: value for key, value in pairs if value is not None}
+    fields.update(unknown)
+    return fields
+
+
+def unknown_keys(fields: Mapping[str, T], known: frozenset[str]) -> dict[str, T]:
+    """The part of `fields` that the specification does not know."""
+    return {key: value for key, value in fields.items() if key not in known}
+
+
+def _kind(value: object) -> str:
+    names = {
+        dict: "an object",
+        list: "an array",
+        str: "text",
+        bool: "a flag",
+        int: "a number",
+        float: "a number",
+    }
+    return "null" if value is None else names.get(type(value), type(value).__name__)
+
+
+def holds_text(value: object) -> bool:
+    """True for an array whose first element is text: which of two forms of one key it is."""
+    return isinstance(value, list) and bool(value) and isinstance(value[0], str)
+
+
+def take_named(value: object, names: type[IntEnum], what: str) -> str:
+    """The name of a named value, which peers give as a name or a number; absent: the name of 0.
+
+    Unknown names and numbers are kept as text, so that they can be written back. Raises
+    RemoteProtocolError for other types.
+    """
+    if isinstance(value, str):
+        return value
+    return name_of(0 if value is None else take_integer(value, (0, 255), what), names)
+
+
+def name_of(number: int, names: type[IntEnum]) -> str:
+    """The name of a number, or its digits when it has none."""
+    member = names._value2member_map_.get(number)
+    return str(number) if member is None else str(member.name)
+
+
+def number_of(name: str, names: type[IntEnum], what: str) -> int:
+    """The inverse of name_of. Raises LocalProtocolError for a name without number."""
+    member = names.__members__.get(name)
+    if member is not None:
+        return int(member)
+    if not (name.isascii() and name.isdigit()):
+        raise LocalProtocolError(f"{what}: {name[:40]!r} has no number")
+    return int(name)

@@ -1,0 +1,45 @@
+"""Releases of an implementation, and numbers whose meaning depends on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Releases(NamedTuple):
+    """Releases `first..last` of one implementation, both included; None leaves a side open."""
+
+    implementation: str
+    first: tuple[int, ...] | None
+    last: tuple[int, ...] | None
+
+    def holds(self, implementation: str, release: tuple[int, ...]) -> bool:
+        """True when this release of this implementation lies in the range."""
+        if implementation != self.implementation:
+            return False
+        return (self.first is None or self.first <= release) and (self.last is None or release <= self.last)
+
+    def __str__(self) -> str:
+        first, last = (".".join(map(str, version or ())) for version in (self.first, self.last))
+        return f"{self.implementation}@{first}..{last}"
+
+
+class NamedNumber(NamedTuple):
+    """A number on the wire, its name, and the releases in which it has this meaning (None: all)."""
+
+    number: int
+    name: str
+    releases: Releases | None
+
+
+def names_of(
+    number: int,
+    table: Iterable[NamedNumber],
+    implementation: str = "",
+    release: tuple[int, ...] | None = None,
+) -> tuple[str, ...]:
+    """All names that the number may have; one when the release is known, none for an unknown number."""
+    found = [entry for entry in table if entry.number == number]
+    if release is not None:
+        found = [e for e in found if e.releases is None or e.releases.holds(implementation, release)]
+    return tuple(entry.name for entry in found)
