@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from replispec.compiler.layout import check_layout
 from replispec.compiler.model import Field, Message, Model, SpecificationError, VersionRange
@@ -76,7 +76,8 @@ def _check_codes(model: Model) -> None:
         if shared and same_side and overlap(one.versions, other.versions):
             raise SpecificationError(
                 other.place,
-                f"{other.name} takes code {min(shared)}, which {one.name} ({one.place}) has in the same releases",
+                f"{other.name} takes code {min(shared)}, which {one.name} ({one.place}) has in the same"
+                " releases",
                 "give one of them another code or releases that do not overlap",
             )
 
@@ -122,7 +123,7 @@ def _hole(ranges: Iterable[VersionRange | None]) -> str:
     end increased by one, or with a later component of it.
     """
     ordered = sorted((r for r in ranges if r is not None), key=lambda r: r.first or ())
-    for before, after in zip(ordered, ordered[1:], strict=False):
+    for before, after in pairwise(ordered):
         if before.last is None or after.first is None:
             continue
         follows = (*before.last[:-1], before.last[-1] + 1)

@@ -83,7 +83,7 @@ def members(message: Message, suffix: str) -> Iterator[str]:
 def _decode_whole(message: Message, suffix: str) -> Iterator[str]:
     yield "@classmethod"
     yield f"def decode{suffix}(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:"
-    yield f'    """The {message.name} that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""'
+    yield f'    """The {message.name} that fills `buffer[at:end]`. Raises RemoteProtocolError."""'
     yield "    limit = len(buffer) if end is None else end"
     yield f"    message, position = cls.decode{suffix}_at(buffer, at, limit)"
     yield f'    exactly(position, limit, "{message.name}")'
@@ -93,7 +93,7 @@ def _decode_whole(message: Message, suffix: str) -> Iterator[str]:
 def _decode_at(message: Message, suffix: str) -> Iterator[str]:
     yield "@classmethod"
     yield f"def decode{suffix}_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:"
-    yield f'    """The {message.name} that starts at `buffer[at]` and ends before `end`, and the position behind it.'
+    yield f'    """The {message.name} that starts at `buffer[at]`, and the position behind it.'
     yield ""
     yield "    Raises RemoteProtocolError when the bytes break the layout."
     yield '    """'
@@ -184,7 +184,8 @@ def _decode_prefix(field: Field, what: str) -> Iterator[str]:
 
 def _decode_content(field: Field, what: str) -> Iterator[str]:
     if field.type == "map":
-        yield f"entries, at = read_text_map(buffer, at, at + size, {field.key_prefix}, {field.value_prefix}, {what})"
+        prefixes = f"{field.key_prefix}, {field.value_prefix}"
+        yield f"entries, at = read_text_map(buffer, at, at + size, {prefixes}, {what})"
         yield f"{field.name} = entries or None" if field.optional else f"{field.name} = entries"
         return
     if field.repeated:
@@ -204,7 +205,7 @@ def _decode_content(field: Field, what: str) -> Iterator[str]:
 
 def _encode(message: Message, suffix: str) -> Iterator[str]:
     yield f"def encode{suffix}(self) -> bytes:"
-    yield f'    """The bytes of the {message.name}. Raises LocalProtocolError when a value does not fit its field."""'
+    yield f'    """The {message.name} as bytes. Raises LocalProtocolError when a value does not fit."""'
     found = steps(message)
     for step in found:
         if isinstance(step, VariablePart):
@@ -312,7 +313,7 @@ def fixed_class(message: Message) -> Iterator[str]:
     yield ""
     yield "    @classmethod"
     yield "    def decode(cls, buffer: Buffer, at: int = 0) -> Self:"
-    yield '        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""'
+    yield '        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""'
     yield f'        need(at, {run.size}, len(buffer), "{message.name}")'
     names = ", ".join(field.name for field in run.fields) + ("," if len(run.fields) == 1 else "")
     yield f"        {names} = {constant_name(message, 0)}.unpack_from(buffer, at)"

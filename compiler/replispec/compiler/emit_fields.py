@@ -55,15 +55,20 @@ def header_members(message: Message) -> Iterator[str]:
     arguments = [f"{field.name}={_from_text(message, field)}" for field in message.fields]
     arguments.append("unknown=unknown_keys(ext_fields, cls.KEYS)")
     yield f"    return cls({', '.join(arguments)})"
-    yield "def to_ext_fields(self) -> dict[str, str | None]:"
-    yield '    """The ext fields in the order in which Java writes them; absent fields are left out."""'
+    declared = message.binary_order == "DECLARED"
+    yield "def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:"
+    yield '    """The ext fields in the order in which Java writes them, in a JSON or a binary header.'
+    yield ""
+    yield "    Absent fields are left out."
+    yield '    """'
     yield "    fields: dict[str, str | None] = {}"
     for field in message.fields:
         yield f"    if self.{field.name} is not None:"
         yield f'        fields["{field.key}"] = {_to_text(field)}'
     yield "    fields.update(self.unknown)"
     capacity = {"HASH_16": 16, "HASH_256": 256}.get(message.order)
-    yield f"    return hash_ordered(fields, {capacity})" if capacity else "    return fields"
+    ordered = f"hash_ordered(fields, {capacity})" if capacity else "fields"
+    yield f"    return fields if binary else {ordered}" if declared else f"    return {ordered}"
 
 
 def _from_text(message: Message, field: Field) -> str:
@@ -91,7 +96,7 @@ def json_members(message: Message) -> Iterator[str]:
     yield f'    """The {what} that the bytes are, bare numeric keys allowed. Raises RemoteProtocolError."""'
     yield "    return cls.from_json(loads(data))"
     yield "def encode(self, *, bare_keys: bool = False) -> bytes:"
-    yield '    """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""'
+    yield '    """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""'
     yield "    return dumps(self.to_json(bare_keys=bare_keys))"
     yield from _from_json(message)
     yield from _to_json(message)
@@ -141,9 +146,7 @@ def _take(field: Field, source: str, where: str) -> str:
     element = _element(field.type, where)
     if not field.repeated:
         return f"take_optional({source}, {element})"
-    return (
-        f'take_optional({source}, lambda items: [({element})(item) for item in take_array(items, "{where}")])'
-    )
+    return f'take_optional({source}, lambda items: take_list(items, {element}, "{where}"))'
 
 
 def _element(kind: str, where: str) -> str:
@@ -156,7 +159,8 @@ def _element(kind: str, where: str) -> str:
 
 
 def _to_json(message: Message) -> Iterator[str]:
-    yield f"def to_json(self, *, bare_keys: bool = False) -> {'object' if message.bare else 'dict[str, object]'}:"
+    result = "object" if message.bare else "dict[str, object]"
+    yield f"def to_json(self, *, bare_keys: bool = False) -> {result}:"
     yield '    """The value that encode writes; absent fields are left out."""'
     if message.bare:
         yield f"    return {_value(message.fields[0], 'self.' + message.fields[0].name)}"

@@ -18,12 +18,13 @@ WIDTH = 96
 
 PRIMITIVES = {
     "binary": (
-        "Buffer check_known check_range crc32 exactly need pack read_count read_prefix read_text read_text_map"
-        " to_unsigned unsigned write_prefix write_text_map"
+        "Buffer check_known check_range crc32 exactly need pack read_count read_prefix read_text"
+        " read_text_map to_unsigned unsigned write_prefix write_text_map"
     ),
     "jsons": (
-        "bare_key dumps holds_text loads name_of number_of present take_array take_bool take_ext_fields"
-        " take_integer take_integer_map take_map take_named take_object take_optional take_string unknown_keys"
+        "bare_key dumps holds_text loads name_of number_of present take_bool take_ext_fields take_list"
+        " take_integer take_integer_map take_map take_named take_object take_optional take_string"
+        " unknown_keys"
     ),
     "orders": "hash_ordered",
     "texts": (
@@ -107,10 +108,10 @@ def _class(message: Message, zeros: Mapping[str, str]) -> Iterator[str]:
     yield ""
     for field, kind, default in _attributes(message, zeros):
         yield f"    {field.name}: {kind} = {default}"
-    if message.layout in ("REMOTING_HEADER", "JSON") and not message.bare or message.also == "JSON":
+    if (message.layout in ("REMOTING_HEADER", "JSON") and not message.bare) or message.also == "JSON":
         values = "str | None" if message.layout == "REMOTING_HEADER" else "object"
         yield f"    unknown: dict[str, {values}] = field(default_factory=dict)"
-    if message.layout in ("REMOTING_HEADER", "JSON") and not message.bare or message.also == "JSON":
+    if (message.layout in ("REMOTING_HEADER", "JSON") and not message.bare) or message.also == "JSON":
         yield f"    {emit_fields.keys_line(message)}"
     for constant in (
         item for item in message.fields if item.equals is not None and message.layout == "BINARY"

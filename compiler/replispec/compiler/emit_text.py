@@ -36,7 +36,8 @@ def _line_members(message: Message) -> Iterator[str]:
     yield "@classmethod"
     yield "def from_text(cls, text: str) -> Self:"
     yield f'    """The {what} that one line (without its end) is. Raises RemoteProtocolError."""'
-    yield f'    parts = split_fields(text, "{message.separator}", {required}, {len(message.fields)}, "{what}")'
+    numbers = f"{required}, {len(message.fields)}"
+    yield f'    parts = split_fields(text, "{message.separator}", {numbers}, "{what}")'
     values = []
     for number, field in enumerate(message.fields):
         part = f"parts[{number}]"
@@ -66,12 +67,13 @@ def _file_members(message: Message) -> Iterator[str]:
     body = next(field for field in message.fields if field.repeated)
     yield "@classmethod"
     yield "def decode(cls, data: bytes) -> Self:"
-    yield f'    """The {what} that the bytes are. Raises RemoteProtocolError; a wrong checksum is one fault too."""'
+    yield f'    """The {what} that the bytes are. Raises RemoteProtocolError, for a wrong checksum too."""'
     yield f'    lines = split_lines(data, {message.end_of_line}, "{what}")'
     if heads:
         yield f'    at_least(len(lines), {len(heads)}, "{what}")'
     for number, field in enumerate(heads):
-        yield f'    {field.name} = parse_integer(lines[{number}], {_BOUNDS[field.type]}, "{what}.{field.name}")'
+        bounds = _BOUNDS[field.type]
+        yield f'    {field.name} = parse_integer(lines[{number}], {bounds}, "{what}.{field.name}")'
     yield f"    {body.name} = [{body.type}.from_text(line) for line in lines[{len(heads)}:]]"
     for field in heads:
         if field.counts:
@@ -91,7 +93,8 @@ def _file_members(message: Message) -> Iterator[str]:
         if field.counts:
             values.append(f"str(len(self.{field.counts}))")
         elif field.checksum:
-            yield f"    {field.name} = self._{field.name}_computed() if self.{field.name} is None else self.{field.name}"
+            given, computed = f"self.{field.name}", f"self._{field.name}_computed()"
+            yield f"    {field.name} = {computed} if {given} is None else {given}"
             values.append(f"str({field.name})")
         else:
             values.append(f"str(self.{field.name})")

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from google.protobuf import descriptor_pb2
-
 from replispec.compiler.family import compile_family
+
 from replispec.compiler.format import format_files
 from replispec.compiler.model import SpecificationError
 from replispec.compiler.proto_reader import read_model
@@ -51,7 +51,7 @@ def _generate_family(spec: Path, family: str) -> dict[str, bytes]:
         }
     python = {name: text for name, text in texts.items() if name.endswith(".py")}
     outputs = {name: text.encode() for name, text in {**texts, **format_files(python)}.items()}
-    return outputs | compile_family(read_model(files, family), spec)
+    return {**outputs, **compile_family(read_model(files, family), spec)}
 
 
 def _run_protoc(proto: Path, family: str, folder: Path) -> Iterable[descriptor_pb2.FileDescriptorProto]:
@@ -109,10 +109,10 @@ def main() -> int:
     try:
         outputs = generate(options.spec)
     except SpecificationError as refusal:
-        print(f"replispec: {refusal}", file=sys.stderr)
+        sys.stderr.write(f"replispec: {refusal}\n")
         return 2
     write(outputs, options.out)
-    print(f"{len(outputs)} files below {options.out}", file=sys.stderr)
+    sys.stderr.write(f"{len(outputs)} files below {options.out}\n")
     return 0
 
 

@@ -132,6 +132,7 @@ class Message:
     sender: str = ""
     receiver: str = ""
     order: str = ""
+    binary_order: str = ""
     bodies: tuple[str, ...] = ()
     bare: bool = False
     fixed: int = 0

@@ -142,6 +142,7 @@ class _FileReader:
             sender=_enum_name(wire, "sender"),
             receiver=_enum_name(wire, "receiver"),
             order=_enum_name(wire, "order"),
+            binary_order=_enum_name(wire, "binary_order"),
             bodies=tuple(body.type for body in wire.body),
             bare=wire.bare,
             fixed=wire.fixed,

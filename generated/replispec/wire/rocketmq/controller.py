@@ -14,10 +14,10 @@ from replispec.runtime.primitives.jsons import (
     holds_text,
     loads,
     present,
-    take_array,
     take_bool,
     take_integer,
     take_integer_map,
+    take_list,
     take_map,
     take_object,
     take_optional,
@@ -65,7 +65,7 @@ class SyncStateSet:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -79,10 +79,11 @@ class SyncStateSet:
             addresses=(
                 take_optional(
                     addresses_value,
-                    lambda items: [
-                        (lambda value: take_string(value, "SyncStateSet.syncStateSet"))(item)
-                        for item in take_array(items, "SyncStateSet.syncStateSet")
-                    ],
+                    lambda items: take_list(
+                        items,
+                        lambda value: take_string(value, "SyncStateSet.syncStateSet"),
+                        "SyncStateSet.syncStateSet",
+                    ),
                 )
             )
             if holds_text(addresses_value)
@@ -90,10 +91,11 @@ class SyncStateSet:
             broker_ids=(
                 take_optional(
                     broker_ids_value,
-                    lambda items: [
-                        (lambda value: take_integer(value, INT64, "SyncStateSet.syncStateSet"))(item)
-                        for item in take_array(items, "SyncStateSet.syncStateSet")
-                    ],
+                    lambda items: take_list(
+                        items,
+                        lambda value: take_integer(value, INT64, "SyncStateSet.syncStateSet"),
+                        "SyncStateSet.syncStateSet",
+                    ),
                 )
             )
             if not holds_text(broker_ids_value)
@@ -165,8 +167,11 @@ class AlterSyncStateSetRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.broker_name is not None:
             fields["brokerName"] = self.broker_name
@@ -210,8 +215,11 @@ class AlterSyncStateSetResponse:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.new_sync_state_set_epoch is not None:
             fields["newSyncStateSetEpoch"] = str(self.new_sync_state_set_epoch)
@@ -269,8 +277,11 @@ class ElectMasterRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -342,8 +353,11 @@ class ElectMasterResponse:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.master_broker_id is not None:
             fields["masterBrokerId"] = str(self.master_broker_id)
@@ -388,7 +402,7 @@ class BrokerMemberGroup:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -458,7 +472,7 @@ class ElectMasterResponseBody:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -470,10 +484,11 @@ class ElectMasterResponseBody:
             broker_member_group=take_optional(get("brokerMemberGroup"), BrokerMemberGroup.from_json),
             sync_state_set=take_optional(
                 get("syncStateSet"),
-                lambda items: [
-                    (lambda value: take_integer(value, INT64, "ElectMasterResponseBody.syncStateSet"))(item)
-                    for item in take_array(items, "ElectMasterResponseBody.syncStateSet")
-                ],
+                lambda items: take_list(
+                    items,
+                    lambda value: take_integer(value, INT64, "ElectMasterResponseBody.syncStateSet"),
+                    "ElectMasterResponseBody.syncStateSet",
+                ),
             ),
             unknown=unknown_keys(fields, cls.KEYS),
         )
@@ -574,8 +589,11 @@ class RegisterBrokerToControllerRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -661,8 +679,11 @@ class RegisterBrokerToControllerResponse:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -716,8 +737,11 @@ class GetReplicaInfoRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.broker_name is not None:
             fields["brokerName"] = self.broker_name
@@ -771,8 +795,11 @@ class GetReplicaInfoResponse:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.master_broker_id is not None:
             fields["masterBrokerId"] = str(self.master_broker_id)
@@ -806,8 +833,11 @@ class GetMetadataRequest:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -859,8 +889,11 @@ class GetMetadataResponse:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.group is not None:
             fields["group"] = self.group
@@ -891,7 +924,7 @@ class BrokerNames:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -900,10 +933,9 @@ class BrokerNames:
         return cls(
             take_optional(
                 value,
-                lambda items: [
-                    (lambda value: take_string(value, "BrokerNames"))(item)
-                    for item in take_array(items, "BrokerNames")
-                ],
+                lambda items: take_list(
+                    items, lambda value: take_string(value, "BrokerNames"), "BrokerNames"
+                ),
             )
         )
 
@@ -932,8 +964,11 @@ class GetSyncStateDataRequest:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -959,8 +994,11 @@ class GetSyncStateDataResponse:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -999,7 +1037,7 @@ class ReplicaIdentity:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -1074,7 +1112,7 @@ class ReplicasInfo:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -1085,17 +1123,11 @@ class ReplicasInfo:
         return cls(
             in_sync_replicas=take_optional(
                 get("inSyncReplicas"),
-                lambda items: [
-                    (ReplicaIdentity.from_json)(item)
-                    for item in take_array(items, "ReplicasInfo.inSyncReplicas")
-                ],
+                lambda items: take_list(items, ReplicaIdentity.from_json, "ReplicasInfo.inSyncReplicas"),
             ),
             not_in_sync_replicas=take_optional(
                 get("notInSyncReplicas"),
-                lambda items: [
-                    (ReplicaIdentity.from_json)(item)
-                    for item in take_array(items, "ReplicasInfo.notInSyncReplicas")
-                ],
+                lambda items: take_list(items, ReplicaIdentity.from_json, "ReplicasInfo.notInSyncReplicas"),
             ),
             master_address=take_optional(
                 get("masterAddress"), lambda value: take_string(value, "ReplicasInfo.masterAddress")
@@ -1168,7 +1200,7 @@ class InSyncStateData:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -1179,10 +1211,7 @@ class InSyncStateData:
         return cls(
             in_sync_members=take_optional(
                 get("inSyncMembers"),
-                lambda items: [
-                    (ReplicaIdentity.from_json)(item)
-                    for item in take_array(items, "InSyncStateData.inSyncMembers")
-                ],
+                lambda items: take_list(items, ReplicaIdentity.from_json, "InSyncStateData.inSyncMembers"),
             ),
             master_address=take_optional(
                 get("masterAddress"), lambda value: take_string(value, "InSyncStateData.masterAddress")
@@ -1239,7 +1268,7 @@ class BrokerReplicasInfo:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -1306,8 +1335,11 @@ class GetBrokerEpochCacheRequest:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -1333,8 +1365,11 @@ class GetBrokerEpochCacheResponse:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -1367,7 +1402,7 @@ class EpochEntry:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -1431,7 +1466,7 @@ class EpochEntryCache:
         return cls.from_json(loads(data))
 
     def encode(self, *, bare_keys: bool = False) -> bytes:
-        """Compact JSON. `bare_keys` leaves the quotes off numeric keys where Java does, which is no JSON."""
+        """Compact JSON; `bare_keys` leaves the quotes off numeric keys, as Java does."""
         return dumps(self.to_json(bare_keys=bare_keys))
 
     @classmethod
@@ -1451,9 +1486,7 @@ class EpochEntryCache:
             ),
             epoch_list=take_optional(
                 get("epochList"),
-                lambda items: [
-                    (EpochEntry.from_json)(item) for item in take_array(items, "EpochEntryCache.epochList")
-                ],
+                lambda items: take_list(items, EpochEntry.from_json, "EpochEntryCache.epochList"),
             ),
             max_offset=take_optional(
                 get("maxOffset"), lambda value: take_integer(value, INT64, "EpochEntryCache.maxOffset")
@@ -1532,8 +1565,11 @@ class NotifyBrokerRoleChangedRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.master_address is not None:
             fields["masterAddress"] = self.master_address
@@ -1591,7 +1627,7 @@ class Properties:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """The Properties that the bytes are. Raises RemoteProtocolError; a wrong checksum is one fault too."""
+        """The Properties that the bytes are. Raises RemoteProtocolError, for a wrong checksum too."""
         lines = split_lines(data, True, "Properties")
         properties = [Property.from_text(line) for line in lines[0:]]
         message = cls(properties=properties)
@@ -1623,8 +1659,11 @@ class UpdateControllerConfigRequest:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -1650,8 +1689,11 @@ class UpdateControllerConfigResponse:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -1677,8 +1719,11 @@ class GetControllerConfigRequest:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -1704,8 +1749,11 @@ class GetControllerConfigResponse:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -1761,8 +1809,11 @@ class CleanBrokerDataRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -1800,8 +1851,11 @@ class CleanBrokerDataResponse:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)
@@ -1841,8 +1895,11 @@ class GetNextBrokerIdRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -1892,8 +1949,11 @@ class GetNextBrokerIdResponse:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -1949,8 +2009,11 @@ class ApplyBrokerIdRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -1998,8 +2061,11 @@ class ApplyBrokerIdResponse:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -2077,8 +2143,11 @@ class BrokerHeartbeatRequest:
             unknown=unknown_keys(ext_fields, cls.KEYS),
         )
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         if self.cluster_name is not None:
             fields["clusterName"] = self.cluster_name
@@ -2122,8 +2191,11 @@ class BrokerHeartbeatResponse:
         """
         return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them; absent fields are left out."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
         fields: dict[str, str | None] = {}
         fields.update(self.unknown)
         return hash_ordered(fields, 16)

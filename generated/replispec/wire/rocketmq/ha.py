@@ -48,7 +48,7 @@ class HaHandshakeAddress:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaHandshakeAddress that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaHandshakeAddress that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaHandshakeAddress")
@@ -56,7 +56,7 @@ class HaHandshakeAddress:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaHandshakeAddress that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaHandshakeAddress that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -74,7 +74,7 @@ class HaHandshakeAddress:
         return cls(sync_from_last_file=sync_from_last_file, async_learner=async_learner, address=address), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaHandshakeAddress. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaHandshakeAddress as bytes. Raises LocalProtocolError when a value does not fit."""
         address_bytes = self.address.encode()
         address_bytes = write_prefix(len(address_bytes), 4, "HaHandshakeAddress.address") + address_bytes
         return b"".join(
@@ -110,7 +110,7 @@ class HaHandshakeId:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaHandshakeId that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaHandshakeId that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaHandshakeId")
@@ -118,7 +118,7 @@ class HaHandshakeId:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaHandshakeId that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaHandshakeId that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -134,7 +134,7 @@ class HaHandshakeId:
         ), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaHandshakeId. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaHandshakeId as bytes. Raises LocalProtocolError when a value does not fit."""
         return pack(
             _HA_HANDSHAKE_ID_0,
             "HaHandshakeId",
@@ -160,7 +160,7 @@ class HaReport:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaReport that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaReport that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaReport")
@@ -168,7 +168,7 @@ class HaReport:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaReport that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaReport that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -179,7 +179,7 @@ class HaReport:
         return cls(max_offset=max_offset), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaReport. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaReport as bytes. Raises LocalProtocolError when a value does not fit."""
         return pack(_HA_REPORT_0, "HaReport", 2, self.max_offset)
 
 
@@ -191,7 +191,7 @@ class HaEpochEntryFixed(NamedTuple):
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""
+        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         need(at, 12, len(buffer), "HaEpochEntry")
         epoch, start_offset = _HA_EPOCH_ENTRY_0.unpack_from(buffer, at)
         return cls(epoch, start_offset)
@@ -211,7 +211,7 @@ class HaEpochEntry:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaEpochEntry that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaEpochEntry that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaEpochEntry")
@@ -219,7 +219,7 @@ class HaEpochEntry:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaEpochEntry that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaEpochEntry that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -229,7 +229,7 @@ class HaEpochEntry:
         return cls(epoch=epoch, start_offset=start_offset), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaEpochEntry. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaEpochEntry as bytes. Raises LocalProtocolError when a value does not fit."""
         return pack(_HA_EPOCH_ENTRY_0, "HaEpochEntry", self.epoch, self.start_offset)
 
 
@@ -243,7 +243,7 @@ class HaHandshakeAnswerFixed(NamedTuple):
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""
+        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         need(at, 20, len(buffer), "HaHandshakeAnswer")
         state, body_size, max_offset, last_epoch = _HA_HANDSHAKE_ANSWER_0.unpack_from(buffer, at)
         return cls(state, body_size, max_offset, last_epoch)
@@ -268,7 +268,7 @@ class HaHandshakeAnswer:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaHandshakeAnswer that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaHandshakeAnswer that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaHandshakeAnswer")
@@ -276,7 +276,7 @@ class HaHandshakeAnswer:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaHandshakeAnswer that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaHandshakeAnswer that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -295,7 +295,7 @@ class HaHandshakeAnswer:
         return cls(max_offset=max_offset, last_epoch=last_epoch, entries=entries), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaHandshakeAnswer. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaHandshakeAnswer as bytes. Raises LocalProtocolError when a value does not fit."""
         entries_bytes = b"".join([element.encode() for element in self.entries])
         return b"".join(
             (
@@ -329,7 +329,7 @@ class HaHandshakeAnswerPaddedFixed(NamedTuple):
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""
+        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         need(at, 36, len(buffer), "HaHandshakeAnswerPadded")
         state, body_size, max_offset, last_epoch, unused_epoch_start_offset, unused_confirm_offset = (
             _HA_HANDSHAKE_ANSWER_PADDED_0.unpack_from(buffer, at)
@@ -361,7 +361,7 @@ class HaHandshakeAnswerPadded:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaHandshakeAnswerPadded that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaHandshakeAnswerPadded that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaHandshakeAnswerPadded")
@@ -369,7 +369,7 @@ class HaHandshakeAnswerPadded:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaHandshakeAnswerPadded that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaHandshakeAnswerPadded that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -396,7 +396,7 @@ class HaHandshakeAnswerPadded:
         ), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaHandshakeAnswerPadded. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaHandshakeAnswerPadded as bytes. Raises LocalProtocolError when a value does not fit."""
         entries_bytes = b"".join([element.encode() for element in self.entries])
         return b"".join(
             (
@@ -432,7 +432,7 @@ class HaTransferHeaderFixed(NamedTuple):
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""
+        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         need(at, 36, len(buffer), "HaTransferHeader")
         state, body_size, offset, epoch, epoch_start_offset, confirm_offset = (
             _HA_TRANSFER_HEADER_0.unpack_from(buffer, at)
@@ -464,7 +464,7 @@ class HaTransferHeader:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaTransferHeader that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaTransferHeader that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaTransferHeader")
@@ -472,7 +472,7 @@ class HaTransferHeader:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaTransferHeader that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaTransferHeader that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -496,7 +496,7 @@ class HaTransferHeader:
         ), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaTransferHeader. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaTransferHeader as bytes. Raises LocalProtocolError when a value does not fit."""
         body_bytes = self.body
         return b"".join(
             (
@@ -532,7 +532,7 @@ class HaLegacyReport:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaLegacyReport that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaLegacyReport that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaLegacyReport")
@@ -540,7 +540,7 @@ class HaLegacyReport:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaLegacyReport that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaLegacyReport that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -551,7 +551,7 @@ class HaLegacyReport:
         return cls(max_offset=max_offset), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaLegacyReport. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaLegacyReport as bytes. Raises LocalProtocolError when a value does not fit."""
         return pack(_HA_LEGACY_REPORT_0, "HaLegacyReport", self.max_offset)
 
 
@@ -563,7 +563,7 @@ class HaLegacyTransferHeaderFixed(NamedTuple):
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""
+        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         need(at, 12, len(buffer), "HaLegacyTransferHeader")
         offset, body_size = _HA_LEGACY_TRANSFER_HEADER_0.unpack_from(buffer, at)
         return cls(offset, body_size)
@@ -584,7 +584,7 @@ class HaLegacyTransferHeader:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The HaLegacyTransferHeader that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The HaLegacyTransferHeader that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "HaLegacyTransferHeader")
@@ -592,7 +592,7 @@ class HaLegacyTransferHeader:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The HaLegacyTransferHeader that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The HaLegacyTransferHeader that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -608,7 +608,7 @@ class HaLegacyTransferHeader:
         return cls(offset=offset, body=body), at
 
     def encode(self) -> bytes:
-        """The bytes of the HaLegacyTransferHeader. Raises LocalProtocolError when a value does not fit its field."""
+        """The HaLegacyTransferHeader as bytes. Raises LocalProtocolError when a value does not fit."""
         body_bytes = self.body
         return b"".join(
             (

@@ -52,7 +52,7 @@ class RemotingFrameFixed(NamedTuple):
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""
+        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         need(at, 8, len(buffer), "RemotingFrame")
         total_length, serialize_type, header_length = _REMOTING_FRAME_0.unpack_from(buffer, at)
         return cls(total_length, serialize_type, unsigned(header_length))
@@ -76,7 +76,7 @@ class RemotingFrame:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The RemotingFrame that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The RemotingFrame that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "RemotingFrame")
@@ -84,7 +84,7 @@ class RemotingFrame:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The RemotingFrame that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The RemotingFrame that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -108,7 +108,7 @@ class RemotingFrame:
         return cls(serialize_type=serialize_type, header=header, body=body), at
 
     def encode(self) -> bytes:
-        """The bytes of the RemotingFrame. Raises LocalProtocolError when a value does not fit its field."""
+        """The RemotingFrame as bytes. Raises LocalProtocolError when a value does not fit."""
         header_bytes = self.header
         body_bytes = self.body
         total_length = 4 + len(header_bytes) + len(body_bytes)
@@ -174,7 +174,7 @@ class RemotingHeader:
 
     @classmethod
     def decode_binary(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The RemotingHeader that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The RemotingHeader that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_binary_at(buffer, at, limit)
         exactly(position, limit, "RemotingHeader")
@@ -182,7 +182,7 @@ class RemotingHeader:
 
     @classmethod
     def decode_binary_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The RemotingHeader that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The RemotingHeader that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -209,7 +209,7 @@ class RemotingHeader:
         ), at
 
     def encode_binary(self) -> bytes:
-        """The bytes of the RemotingHeader. Raises LocalProtocolError when a value does not fit its field."""
+        """The RemotingHeader as bytes. Raises LocalProtocolError when a value does not fit."""
         remark_bytes = (self.remark or "").encode()
         remark_bytes = write_prefix(len(remark_bytes), 4, "RemotingHeader.remark") + remark_bytes
         ext_fields_bytes = write_text_map(self.ext_fields or {}, 2, 4, "RemotingHeader.ext_fields")

@@ -49,7 +49,7 @@ class LogBlankFixed(NamedTuple):
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when bytes are missing."""
+        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         need(at, 8, len(buffer), "LogBlank")
         total_size, magic = _LOG_BLANK_0.unpack_from(buffer, at)
         return cls(total_size, magic)
@@ -70,7 +70,7 @@ class LogBlank:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The LogBlank that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The LogBlank that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "LogBlank")
@@ -78,7 +78,7 @@ class LogBlank:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The LogBlank that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The LogBlank that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -97,7 +97,7 @@ class LogBlank:
         return cls(undefined=undefined), at
 
     def encode(self) -> bytes:
-        """The bytes of the LogBlank. Raises LocalProtocolError when a value does not fit its field."""
+        """The LogBlank as bytes. Raises LocalProtocolError when a value does not fit."""
         undefined_bytes = self.undefined
         total_size = 8 + len(undefined_bytes)
         return b"".join((pack(_LOG_BLANK_0, "LogBlank", total_size, -875286124), undefined_bytes))
@@ -152,7 +152,7 @@ class LogRecord:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The LogRecord that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The LogRecord that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "LogRecord")
@@ -160,7 +160,7 @@ class LogRecord:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The LogRecord that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The LogRecord that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -236,7 +236,7 @@ class LogRecord:
         ), at
 
     def encode(self) -> bytes:
-        """The bytes of the LogRecord. Raises LocalProtocolError when a value does not fit its field."""
+        """The LogRecord as bytes. Raises LocalProtocolError when a value does not fit."""
         born_ip_bytes = self.born_ip
         store_ip_bytes = self.store_ip
         body_bytes = self.body
@@ -313,7 +313,7 @@ class OffsetMessageId:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The OffsetMessageId that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The OffsetMessageId that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "OffsetMessageId")
@@ -321,7 +321,7 @@ class OffsetMessageId:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The OffsetMessageId that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The OffsetMessageId that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -331,7 +331,7 @@ class OffsetMessageId:
         return cls(store_ip=store_ip, store_port=store_port, physical_offset=physical_offset), at
 
     def encode(self) -> bytes:
-        """The bytes of the OffsetMessageId. Raises LocalProtocolError when a value does not fit its field."""
+        """The OffsetMessageId as bytes. Raises LocalProtocolError when a value does not fit."""
         return pack(
             _OFFSET_MESSAGE_ID_0, "OffsetMessageId", self.store_ip, self.store_port, self.physical_offset
         )
@@ -353,7 +353,7 @@ class OffsetMessageIdV6:
 
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
-        """The OffsetMessageIdV6 that fills `buffer[at:end]`. Raises RemoteProtocolError when it does not."""
+        """The OffsetMessageIdV6 that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
         exactly(position, limit, "OffsetMessageIdV6")
@@ -361,7 +361,7 @@ class OffsetMessageIdV6:
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        """The OffsetMessageIdV6 that starts at `buffer[at]` and ends before `end`, and the position behind it.
+        """The OffsetMessageIdV6 that starts at `buffer[at]`, and the position behind it.
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
@@ -371,7 +371,7 @@ class OffsetMessageIdV6:
         return cls(store_ip=store_ip, store_port=store_port, physical_offset=physical_offset), at
 
     def encode(self) -> bytes:
-        """The bytes of the OffsetMessageIdV6. Raises LocalProtocolError when a value does not fit its field."""
+        """The OffsetMessageIdV6 as bytes. Raises LocalProtocolError when a value does not fit."""
         return pack(
             _OFFSET_MESSAGE_ID_V6_0, "OffsetMessageIdV6", self.store_ip, self.store_port, self.physical_offset
         )
@@ -426,7 +426,7 @@ class EpochFile:
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """The EpochFile that the bytes are. Raises RemoteProtocolError; a wrong checksum is one fault too."""
+        """The EpochFile that the bytes are. Raises RemoteProtocolError, for a wrong checksum too."""
         lines = split_lines(data, True, "EpochFile")
         at_least(len(lines), 2, "EpochFile")
         count = parse_integer(lines[0], INT32, "EpochFile.count")

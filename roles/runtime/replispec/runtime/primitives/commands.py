@@ -17,8 +17,8 @@ class Header(Protocol):
         """The view. Raises RemoteProtocolError when a value does not fit its field."""
         ...
 
-    def to_ext_fields(self) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them."""
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header."""
         ...
 
 
