@@ -1,0 +1,1 @@
+"""Replay of captured traffic: from packets to frames, events, verdicts and a report."""

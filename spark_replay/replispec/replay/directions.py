@@ -1,0 +1,108 @@
+"""One direction of a connection with positions counted from its first byte, and its holes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from replispec.replay.flows import FlowKey, Incarnation, Side, connection_text, endpoint_text
+from replispec.replay.pieces import Hole, Pieces, find_holes
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """What was seen of one direction; position 0 is the byte behind its SYN, else the lowest seen.
+
+    `number`: 0 when the lower endpoint sends. `from_syn`: the SYN was seen. `initiator`: it opened
+    the connection; None: unknown. `pieces` are disjoint, ascending, and none lies before 0.
+    """
+
+    connection: str
+    number: int
+    source: str
+    destination: str
+    source_port: int
+    destination_port: int
+    from_syn: bool
+    initiator: bool | None
+    pieces: Pieces
+    holes: tuple[Hole, ...]
+    first_time_ns: int
+    last_time_ns: int
+    closed: bool
+
+    @property
+    def first_hole(self) -> int | None:
+        """Where the first hole starts; None without one."""
+        return self.holes[0].start if self.holes else None
+
+
+def directions(incarnation: Incarnation) -> tuple[Direction | None, Direction | None]:
+    """Both directions of a connection; None for one of which no packet was seen."""
+    first, second = (
+        _direction(incarnation.key, incarnation.number, incarnation.sides, side) for side in (0, 1)
+    )
+    return first, second
+
+
+def _direction(
+    key: FlowKey, number: int, sides: tuple[Side | None, Side | None], at: int
+) -> Direction | None:
+    side, peer = sides[at], sides[1 - at]
+    if side is None or not side.packets:
+        return None
+    initiator = side.initiator
+    if initiator is None and peer is not None and peer.initiator is not None:
+        initiator = not peer.initiator
+    return Direction(
+        connection=connection_text(key, number),
+        number=at,
+        source=endpoint_text(key[at]),
+        destination=endpoint_text(key[1 - at]),
+        source_port=key[at][2],
+        destination_port=key[1 - at][2],
+        from_syn=side.syn is not None,
+        initiator=initiator,
+        pieces=_from_zero(side),
+        holes=tuple(side_holes(side)),
+        first_time_ns=side.first_time_ns,
+        last_time_ns=side.last_time_ns,
+        closed=side.closed,
+    )
+
+
+def _from_zero(side: Side) -> Pieces:
+    """The side's pieces counted from its position zero, without what lies before it."""
+    pieces = side.pieces.shifted(-side.zero)
+    if len(pieces) and int(pieces.start[0]) < 0:
+        pieces = pieces.take(np.flatnonzero(pieces.end > 0))
+        early = np.minimum(pieces.start, 0)
+        pieces = Pieces(
+            pieces.start - early,
+            pieces.end,
+            pieces.payload_offset - early,
+            pieces.record_offset,
+            pieces.time_ns,
+        )
+    return pieces
+
+
+def side_holes(side: Side) -> list[Hole]:
+    """The holes of a side, positions counted from its zero."""
+    zero = side.zero
+    seen_end = 0 if side.high is None else max(0, side.high - zero)
+    high = seen_end
+    if side.fin is not None:
+        high = max(high, side.fin - zero)
+    if side.acknowledged is not None and (side.syn is not None or side.high is not None):
+        confirmed = side.acknowledged - zero
+        if side.fin is not None and side.acknowledged > side.fin:
+            confirmed = side.fin - zero
+        # One more than was seen is taken for the number of a FIN that was not captured.
+        if confirmed > seen_end + 1:
+            high = max(high, confirmed)
+    cut_start, cut_end = side.cut_start - zero, side.cut_end - zero
+    return find_holes(
+        _from_zero(side), cut_start, cut_end, 0, high, seen_end, starts_known=side.syn is not None
+    )

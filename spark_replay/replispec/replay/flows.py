@@ -1,0 +1,185 @@
+"""TCP connections in sequence space: which packets belong together, and where their bytes lie.
+
+Packets are grouped by their two endpoints, the lower first; a SYN with another initial sequence
+number opens the next incarnation. 32-bit sequence numbers are unwrapped into 64-bit positions by
+their differences in order of arrival; the peer's acknowledgments count too, so a long gap in the
+capture of one direction does not lose the count. Everything that is known of one direction is a
+`Side`; sides of consecutive parts of a capture can be joined (see `stitch`).
+
+Source: RFC 9293, section 3.4.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from replispec.replay.capture_records import Integers
+from replispec.replay.packets import RST, SYN, Packets
+from replispec.replay.pieces import Pieces, no_pieces
+
+Endpoint = tuple[int, int, int]  # address high, address low (IPv4 mapped into IPv6), port
+FlowKey = tuple[Endpoint, Endpoint]
+
+
+@dataclass(slots=True)
+class Side:
+    """One direction of one connection, in unwrapped positions.
+
+    `references`: the first and the last position that was mentioned by a packet; the low 32 bits of
+    a position are a TCP sequence number. `syn`: position of the SYN; `fin`: of the FIN;
+    `acknowledged`: the furthest that the peer confirmed; None: not seen. `low`, `high`: least and
+    greatest position of payload seen on the wire. `cuts`: tails missing because of the snap length.
+    """
+
+    references: tuple[int, int]
+    syn: int | None = None
+    fin: int | None = None
+    acknowledged: int | None = None
+    low: int | None = None
+    high: int | None = None
+    initiator: bool | None = None
+    closed: bool = False
+    packets: int = 0
+    first_time_ns: int = 0
+    last_time_ns: int = 0
+    pieces: Pieces = field(default_factory=no_pieces)
+    cut_start: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    cut_end: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    @property
+    def zero(self) -> int:
+        """The position that counts as 0: the byte behind the SYN, else the lowest byte seen."""
+        if self.syn is not None:
+            return self.syn + 1
+        return self.references[0] if self.low is None else self.low
+
+
+@dataclass(slots=True)
+class Incarnation:
+    """One connection between two endpoints; side 0 is what the lower endpoint sent."""
+
+    key: FlowKey
+    number: int
+    sides: tuple[Side | None, Side | None]
+
+
+def endpoint_text(endpoint: Endpoint) -> str:
+    """ADDRESS:PORT; an IPv6 address stands in brackets."""
+    address = ipaddress.IPv6Address(endpoint[0] << 64 | endpoint[1])
+    mapped = address.ipv4_mapped
+    return f"{mapped}:{endpoint[2]}" if mapped is not None else f"[{address}]:{endpoint[2]}"
+
+
+def connection_text(key: FlowKey, number: int) -> str:
+    """LOWER<->HIGHER#K, K counting the connections between the two endpoints from 1."""
+    return f"{endpoint_text(key[0])}<->{endpoint_text(key[1])}#{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Packets sorted by (flow, arrival).
+
+    `flow`: number of the flow of each row, ascending in order of the endpoints; `direction`: 0 when
+    the lower endpoint sent it; `borders`: the first row of each flow, and the number of rows.
+    """
+
+    packets: Packets
+    flow: Integers
+    direction: Integers
+    borders: Integers
+    keys: list[FlowKey]
+
+
+def group(packets: Packets) -> Grouped:
+    """Group packets by their endpoints."""
+    count = len(packets)
+    if not count:
+        return Grouped(packets, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64), [])
+    high = np.concatenate([packets.source_high, packets.destination_high])
+    low = np.concatenate([packets.source_low, packets.destination_low])
+    port = np.concatenate([packets.source_port, packets.destination_port])
+    endpoints, number = _distinct(high, low, port)
+    source, destination = number[:count], number[count:]
+    direction = (source > destination).astype(np.int64)
+    pair = np.minimum(source, destination) * len(endpoints) + np.maximum(source, destination)
+    pairs, flow = np.unique(pair, return_inverse=True)
+    order = np.argsort(flow, kind="stable")
+    flow = flow[order].astype(np.int64)
+    borders = np.append(np.flatnonzero(np.diff(flow, prepend=-1)), count)
+    keys = [(endpoints[pair // len(endpoints)], endpoints[pair % len(endpoints)]) for pair in pairs.tolist()]
+    return Grouped(packets.take(order), flow, direction[order], borders, keys)
+
+
+def _distinct(
+    high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64], port: Integers
+) -> tuple[list[Endpoint], Integers]:
+    """The distinct endpoints, ascending, and the number of each row's endpoint among them."""
+    if not high.any() and not (low >> np.uint64(48)).any():
+        keys, number = np.unique(low << np.uint64(16) | port.astype(np.uint64), return_inverse=True)
+        return [(0, key >> 16, key & 0xFFFF) for key in keys.tolist()], number.astype(np.int64)
+    order = np.lexsort((port, low, high))
+    columns = (high[order], low[order], port[order])
+    change = np.zeros(len(order), np.bool_)
+    for column in columns:
+        change[1:] |= column[1:] != column[:-1]
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(change)
+    first = np.flatnonzero(np.append([True], change[1:]))
+    endpoints = list(zip(*(column[first].tolist() for column in columns), strict=True))
+    return endpoints, number
+
+
+def incarnations(grouped: Grouped) -> Integers:
+    """The number of the connection, from 1 in each flow, that each row belongs to."""
+    packets = grouped.packets
+    number = np.ones(len(packets), np.int64)
+    openings = np.zeros(len(packets), np.int64)
+    rows = np.flatnonzero(packets.flags & SYN)
+    for flow, members in _by_flow(grouped.flow[rows], rows):
+        for row in _openings(grouped, int(grouped.borders[flow]), members):
+            openings[row] += 1
+    if openings.any():
+        total = np.cumsum(openings)
+        first = grouped.borders[:-1]
+        before = total[first] - openings[first]
+        number = 1 + total - before[grouped.flow]
+    return number
+
+
+def _by_flow(flow: Integers, rows: Integers) -> Iterator[tuple[int, list[int]]]:
+    """(flow, its rows) for rows that are sorted by flow."""
+    if len(rows):
+        borders = np.flatnonzero(np.diff(flow)) + 1
+        for part in np.split(np.arange(len(rows)), borders):
+            yield int(flow[part[0]]), rows[part].tolist()
+
+
+def _openings(grouped: Grouped, first: int, rows: list[int]) -> Iterator[int]:
+    """Those of a flow's SYN packets that open another connection than the one before.
+
+    A SYN continues a connection when it repeats that side's initial sequence number, or when it is
+    the side's first packet, or when only reordering put packets of that side (the first of them
+    just behind the SYN) before it.
+    """
+    packets = grouped.packets
+    begin, known = first, [None, None]
+    initial: list[int | None] = list(known)
+    for row in rows:
+        side, sequence = int(grouped.direction[row]), int(packets.sequence[row])
+        if initial[side] == sequence:
+            continue
+        opens = initial[side] is not None
+        if not opens:
+            earlier = slice(begin, row)
+            plain = (grouped.direction[earlier] == side) & (packets.flags[earlier] & (SYN | RST) == 0)
+            at = begin + int(plain.argmax()) if plain.any() else None
+            opens = at is not None and int(packets.sequence[at]) != (sequence + 1) % 2**32
+        if opens:
+            begin, initial = row, [None, None]
+            yield row
+        initial[side] = sequence

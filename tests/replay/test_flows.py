@@ -1,0 +1,199 @@
+"""Connections, incarnations, unwrapped positions, first arrival, holes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.replay.pcap_writer import ACK, RST, SYN, Conversation, Packet, pcap, with_times
+
+from replispec.replay.capture import open_capture
+from replispec.replay.flows import Incarnation, Side, connection_text
+from replispec.replay.packets import read_packets
+from replispec.replay.pieces import Pieces, find_holes, first_arrival_wins
+from replispec.replay.sides import read_connections
+
+CLIENT, SERVER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911)
+
+
+def connections(
+    tmp_path: Path, packets: list[Packet], snap_length: int = 262_144
+) -> tuple[list[Incarnation], bytes]:
+    path = tmp_path / "flow.pcap"
+    path.write_bytes(pcap(packets, snap_length=snap_length))
+    with open_capture(path) as capture:
+        return read_connections(read_packets(capture.data, capture.records())), bytes(capture.data)
+
+
+def text(side: Side | None, data: bytes) -> str:
+    """The bytes of a side from position 0 on, a dot for each missing one."""
+    assert side is not None
+    length = max(side.pieces.end.tolist(), default=side.zero) - side.zero
+    out = bytearray(b"." * length)
+    for start, end, at, _, _ in zip(*(column.tolist() for column in side.pieces.columns()), strict=True):
+        out[start - side.zero : end - side.zero] = data[at : at + end - start]
+    return out.decode()
+
+
+def one(found: list[Incarnation]) -> tuple[Side, Side]:
+    """Server side and client side (the server's address is the lower) of the only connection."""
+    assert len(found) == 1
+    server, client = found[0].sides
+    assert server is not None
+    assert client is not None
+    return server, client
+
+
+def letters(count: int) -> bytes:
+    return bytes(97 + at % 26 for at in range(count))
+
+
+def test_a_conversation_is_put_together_and_named(tmp_path: Path) -> None:
+    talk = Conversation(CLIENT, SERVER, mss=7).open().send(letters(30), from_client=True)
+    talk.send(b"answer", from_client=False).close()
+    found, data = connections(tmp_path, talk.packets)
+    server, client = one(found)
+    assert connection_text(found[0].key, found[0].number) == "10.0.0.2:10911<->10.0.0.9:40000#1"
+    assert (text(client, data), text(server, data)) == (letters(30).decode(), "answer")
+    assert (client.initiator, server.initiator) == (True, False)
+    assert client.closed
+    assert client.fin == client.zero + 30
+
+
+@pytest.mark.parametrize("initial", [0, 2**31 - 20, 2**32 - 20, 2**32 - 1])
+def test_sequence_numbers_wrap(tmp_path: Path, initial: int) -> None:
+    talk = (
+        Conversation(CLIENT, SERVER, client_initial=initial, mss=9).open().send(letters(60), from_client=True)
+    )
+    found, data = connections(tmp_path, talk.packets)
+    assert text(one(found)[1], data) == letters(60).decode()
+
+
+def test_reordering_retransmission_and_keep_alive_change_nothing(tmp_path: Path) -> None:
+    talk = Conversation(CLIENT, SERVER, mss=5).open().send(letters(40), from_client=True)
+    head, body = talk.packets[:3], talk.packets[3:]
+    keep_alive = replace(body[-1], sequence=body[-1].sequence + 4, payload=b"\x00")
+    again = replace(body[1], payload=b"#####")
+    bridging = replace(body[2], payload=b"*" * 12)
+    packets = [*head, body[0], body[2], body[1], body[5], again, bridging, *body[3:], keep_alive]
+    found, data = connections(tmp_path, with_times(packets))
+    assert text(one(found)[1], data) == (letters(15) + b"*" * 7 + letters(40)[22:]).decode()
+
+
+def test_the_same_ports_used_again_are_another_connection(tmp_path: Path) -> None:
+    first = Conversation(CLIENT, SERVER).open().send(b"first", from_client=True)
+    second = Conversation(CLIENT, SERVER, client_initial=77_000, server_initial=88_000).open()
+    second.send(b"second", from_client=True)
+    found, data = connections(tmp_path, with_times(first.packets + second.packets))
+    assert [text(item.sides[1], data) for item in found] == ["first", "second"]
+    assert [item.number for item in found] == [1, 2]
+
+
+def test_a_repeated_syn_and_a_late_syn_stay_in_the_connection(tmp_path: Path) -> None:
+    talk = Conversation(CLIENT, SERVER).open().send(b"data", from_client=True)
+    syn, answer, confirm, data_packet = talk.packets
+    for order in ([syn, syn, answer, answer, confirm, data_packet], [confirm, syn, answer, data_packet, syn]):
+        found, data = connections(tmp_path, with_times(order))
+        assert text(one(found)[1], data) == "data"
+
+
+def test_a_stream_seen_from_the_middle_starts_at_its_lowest_byte(tmp_path: Path) -> None:
+    packets = [Packet(CLIENT, SERVER, 504, b"bbbb"), Packet(CLIENT, SERVER, 500, b"aaaa")]
+    found, data = connections(tmp_path, packets)
+    side = found[0].sides[1]
+    assert text(side, data) == "aaaabbbb"
+    assert side is not None
+    assert side.syn is None
+    assert side.initiator is None
+
+
+def test_a_reset_with_a_strange_number_moves_nothing(tmp_path: Path) -> None:
+    talk = Conversation(CLIENT, SERVER).open().send(b"data", from_client=True)
+    reset = Packet(CLIENT, SERVER, 4_000_000_000, flags=RST)
+    more = replace(talk.packets[-1], sequence=talk.packets[-1].sequence + 4, payload=b"more")
+    found, data = connections(tmp_path, [*talk.packets, reset, more])
+    assert text(one(found)[1], data) == "datamore"
+
+
+def test_a_syn_may_carry_data(tmp_path: Path) -> None:
+    packets = [Packet(CLIENT, SERVER, 10, b"early", SYN), Packet(CLIENT, SERVER, 16, b"late", ACK)]
+    found, data = connections(tmp_path, packets)
+    assert text(found[0].sides[1], data) == "earlylate"
+
+
+def holes(side: Side) -> list[tuple[int, int, str]]:
+    from replispec.replay.directions import side_holes
+
+    return [(hole.start, hole.end, hole.kind) for hole in side_holes(side)]
+
+
+def test_holes_are_found_where_bytes_were_lost(tmp_path: Path) -> None:
+    talk = Conversation(CLIENT, SERVER, mss=10).open().send(letters(60), from_client=True)
+    talk.acknowledge(from_client=False)
+    keep = [packet for at, packet in enumerate(talk.packets) if at not in (3, 5, 8)]
+    found, _ = connections(tmp_path, keep)
+    assert holes(one(found)[1]) == [(0, 10, "lost_at_start"), (20, 30, "lost"), (50, 60, "lost_at_end")]
+
+
+def test_a_snap_length_makes_truncated_holes_and_a_retransmission_may_fill_them(tmp_path: Path) -> None:
+    packets = [
+        Packet(CLIENT, SERVER, 0, b"", SYN),
+        Packet(CLIENT, SERVER, 1, b"aaaa", payload_wire=10),
+        Packet(CLIENT, SERVER, 11, b"bbbb", payload_wire=10),
+        Packet(CLIENT, SERVER, 1, letters(10)),
+    ]
+    found, data = connections(tmp_path, packets)
+    side = found[0].sides[1]
+    assert text(side, data) == "aaaaefghijbbbb"
+    assert side is not None
+    assert holes(side) == [(14, 20, "truncated")]
+
+
+intervals = st.lists(st.tuples(st.integers(0, 40), st.integers(1, 12), st.integers(0, 2)), max_size=25)
+
+
+@given(intervals)
+def test_the_first_copy_of_each_byte_stays(rows: list[tuple[int, int, int]]) -> None:
+    start = np.array([row[0] for row in rows], np.int64)
+    end = start + np.array([row[1] for row in rows], np.int64)
+    number = np.arange(len(rows), dtype=np.int64)
+    group = np.array([row[2] for row in rows], np.int64)
+    kept_group, kept = first_arrival_wins(group, Pieces(start, end, number * 1000, number, number))
+    expected: dict[tuple[int, int], int] = {}
+    for row, (at, size, side) in enumerate(rows):
+        for place in range(at, at + size):
+            expected.setdefault((side, place), row * 1000 + place - at)
+    actual = {}
+    for side, first, last, offset in zip(
+        kept_group.tolist(), kept.start.tolist(), kept.end.tolist(), kept.payload_offset.tolist(), strict=True
+    ):
+        for place in range(first, last):
+            assert (side, place) not in actual
+            actual[side, place] = offset + place - first
+    assert actual == expected
+    assert [(g, s) for g, s in zip(kept_group.tolist(), kept.start.tolist(), strict=True)] == sorted(
+        zip(kept_group.tolist(), kept.start.tolist(), strict=True)
+    )
+
+
+@given(intervals, intervals, st.integers(0, 60))
+def test_holes_are_exactly_what_no_piece_covers(
+    rows: list[tuple[int, int, int]], cuts: list[tuple[int, int, int]], high: int
+) -> None:
+    start = np.array([row[0] for row in rows], np.int64)
+    end = start + np.array([row[1] for row in rows], np.int64)
+    zeros = np.zeros(len(rows), np.int64)
+    _, pieces = first_arrival_wins(zeros, Pieces(start, end, zeros, zeros, zeros))
+    cut_start = np.array([row[0] for row in cuts], np.int64)
+    cut_end = cut_start + np.array([row[1] for row in cuts], np.int64)
+    high = max([high, *end.tolist(), *cut_end.tolist()])
+    found = find_holes(pieces, cut_start, cut_end, 0, high, high, starts_known=False)
+    covered = {place for first, last in zip(start, end, strict=True) for place in range(first, last)}
+    cut = {place for first, last in zip(cut_start, cut_end, strict=True) for place in range(first, last)}
+    kinds = {place: hole.kind for hole in found for place in range(hole.start, hole.end)}
+    assert set(kinds) == set(range(high)) - covered
+    assert {place for place, kind in kinds.items() if kind == "truncated"} == cut - covered
