@@ -1,0 +1,87 @@
+"""The report as one HTML file that needs nothing else: no network, no script, light and dark."""
+
+import unicodedata
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from replispec.replay.report.model import Finding, ReportModel, Verdict
+from replispec.replay.report.timeline import described, draw
+from replispec.replay.report.wording import (
+    MEANING,
+    clock,
+    counted,
+    exact_seconds,
+    headline,
+    seconds,
+    switch_sentence,
+)
+
+# Longer texts come from a peer that writes novels into a name; the Parquet files hold them whole.
+TEXT_CHARACTERS_MAXIMUM = 600
+
+
+def write_report(model: ReportModel, path: Path) -> None:
+    """Write the page to `path`, as UTF-8. The same model gives the same bytes. Raises OSError."""
+    path.write_bytes(render(model).encode())
+
+
+def render(model: ReportModel) -> str:
+    """The page as text."""
+    starts = {each.file: each.first_time_ns for each in model.captures if each.first_time_ns is not None}
+    order = list(Verdict)
+    findings = sorted(model.findings, key=lambda finding: order.index(finding.verdict))
+    return _template().render(
+        model=model,
+        headline=headline(model),
+        verdicts=[(verdict, MEANING[verdict], _number(findings, verdict)) for verdict in order],
+        starts=starts,
+        switches=[(each, switch_sentence(each, starts.get(each.file, 0))) for each in model.switches],
+        pictures=[draw(timeline) for timeline in model.timelines],
+        noteworthy=[finding for finding in findings if finding.verdict is not Verdict.OK],
+        fine=[finding for finding in findings if finding.verdict is Verdict.OK],
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("replispec.replay.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    environment.filters |= {
+        "clock": clock,
+        "counted": counted,
+        "described": described,
+        "exact_seconds": exact_seconds,
+        "seconds": seconds,
+    }
+    return environment.get_template("page.html")
+
+
+def _number(findings: list[Finding], verdict: Verdict) -> int:
+    return sum(finding.verdict is verdict for finding in findings)
+
+
+def _visible(value: Any) -> Any:
+    """Text as it may be shown: bounded, and with the characters spelt out that would act unseen.
+
+    Controls, lone surrogates and the marks that turn the direction of writing all come from hostile names.
+    """
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    left_out = len(value) - TEXT_CHARACTERS_MAXIMUM
+    shown = "".join(_spelt(character) for character in value[:TEXT_CHARACTERS_MAXIMUM])
+    return f"{shown}… ({counted(left_out, 'more character')})" if left_out > 0 else shown
+
+
+def _spelt(character: str) -> str:
+    if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and character != "\n":
+        return f"\\u{ord(character):04x}"
+    return character

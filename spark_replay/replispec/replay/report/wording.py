@@ -1,0 +1,109 @@
+"""The sentences and numbers of the report, as plain text; the page escapes them.
+
+Times are int64 nanoseconds since 1970 UTC; `start_ns` is the first packet of the file, from which seconds
+count.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+
+from replispec.replay.report.model import Finding, Loss, ReportModel, Switch, Verdict
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+NS_PER_SECOND = 10**9
+
+MEANING = {
+    Verdict.VIOLATED: "the captured bytes contradict the rule",
+    Verdict.UNKNOWN: "the capture does not hold what a judgement needs",
+    Verdict.DIVERGED: "breaks the proposal in a way that is known of this release",
+    Verdict.OK: "every evaluation held",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """The first thing a reader sees: were acknowledged messages lost?"""
+
+    tone: Literal["lost", "kept", "unjudged"]
+    text: str
+    lines: tuple[str, ...] = ()
+
+
+def headline(model: ReportModel) -> Headline:
+    """Losses first; without any, a promise only where every group could be judged."""
+    judged = [finding for finding in model.findings if finding.invariant == model.survival]
+    open_questions = tuple(_not_judged(finding) for finding in judged if finding.verdict is Verdict.UNKNOWN)
+    if model.losses:
+        lines = tuple(loss_line(loss) for loss in model.losses)
+        return Headline("lost", _lost(model.losses), lines + open_questions)
+    if not judged:
+        return Headline("unjudged", "Nothing tells whether acknowledged messages were lost")
+    if open_questions:
+        return Headline("unjudged", "No loss was found, but not everything could be judged", open_questions)
+    total = sum(finding.evaluated for finding in judged)
+    checked = f"{counted(total, 'acknowledged message')} checked against every later master."
+    return Headline("kept", "No acknowledged message was lost", (checked,))
+
+
+def _lost(losses: tuple[Loss, ...]) -> str:
+    total = sum(loss.acknowledged for loss in losses)
+    groups = list(dict.fromkeys(loss.group for loss in losses))
+    owner = f" of {groups[0]}" if len(groups) == 1 else f" of {len(groups)} broker groups"
+    return f"{counted(total, 'acknowledged message')}{owner} {'was' if total == 1 else 'were'} lost"
+
+
+def loss_line(loss: Loss) -> str:
+    """Where the lost messages lay, and whether the configuration allowed it."""
+    where = f"{loss.group}: {counted(loss.acknowledged, 'message')} of masterEpoch {loss.epoch}, "
+    where += f"commit-log offsets {loss.from_offset} to {loss.to_offset} ({loss.file})"
+    return f"{where}; permitted by {loss.permitted_by}" if loss.permitted_by else where
+
+
+def _not_judged(finding: Finding) -> str:
+    missing = "no acknowledged send was captured" if finding.evaluated == 0 else "evidence is missing"
+    why = finding.says or missing
+    return f"Not judged: {finding.group} ({finding.file}): {why}"
+
+
+def switch_sentence(switch: Switch, start_ns: int) -> str:
+    """One sentence: when, who, in which epoch, why; a second one for the time without a master."""
+    when = f"At {seconds(switch.time_ns - start_ns)} "
+    if switch.from_master is None:
+        what = f"{switch.group} got {switch.to_master} as its master in masterEpoch {switch.epoch}"
+    else:
+        what = f"the master of {switch.group} changed from {switch.from_master} to {switch.to_master} "
+        what += f"in masterEpoch {switch.epoch}"
+    because = f", because {switch.cause}" if switch.cause else "; nothing captured tells why"
+    if switch.gap_ns is not None:
+        gap = f" Clients had no master for {seconds(switch.gap_ns)}."
+    elif switch.from_master is not None:
+        gap = " How long clients had no master cannot be told from this capture."
+    else:
+        gap = ""
+    return f"{when}{what}{because}.{gap}"
+
+
+def counted(number: int, noun: str) -> str:
+    """The number with its noun, such as "1 frame" or "2,000 frames"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def seconds(duration_ns: int) -> str:
+    """A duration in seconds with milliseconds, such as "10.482 s"."""
+    milliseconds = (abs(duration_ns) + 500_000) // 1_000_000
+    sign = "-" if duration_ns < 0 and milliseconds else ""
+    return f"{sign}{milliseconds // 1000}.{milliseconds % 1000:03} s"
+
+
+def exact_seconds(duration_ns: int) -> str:
+    """A duration in seconds with every digit of the capture, such as "10.482013000 s"."""
+    sign = "-" if duration_ns < 0 else ""
+    whole, rest = divmod(abs(duration_ns), NS_PER_SECOND)
+    return f"{sign}{whole}.{rest:09} s"
+
+
+def clock(time_ns: int) -> str:
+    """The moment in UTC with microseconds; any int64 is a valid moment."""
+    moment = EPOCH + timedelta(microseconds=time_ns // 1000)
+    return f"{moment:%Y-%m-%d %H:%M:%S.%f} UTC"

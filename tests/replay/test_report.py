@@ -1,0 +1,269 @@
+"""The report says the worst first, promises nothing it cannot know, and lets no name act as markup."""
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from replispec.replay.report.model import (
+    CaptureInfo,
+    EventKind,
+    Evidence,
+    Finding,
+    Loss,
+    MasterBand,
+    ReportModel,
+    Switch,
+    Timeline,
+    TimelineEvent,
+    Verdict,
+)
+from replispec.replay.report.page import render, write_report
+from replispec.replay.report.timeline import GUTTER, RIGHT, TICKS_MAXIMUM, WIDTH, draw
+from replispec.replay.report.wording import clock, exact_seconds, headline, seconds, switch_sentence
+
+SECOND = 10**9
+START = 1_795_206_775 * SECOND
+SURVIVES = "acknowledged-send-survives"
+VOID = {"meta", "path", "rect", "line", "circle"}
+INT64 = st.integers(-(2**63), 2**63 - 1)
+
+
+class Outline(HTMLParser):
+    """The elements of a page in order, its attributes, and its text; fails on an element left open."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.elements: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(page)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "td":
+            self.text += " "
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportModel:
+    """A fail-over of one group in one file, with `name` in every place that captured bytes can reach."""
+    at = Evidence(START + 5 * SECOND, name, 302_144, name, ((name, name),))
+    end = START + 60 * SECOND
+    return ReportModel(
+        engine="local",
+        captures=(CaptureInfo(name, 2112, 301, 0, 4096, 2, START, end), CaptureInfo(name, error=name)),
+        losses=losses,
+        switches=(Switch(name, name, START + 31 * SECOND, name, f"{name}2", 2, 10_482_000_000, name, name),),
+        findings=(
+            Finding("pairing", Verdict.OK, name, name, 1055),
+            Finding("offset-chain", Verdict.VIOLATED, name, name, 12, (at,), name, 40),
+            Finding(SURVIVES, Verdict.OK, name, name, 300),
+        ),
+        timelines=(
+            Timeline(
+                name,
+                name,
+                START,
+                end,
+                (
+                    MasterBand(START + SECOND, START + 20 * SECOND, name, 1),
+                    MasterBand(START + 31 * SECOND, None, f"{name}2", 2),
+                ),
+                tuple(TimelineEvent(START + 31 * SECOND, kind, "label", name) for kind in EventKind),
+            ),
+        ),
+    )
+
+
+def _loss(acknowledged: int, group: str = "LabDLedger/broker-a", permitted_by: str = "") -> Loss:
+    return Loss(group, 1, 302_144, 521_300, acknowledged, "failover.pcap", permitted_by)
+
+
+def test_losses_are_the_first_words_of_the_page_and_its_title() -> None:
+    model = _model(losses=(_loss(170, permitted_by="allAckInSyncStateSet=false"),))
+    outline = Outline(render(model))
+    sentence = "170 acknowledged messages of LabDLedger/broker-a were lost"
+    assert outline.text.count(sentence) == 2
+    body = outline.text[outline.text.rindex(sentence) :]
+    assert "offsets 302144 to 521300 (failover.pcap); permitted by allAckInSyncStateSet=false" in body
+    assert body.index("permitted by") < body.index("Masters") < body.index("Findings")
+
+
+def test_one_lost_message_is_spoken_of_in_the_singular() -> None:
+    assert headline(_model(losses=(_loss(1),))).text == (
+        "1 acknowledged message of LabDLedger/broker-a was lost"
+    )
+
+
+def test_losses_of_several_groups_are_summed_and_listed() -> None:
+    found = headline(_model(losses=(_loss(1200), _loss(34, group="LabDLedger/broker-b"))))
+    assert found.text == "1,234 acknowledged messages of 2 broker groups were lost"
+    assert [line.split(",")[0] for line in found.lines] == [
+        "LabDLedger/broker-a: 1",
+        "LabDLedger/broker-b: 34 messages of masterEpoch 1",
+    ]
+
+
+def test_no_loss_is_promised_only_when_every_group_was_judged() -> None:
+    assert headline(_model()).text == "No acknowledged message was lost"
+    assert headline(_model()).lines == ("300 acknowledged messages checked against every later master.",)
+    unseen = Finding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-b", "b.pcap", 0)
+    holed = Finding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-c", "c.pcap", 7, says="a hole at byte 9")
+    model = ReportModel("local", (), findings=(*_model().findings, unseen, holed))
+    assert headline(model).tone == "unjudged"
+    assert headline(model).lines == (
+        "Not judged: LabDLedger/broker-b (b.pcap): no acknowledged send was captured",
+        "Not judged: LabDLedger/broker-c (c.pcap): a hole at byte 9",
+    )
+
+
+def test_a_replay_without_any_group_promises_nothing() -> None:
+    model = ReportModel("local", (CaptureInfo("notes.txt", error="no packet capture (byte 0)"),))
+    outline = Outline(render(model))
+    assert "Nothing tells whether acknowledged messages were lost" in outline.text
+    assert "no packet capture (byte 0)" in outline.text
+
+
+def test_losses_do_not_hide_the_groups_that_could_not_be_judged() -> None:
+    unseen = Finding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-b", "b.pcap", 0)
+    model = ReportModel("local", (), losses=(_loss(1),), findings=(unseen,))
+    assert headline(model).lines[-1].startswith("Not judged: LabDLedger/broker-b")
+
+
+def test_a_switch_is_one_sentence_with_who_and_why_and_one_for_the_gap() -> None:
+    switch = Switch("G/a", "f", START + 61_500_000_000, "b1", "b2", 2, 10_482_000_000, "heartbeats stopped")
+    assert switch_sentence(switch, START) == (
+        "At 61.500 s the master of G/a changed from b1 to b2 in masterEpoch 2, because heartbeats stopped. "
+        "Clients had no master for 10.482 s."
+    )
+
+
+def test_a_switch_admits_what_the_capture_does_not_show() -> None:
+    first = Switch("G/a", "f", START, None, "b1", 1)
+    assert switch_sentence(first, START) == (
+        "At 0.000 s G/a got b1 as its master in masterEpoch 1; nothing captured tells why."
+    )
+    later = Switch("G/a", "f", START, "b1", "b2", 2, cause="it was told so")
+    assert switch_sentence(later, START).endswith(
+        "because it was told so. How long clients had no master cannot be told from this capture."
+    )
+
+
+def test_findings_come_worst_first_with_the_frames_that_prove_them() -> None:
+    outline = Outline(render(_model()))
+    text = " ".join(outline.text.split())
+    assert text.index("offset-chain") < text.index("pairing")
+    assert "1 frame of 40" in text
+    assert "5.000000000 s broker-a 302144 broker-a broker-a=broker-a" in text
+
+
+def test_the_page_needs_nothing_but_itself() -> None:
+    page = render(_model())
+    outline = Outline(page)
+    assert not {"script", "link", "img", "iframe", "object", "base"} & set(outline.elements)
+    assert not {"src", "href", "srcset", "data"} & {name for _, name, _ in outline.attributes}
+    assert "@import" not in page
+    assert "//" not in page
+
+
+def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
+    write_report(_model(), tmp_path / "one.html")
+    write_report(_model(), tmp_path / "two.html")
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+@given(st.text(st.characters(), min_size=1))
+@example("<script>alert(1)</script>")
+@example("\"'><img src=x onerror=alert(1)>")
+@example("{{ 7 * 7 }}{% raw %}")
+@example("</title></style><svg onload=alert(1)>")
+@example("\ud800\x00\u202e\u2028")
+def test_a_hostile_name_changes_no_element_and_no_attribute(name: str) -> None:
+    plain, hostile = Outline(render(_model())), Outline(render(_model(name)))
+    assert hostile.elements == plain.elements
+    assert [(tag, key) for tag, key, _ in hostile.attributes] == [
+        (tag, key) for tag, key, _ in plain.attributes
+    ]
+
+
+def test_characters_that_would_act_unseen_are_spelt_out() -> None:
+    text = Outline(render(_model("a\u202eb\x00c\ud800"))).text
+    assert "a\\u202eb\\u0000c\\ud800" in text
+    assert not {"\u202e", "\x00", "\ud800"} & set(text)
+
+
+def test_a_name_like_a_novel_is_cut_and_its_length_told() -> None:
+    assert len(render(_model("x" * 1_000_000))) < 100_000
+    assert "… (999,400 more characters)" in Outline(render(_model("x" * 1_000_000))).text
+
+
+@given(start=INT64, length=st.integers(0, 2**63), at=INT64, until=INT64)
+def test_everything_on_a_timeline_lies_inside_it(start: int, length: int, at: int, until: int) -> None:
+    timeline = Timeline(
+        "G/a",
+        "f",
+        start,
+        start + length,
+        (MasterBand(at, until, "b1", 1), MasterBand(until, None, "b2", 2)),
+        tuple(TimelineEvent(moment, kind, "label") for kind in EventKind for moment in (at, until)),
+    )
+    picture = draw(timeline)
+    boxes = [box for lane in picture.lanes for box in lane.boxes]
+    places = [mark.x for lane in picture.lanes for mark in lane.marks]
+    places += [edge for box in boxes for edge in (box.x, box.x + box.width - 1)]
+    places += [tick.x for tick in picture.ticks]
+    assert all(GUTTER <= place <= WIDTH - RIGHT for place in places)
+    assert 1 <= len(picture.ticks) <= TICKS_MAXIMUM + 1
+    assert picture.left_out == 0
+
+
+def test_an_axis_counts_in_round_seconds_from_the_first_packet() -> None:
+    picture = draw(Timeline("G/a", "f", START, START + 136 * SECOND))
+    assert [tick.label for tick in picture.ticks] == [f"{at} s" for at in range(0, 121, 20)]
+    short = draw(Timeline("G/a", "f", START, START + 4_200_000))
+    assert [tick.label for tick in short.ticks][:3] == ["0.0000 s", "0.0005 s", "0.0010 s"]
+
+
+def test_a_timeline_shows_the_time_without_a_master() -> None:
+    (vacancy,) = draw(_model().timelines[0]).vacancies
+    assert vacancy.label == "no master for 11.000 s"
+
+
+def test_a_timeline_draws_a_bounded_number_of_events_and_counts_the_rest() -> None:
+    many = tuple(TimelineEvent(START + at, EventKind.HOLE, "hole") for at in range(10_000))
+    picture = draw(Timeline("G/a", "f", START, START + 10_000, (), many))
+    assert picture.left_out == 9_600
+    assert sum(len(lane.marks) for lane in picture.lanes) == 400
+
+
+def test_durations_and_moments_read_well() -> None:
+    assert [seconds(value) for value in (0, 999_500_000, -1_500_000_000, -1)] == [
+        "0.000 s",
+        "1.000 s",
+        "-1.500 s",
+        "0.000 s",
+    ]
+    assert exact_seconds(-1_000_000_001) == "-1.000000001 s"
+    assert clock(START + 562_123_999) == "2026-11-20 20:32:55.562123 UTC"
+
+
+@given(INT64)
+def test_every_int64_is_a_moment(time_ns: int) -> None:
+    assert clock(time_ns).endswith(" UTC")
