@@ -9,7 +9,7 @@ READY := $(VENV)/.ready
 ROOMS := compiler generated roles/runtime spark_replay cli
 # Bytecode is compiled when a module is first imported: most of what is installed never is.
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
-CAPTURE ?= spark_replay/captures/failover.pcap
+CAPTURE ?= spark_replay/captures/failover_lost.pcap
 OUT ?= out/demo
 
 .PHONY: help

@@ -8,8 +8,9 @@ import yaml
 FILE_LINES_MAXIMUM = 500
 FUNCTION_LINES_MAXIMUM = 70
 LINE_LENGTH_MAXIMUM = 110
-# Smaller codes are everyday numbers (0, 1, 10, 11): a literal proves nothing.
+# Smaller codes (0, 1, 10, 11) and round ones (200) are everyday numbers: a literal proves nothing.
 REQUEST_CODE_MINIMUM = 100
+ROUND_NUMBER = 100
 
 
 def imports(source: str) -> Iterator[tuple[int, str]]:
@@ -63,6 +64,7 @@ def request_codes(source: str, codes: Collection[int]) -> Iterator[str]:
             isinstance(node, ast.Constant)
             and type(node.value) is int
             and node.value >= REQUEST_CODE_MINIMUM
+            and node.value % ROUND_NUMBER
             and node.value in codes
         ):
             yield f"line {node.lineno}: writes the request code {node.value}: use RequestCode"

@@ -154,6 +154,16 @@ def test_wire_keys_and_request_codes_are_spelt_only_in_the_specification() -> No
     assert complaints == []
 
 
+def test_no_test_sleeps_or_looks_at_the_clock() -> None:
+    complaints = [
+        f"{shown(path)}: line {line}: imports {name}"
+        for path in hand_written("tests")
+        for line, name in imports(path.read_text())
+        if within(name, ("time", "timeit"))
+    ]
+    assert complaints == []
+
+
 @pytest.mark.parametrize(
     ("config", "packages"),
     [

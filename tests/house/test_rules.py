@@ -45,9 +45,9 @@ def test_a_wire_key_is_found_as_a_literal_and_an_everyday_word_is_not() -> None:
 
 
 def test_a_request_code_is_found_and_a_small_number_or_a_truth_value_is_not() -> None:
-    assert list(request_codes("a = 1001\nb = 10\nc = True\nd = 1001.0\n", {1, 10, 1001})) == [
-        "line 1: writes the request code 1001: use RequestCode"
-    ]
+    assert list(
+        request_codes("a = 1001\nb = 10\nc = True\nd = 1001.0\ne = x[:200]\n", {1, 10, 200, 1001})
+    ) == ["line 1: writes the request code 1001: use RequestCode"]
 
 
 def test_a_function_of_seventy_lines_passes_and_one_more_does_not() -> None:
