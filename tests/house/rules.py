@@ -91,7 +91,7 @@ def long_lines(source: str) -> Iterator[str]:
 
 def boolean_keys(source: str) -> Iterator[str]:
     """Keys that YAML 1.1 reads as a boolean: on, off, yes, no and their like, unquoted."""
-    for document in yaml.compose_all(source, Loader=yaml.SafeLoader):
+    for document in yaml.compose_all(source, Loader=yaml.CSafeLoader):
         yield from _boolean_keys(document)
 
 

@@ -84,8 +84,8 @@ STRUCT_ALLOWED = (PRIMITIVES, WIRE)
 
 
 def reads_captures(path: Path) -> bool:
-    """Whether a file is part of the capture reader: its formats are not those of the specification."""
-    return module_name(path).startswith("replispec.replay.capture")
+    """Whether a file reads captures and packets: their formats are not those of the specification."""
+    return module_name(path).startswith(("replispec.replay.capture", "replispec.replay.packets"))
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.package)

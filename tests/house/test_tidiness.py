@@ -50,7 +50,7 @@ def test_files_and_functions_stay_short() -> None:
 
 
 def test_lines_of_the_specification_stay_short() -> None:
-    """Python lines are the linter's business; a field of a .proto with its options reads as a row of a table."""
+    """Python lines are the linter's business; a field of a .proto with options reads as a row."""
     complaints = [
         f"{shown(path)}: {complaint}"
         for suffix in (".yaml", ".toml")
