@@ -8,14 +8,21 @@ given.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from replispec.runtime.primitives.invariants import Verdict
 
-class Verdict(StrEnum):
-    """The verdict of one invariant for one group, worst first."""
-
-    VIOLATED = "violated"
-    UNKNOWN = "unknown"
-    DIVERGED = "diverged"
-    OK = "ok"
+__all__ = [
+    "CaptureInfo",
+    "EventKind",
+    "Evidence",
+    "Finding",
+    "Loss",
+    "MasterBand",
+    "ReportModel",
+    "Switch",
+    "Timeline",
+    "TimelineEvent",
+    "Verdict",
+]
 
 
 class EventKind(StrEnum):

@@ -31,12 +31,12 @@ def write_report(model: ReportModel, path: Path) -> None:
 def render(model: ReportModel) -> str:
     """The page as text."""
     starts = {each.file: each.first_time_ns for each in model.captures if each.first_time_ns is not None}
-    order = list(Verdict)
-    findings = sorted(model.findings, key=lambda finding: order.index(finding.verdict))
+    worst_first = sorted(Verdict, key=lambda verdict: -verdict.rank)
+    findings = sorted(model.findings, key=lambda finding: -finding.verdict.rank)
     return _template().render(
         model=model,
         headline=headline(model),
-        verdicts=[(verdict, MEANING[verdict], _number(findings, verdict)) for verdict in order],
+        verdicts=[(verdict, MEANING[verdict], _number(findings, verdict)) for verdict in worst_first],
         starts=starts,
         switches=[(each, switch_sentence(each, starts.get(each.file, 0))) for each in model.switches],
         pictures=[draw(timeline) for timeline in model.timelines],
