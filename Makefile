@@ -53,7 +53,7 @@ check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
 
 .PHONY: generate
 generate: $(READY) ## compile spec/ into generated/
-	@$(BIN)/python -m replispec.compiler
+	@$(BIN)/python -m replispec.compiler.generate
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can
