@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import LocalProtocolError
@@ -101,7 +101,7 @@ class Invariant:
 
     `stream` names the stream of events, `group` the attributes that a finding is about,
     `evaluated` says what one evaluation is, `says` is the sentence of a finding. `key` tells which
-    events of a group belong together.
+    events of a group belong together. `divergences` words the deviations that are known.
     """
 
     id: str
@@ -111,7 +111,7 @@ class Invariant:
     group: tuple[str, ...]
     evaluated: str
     says: str
-    divergences: Mapping[str, str] = field(default_factory=dict)
+    divergences: tuple[str, ...] = ()
     key: Callable[[Any, Any], tuple[Hashable, ...]]
 
 
@@ -185,9 +185,20 @@ class Finding:
 
 
 class Judge:
-    """Judges the events of one group by one invariant. Feed them in the stream's order."""
+    """Judges the events of one group by one invariant. Feed them in the stream's order.
 
-    def __init__(self, invariant: Invariant, rules: Any, group: tuple[Hashable, ...] = ()) -> None:
+    `observer` is told of every evaluation, ok included, for callers that need more than the evidence kept.
+    """
+
+    def __init__(
+        self,
+        invariant: Invariant,
+        rules: Any,
+        group: tuple[Hashable, ...] = (),
+        *,
+        observer: Callable[[Evidence], None] | None = None,
+    ) -> None:
+        self._observer = observer
         self._invariant = invariant
         self._rules = rules
         self._group = group
@@ -215,6 +226,8 @@ class Judge:
 
     def _note(self, evidence: Evidence) -> None:
         self._counts[evidence.verdict] += 1
+        if self._observer is not None:
+            self._observer(evidence)
         pieces = self._evidence[evidence.verdict]
         if evidence.verdict is not Verdict.OK and len(pieces) < EVIDENCE_MAX:
             pieces.append(evidence)
