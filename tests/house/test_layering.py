@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
 from tests.house.rules import called_builtins, forbidden_imports, imports, request_codes, wire_keys, within
 from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, module_name, shown
 

@@ -12,6 +12,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+
 from tests.house.tree import PROJECT, ROOMS, ROOT, files, module_name
 
 NAME = PROJECT["project"]["name"]

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.house.tree import ROOT
 
 SCRIPT = ROOT / ".ci" / "prerequisites"

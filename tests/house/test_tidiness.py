@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from tests.house.rules import boolean_keys, long_lines, sizes
 from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, shown
 

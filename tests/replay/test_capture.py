@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.replay.pcap_writer import Conversation, Packet, interface, pcap, pcapng, section
 
 from replispec.replay.capture import map_split, open_capture, walk
 from replispec.replay.capture_records import CaptureError
 from replispec.replay.packets import Packets, read_packets
+from tests.replay.pcap_writer import Conversation, Packet, interface, pcap, pcapng, section
 
 V4 = (("10.0.0.1", 1111), ("10.0.0.2", 2222))
 V6 = (("fd00::1", 1111), ("fd00::2", 2222))

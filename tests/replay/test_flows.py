@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.replay.pcap_writer import ACK, RST, SYN, Conversation, Packet, pcap, with_times
 
 from replispec.replay.capture import open_capture
 from replispec.replay.flows import Incarnation, Side, connection_text
 from replispec.replay.packets import read_packets
 from replispec.replay.pieces import Pieces, find_holes, first_arrival_wins
 from replispec.replay.sides import read_connections
+from tests.replay.pcap_writer import ACK, RST, SYN, Conversation, Packet, pcap, with_times
 
 CLIENT, SERVER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911)
 
