@@ -1,0 +1,438 @@
+"""One broker group with its controller, name server and clients, that writes its own traffic.
+
+A `World` behaves like Apache RocketMQ 5.4.0 and keeps count of what a judge of its traffic must
+evaluate, so that the expected findings stand beside the bytes. Scenarios make it misbehave.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from replispec.runtime.primitives.commands import Body, Header
+from replispec.wire.rocketmq import broker as to_broker
+from replispec.wire.rocketmq import controller as to_controller
+from replispec.wire.rocketmq.codes import LogMagic, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.ha import (
+    HaEpochEntry,
+    HaHandshakeAnswer,
+    HaHandshakeId,
+    HaReport,
+    HaTransferHeader,
+)
+from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
+from replispec.wire.rocketmq.streams import COMMIT_LOG
+from tests.replay.expectations import (
+    ACK_WITHIN_SENT,
+    BATCH_IN_EPOCH,
+    BROKER_NAME,
+    CONTROLLER_GROUP,
+    OFFSET_CHAIN,
+    ONLY_MASTER,
+    PAIRING,
+    SEND_SURVIVES,
+    WHOLE_CAPTURE,
+    Ledger,
+    Scenario,
+)
+from tests.replay.pcap_writer import Endpoint
+from tests.replay.traffic import Link, Traffic
+
+CLUSTER = "Cluster"
+CONTROLLER: Endpoint = ("10.0.0.1", 9878)
+NAME_SERVER: Endpoint = ("10.0.0.2", 9876)
+ADMIN, PRODUCER = "10.0.0.3", "10.0.0.4"
+BATCH_SIZE = 32_768
+OPEN_END = 2**63 - 1
+
+
+@dataclass(slots=True)
+class Broker:
+    """One broker: its commit log, its epochs as (epoch, start offset), and its connections."""
+
+    number: int
+    learner: bool = False
+    log: bytearray = field(default_factory=bytearray)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    to_controller: Link | None = None
+    to_name_server: Link | None = None
+    from_controller: Link | None = None
+    replication: Link | None = None
+
+    @property
+    def host(self) -> str:
+        return f"10.0.1.{self.number}"
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return (self.host, 10_911)
+
+    @property
+    def replication_endpoint(self) -> Endpoint:
+        return (self.host, 10_912)
+
+    @property
+    def address(self) -> str:
+        return text(self.endpoint)
+
+
+def text(endpoint: Endpoint) -> str:
+    """An endpoint as the protocol writes it, ip:port."""
+    return f"{endpoint[0]}:{endpoint[1]}"
+
+
+def whole_records(log: bytearray) -> int:
+    """Bytes of a commit log up to the end of its last complete record."""
+    at = 0
+    while at < len(log):
+        size = COMMIT_LOG.measure(log, at, len(log))
+        if size < 0 or at + size > len(log):
+            break
+        at += size
+    return at
+
+
+class World:
+    """One broker group. Methods write frames, change what the world is, and count evaluations."""
+
+    def __init__(self, *, serialize_type: int = SerializeType.JSON) -> None:
+        self.traffic = Traffic()
+        self.serialize_type = serialize_type
+        self.brokers: dict[int, Broker] = {}
+        self.master: int | None = None
+        self.epoch = 0
+        self.members: tuple[int, ...] = ()
+        self.set_epoch = 0
+        self.ledger = Ledger()
+        self.producer: Link | None = None
+
+    def scenario(self) -> Scenario:
+        """The capture so far, and everything that a replay must find in it."""
+        return self.ledger.scenario(self.traffic.packets())
+
+    def _exchange(
+        self,
+        link: Link,
+        request: Header,
+        response: Header | None,
+        *,
+        asked: Body | None = None,
+        body: Body | bytes | None = None,
+        code: int = ResponseCode.SUCCESS,
+    ) -> None:
+        """A request of the link's client and its answer."""
+        opaque = self.traffic.request(link, request, asked)
+        self.traffic.answer(link, opaque, response, body, code=code)
+        self.ledger.count(PAIRING, group=WHOLE_CAPTURE)
+
+    # The controller.
+
+    def come_up(self, number: int, *, learner: bool = False) -> Broker:
+        """A broker starts for the first time: leader, id, registration, heartbeat."""
+        broker = self.brokers[number] = Broker(number, learner)
+        link = broker.to_controller = self.traffic.connect(broker.host, CONTROLLER, self.serialize_type)
+        self.ask_leader(link)
+        applied = to_controller.ApplyBrokerIdRequest(
+            CLUSTER, BROKER_NAME, number, f"{broker.address};{self.traffic.now_ns // 10**6}"
+        )
+        self._exchange(link, applied, to_controller.ApplyBrokerIdResponse(CLUSTER, BROKER_NAME))
+        self.register(number)
+        return broker
+
+    def come_back(self, number: int) -> Broker:
+        """A broker starts again with its identity file; its log is what it was."""
+        broker = self.brokers[number]
+        broker.to_controller = self.traffic.connect(broker.host, CONTROLLER, self.serialize_type)
+        broker.to_name_server = broker.from_controller = broker.replication = None
+        self.ask_leader(broker.to_controller)
+        self.register(number)
+        return broker
+
+    def ask_leader(self, link: Link) -> None:
+        """1005, which names the controller group."""
+        leader = to_controller.GetMetadataResponse(CONTROLLER_GROUP, "n1", text(CONTROLLER), True, "n1:;")
+        self._exchange(link, to_controller.GetMetadataRequest(), leader)
+
+    def register(self, number: int) -> None:
+        """1003 and the first heartbeat."""
+        broker, master = self.brokers[number], self.master
+        request = to_controller.RegisterBrokerToControllerRequest(
+            CLUSTER, BROKER_NAME, number, broker.address, self.traffic.now_ns // 10**6
+        )
+        response = to_controller.RegisterBrokerToControllerResponse(CLUSTER, BROKER_NAME)
+        if master is not None:
+            response.master_broker_id, response.master_address = master, self.brokers[master].address
+            response.master_epoch, response.sync_state_set_epoch = self.epoch, self.set_epoch
+        link = self.link(broker.to_controller)
+        self._exchange(link, request, response, body=self._set(self.members))
+        self.ledger.fact(master=master is not None, members=True)
+        self.heartbeat_controller(number)
+
+    def heartbeat_controller(self, number: int) -> None:
+        """904, one-way."""
+        broker = self.brokers[number]
+        beat = to_controller.BrokerHeartbeatRequest(CLUSTER, broker.address, BROKER_NAME, number)
+        beat.epoch, beat.max_offset, beat.confirm_offset = self.epoch, len(broker.log), len(broker.log)
+        self.traffic.request(self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
+
+    def elect(self, number: int) -> None:
+        """1002, asked by the broker that is elected."""
+        self._make_master(number)
+        request = to_controller.ElectMasterRequest(CLUSTER, BROKER_NAME, None, number, False)
+        response = to_controller.ElectMasterResponse(
+            number, self.brokers[number].address, self.epoch, self.set_epoch
+        )
+        body = to_controller.ElectMasterResponseBody(
+            to_controller.BrokerMemberGroup(CLUSTER, BROKER_NAME, {number: self.brokers[number].address}),
+            list(self.members),
+        )
+        link = self.link(self.brokers[number].to_controller)
+        self._exchange(link, request, response, body=body)
+        self.ledger.fact(master=True, members=True)
+
+    def take_over(self, number: int) -> None:
+        """The controller makes this broker master by itself and notifies it: 1008.
+
+        The broker cuts a half message off its log and starts its epoch there; what the master before
+        acknowledged from there on is lost.
+        """
+        self._make_master(number)
+        self.notify(number)
+
+    def _make_master(self, number: int) -> None:
+        broker = self.brokers[number]
+        self.master, self.epoch, self.members = number, self.epoch + 1, (number,)
+        self.set_epoch += 1
+        del broker.log[whole_records(broker.log) :]
+        self.ledger.starts[self.epoch] = len(broker.log)
+        broker.epochs.append((self.epoch, len(broker.log)))
+
+    def notify(self, number: int) -> None:
+        """1008 about the present master, one-way, on the controller's own connection to the broker."""
+        broker, master = self.brokers[number], self._master()
+        if broker.from_controller is None:
+            broker.from_controller = self.traffic.connect(CONTROLLER[0], broker.endpoint, self.serialize_type)
+        note = to_controller.NotifyBrokerRoleChangedRequest(
+            master.address, master.number, self.epoch, self.set_epoch
+        )
+        body = self._set(self.members)
+        self.traffic.request(broker.from_controller, note, body, flag=RemotingFlag.ONEWAY)
+        self.ledger.fact(master=True, members=True)
+
+    def ask(
+        self,
+        number: int,
+        *,
+        master: int | None = None,
+        epoch: int | None = None,
+        members: Iterable[int] | None = None,
+        set_epoch: int | None = None,
+    ) -> None:
+        """1004; what is given replaces the truth."""
+        named = self._master().number if master is None else master
+        response = to_controller.GetReplicaInfoResponse(
+            named, self.brokers[named].address, self.epoch if epoch is None else epoch
+        )
+        body = self._set(self.members if members is None else members, set_epoch)
+        link = self.link(self.brokers[number].to_controller)
+        self._exchange(link, to_controller.GetReplicaInfoRequest(BROKER_NAME), response, body=body)
+        self.ledger.fact(master=True, members=True)
+
+    def query(self, *, master: int | None = None, members: Iterable[int] | None = None) -> None:
+        """1006, asked by an admin on a connection of its own; what is given replaces the truth."""
+        link = self.traffic.connect(ADMIN, CONTROLLER, self.serialize_type)
+        self.ask_leader(link)
+        named = self._master().number if master is None else master
+        inside = [
+            to_controller.ReplicaIdentity(None, True, self.brokers[each].address, each, BROKER_NAME)
+            for each in (self.members if members is None else members)
+        ]
+        info = to_controller.ReplicasInfo(
+            inside, [], self.brokers[named].address, named, self.epoch, self.set_epoch
+        )
+        body = to_controller.BrokerReplicasInfo({BROKER_NAME: info})
+        names = to_controller.BrokerNames([BROKER_NAME])
+        request = to_controller.GetSyncStateDataRequest()
+        self._exchange(link, request, None, asked=names, body=body)
+        self.ledger.fact(master=True, members=True)
+        self.traffic.close(link)
+
+    def query_epochs(self, number: int) -> None:
+        """1007, asked by an admin of one broker."""
+        broker = self.brokers[number]
+        link = self.traffic.connect(ADMIN, broker.endpoint, self.serialize_type)
+        ends = [start for _, start in broker.epochs[1:]] + [OPEN_END]
+        entries = [
+            to_controller.EpochEntry(end, epoch, start)
+            for (epoch, start), end in zip(broker.epochs, ends, strict=True)
+        ]
+        role = 0 if number == self.master else number
+        body = to_controller.EpochEntryCache(role, BROKER_NAME, CLUSTER, entries, len(broker.log))
+        self._exchange(link, to_controller.GetBrokerEpochCacheRequest(), None, body=body)
+        self.traffic.close(link)
+
+    def alter(self, members: tuple[int, ...], *, by: int | None = None, epoch: int | None = None) -> None:
+        """1001, accepted. `by` asks and names itself the master of `epoch`."""
+        asking = self._master().number if by is None else by
+        request = to_controller.AlterSyncStateSetRequest(
+            BROKER_NAME, None, asking, self.epoch if epoch is None else epoch
+        )
+        asked = self._set(members)
+        self.members, self.set_epoch = members, self.set_epoch + 1
+        response = to_controller.AlterSyncStateSetResponse(self.set_epoch)
+        link = self.link(self.brokers[asking].to_controller)
+        self._exchange(link, request, response, asked=asked, body=self._set(members))
+        self.ledger.count(ONLY_MASTER)
+        self.ledger.fact(master=False, members=True)
+
+    def refuse(self, members: tuple[int, ...], *, by: int, epoch: int) -> None:
+        """1001 of a master that was deposed, refused with the junk that error answers carry."""
+        request = to_controller.AlterSyncStateSetRequest(BROKER_NAME, None, by, epoch)
+        link = self.link(self.brokers[by].to_controller)
+        response = to_controller.AlterSyncStateSetResponse(0)
+        code = ResponseCode.CONTROLLER_INVALID_MASTER
+        self._exchange(link, request, response, asked=self._set(members), code=code)
+        self.ledger.count(ONLY_MASTER)
+
+    # The name server and the clients.
+
+    def announce(self, number: int) -> None:
+        """103: the broker tells its addresses, a slave learns the master's."""
+        broker, master = self.brokers[number], self._master()
+        if broker.to_name_server is None:
+            broker.to_name_server = self.traffic.connect(broker.host, NAME_SERVER, self.serialize_type)
+        request = to_broker.RegisterBrokerRequest(
+            BROKER_NAME,
+            broker.address,
+            CLUSTER,
+            text(broker.replication_endpoint),
+            0 if number == master.number else number,
+        )
+        response = to_broker.RegisterBrokerResponse()
+        if number != master.number:
+            response.ha_server_addr = text(master.replication_endpoint)
+            response.master_addr = master.address
+        self._exchange(broker.to_name_server, request, response)
+
+    def send(self, times: int, size: int = 100) -> None:
+        """310: the master stores and acknowledges messages of `size` bytes each."""
+        for _ in range(times):
+            self._send(self._master(), size, epoch=self.epoch)
+
+    def send_to(self, number: int, *, epoch: int, size: int = 100) -> None:
+        """The same by a broker that holds itself for the master of an epoch that may have ended."""
+        self._send(self.brokers[number], size, epoch=epoch)
+
+    def _send(self, broker: Broker, size: int, *, epoch: int) -> None:
+        if self.producer is None or self.producer.talk.server != broker.endpoint:
+            self.producer = self.traffic.connect(PRODUCER, broker.endpoint, self.serialize_type)
+        offset = len(broker.log)
+        message = f"message {offset} ".encode().ljust(size, b".")
+        address = ipaddress.ip_address(broker.host).packed
+        record = LogRecord(
+            magic=LogMagic.MESSAGE_V1,
+            physical_offset=offset,
+            born_ip=ipaddress.ip_address(PRODUCER).packed,
+            store_ip=address,
+            store_port=broker.endpoint[1],
+            body=message,
+            topic="TopicA",
+        )
+        broker.log += record.encode()
+        where = OffsetMessageId(address, broker.endpoint[1], offset).encode().hex().upper()
+        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=BROKER_NAME)
+        opaque = self.traffic.request(self.producer, request, message)
+        self.traffic.answer(self.producer, opaque, to_broker.SendMessageResponse(where, 0, 0))
+        self.ledger.count(PAIRING, group=WHOLE_CAPTURE)
+        self.ledger.count(SEND_SURVIVES)
+        self.ledger.acknowledged.append((epoch, offset))
+
+    # Replication.
+
+    def follow(self, number: int, *, sync_from_last_file: bool = False) -> None:
+        """A replica connects to the master, truncates its log where the two part, and reports."""
+        replica, master = self.brokers[number], self._master()
+        replica.replication = self.traffic.connect(replica.host, master.replication_endpoint)
+        self._replica_says(replica, HaHandshakeId(sync_from_last_file, replica.learner, number).encode())
+        entries = [HaEpochEntry(epoch, start) for epoch, start in master.epochs]
+        answer = HaHandshakeAnswer(len(master.log), master.epochs[-1][0], entries)
+        self._master_says(replica, answer.encode())
+        same = 0
+        for each, other in zip(replica.epochs, master.epochs, strict=False):
+            if each == other:
+                same = min(self._end(replica, each), self._end(master, other))
+        del replica.log[same if replica.epochs else 0 :]
+        replica.epochs = [entry for entry in replica.epochs if entry in master.epochs]
+        self.report(number)
+
+    def report(self, number: int, offset: int | None = None) -> None:
+        """The replica reports the end of its log, or what is given instead."""
+        replica = self.brokers[number]
+        self._replica_says(replica, HaReport(len(replica.log) if offset is None else offset).encode())
+        self.ledger.count(ACK_WITHIN_SENT)
+
+    def replicate(self, number: int) -> None:
+        """All that the replica lacks, in batches that end at the borders of epochs, each with a report."""
+        replica, master = self.brokers[number], self._master()
+        borders = [start for _, start in master.epochs[1:]]
+        while len(replica.log) < len(master.log):
+            at = len(replica.log)
+            limit = min([border for border in borders if border > at] + [len(master.log), at + BATCH_SIZE])
+            self.batch(number, at, limit - at)
+            self.report(number)
+
+    def batch(
+        self, number: int, offset: int, size: int, *, epoch: int | None = None, start: int | None = None
+    ) -> None:
+        """One transfer of master's log bytes, labelled with the epoch of its first byte or as given."""
+        replica, master = self.brokers[number], self._master()
+        own = [entry for entry in master.epochs if entry[1] <= offset][-1]
+        label, begins = own[0] if epoch is None else epoch, own[1] if start is None else start
+        body = bytes(master.log[offset : offset + size])
+        header = HaTransferHeader(offset, label, begins, len(master.log), body)
+        self._master_says(replica, header.encode())
+        self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH)
+        replica.log += body
+        known = [entry for entry in master.epochs if entry[1] <= offset]
+        replica.epochs += [entry for entry in known if entry not in replica.epochs]
+
+    def heartbeat(self, number: int) -> None:
+        """A transfer header without a body."""
+        replica, master = self.brokers[number], self._master()
+        epoch, start = master.epochs[-1]
+        offset = len(replica.log) if master.log else -1
+        self._master_says(replica, HaTransferHeader(offset, epoch, start, len(master.log)).encode())
+
+    def die(self, number: int) -> None:
+        """The broker's process ends: its connections are closed."""
+        host = self.brokers[number].host
+        for link in self.traffic.links:
+            if host in (link.talk.client[0], link.talk.server[0]) and not link.closed:
+                self.traffic.close(link)
+
+    def _replica_says(self, replica: Broker, data: bytes) -> None:
+        self.traffic.send(self.link(replica.replication), data, from_client=True)
+
+    def _master_says(self, replica: Broker, data: bytes) -> None:
+        self.traffic.send(self.link(replica.replication), data, from_client=False)
+
+    @staticmethod
+    def _end(broker: Broker, entry: tuple[int, int]) -> int:
+        """Where an epoch of this broker ends in its log."""
+        later = [start for epoch, start in broker.epochs if epoch > entry[0]]
+        return min(later, default=len(broker.log))
+
+    @staticmethod
+    def link(link: Link | None) -> Link:
+        """The connection, which the scenario must have made."""
+        assert link is not None, "the scenario has not connected this yet"
+        return link
+
+    def _set(self, members: Iterable[int], set_epoch: int | None = None) -> to_controller.SyncStateSet:
+        number = self.set_epoch if set_epoch is None else set_epoch
+        return to_controller.SyncStateSet(broker_ids=sorted(members), sync_state_set_epoch=number)
+
+    def _master(self) -> Broker:
+        assert self.master is not None, "the scenario has not elected a master yet"
+        return self.brokers[self.master]
