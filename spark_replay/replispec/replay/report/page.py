@@ -1,6 +1,5 @@
 """The report as one HTML file that needs nothing else: no network, no script, light and dark."""
 
-import unicodedata
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from replispec.replay.report.wording import (
     seconds,
     switch_sentence,
 )
+from replispec.replay.visible import visible
 
 # Longer texts come from a peer that writes novels into a name; the Parquet files hold them whole.
 TEXT_CHARACTERS_MAXIMUM = 600
@@ -70,18 +70,6 @@ def _number(findings: list[Finding], verdict: Verdict) -> int:
 
 
 def _visible(value: Any) -> Any:
-    """Text as it may be shown: bounded, and with the characters spelt out that would act unseen.
-
-    Controls, lone surrogates and the marks that turn the direction of writing all come from hostile names.
-    """
-    if not isinstance(value, str) or hasattr(value, "__html__"):
-        return value
-    left_out = len(value) - TEXT_CHARACTERS_MAXIMUM
-    shown = "".join(_spelt(character) for character in value[:TEXT_CHARACTERS_MAXIMUM])
-    return f"{shown}… ({counted(left_out, 'more character')})" if left_out > 0 else shown
-
-
-def _spelt(character: str) -> str:
-    if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} and character != "\n":
-        return f"\\u{ord(character):04x}"
-    return character
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return visible(value, TEXT_CHARACTERS_MAXIMUM)
+    return value
