@@ -1,0 +1,86 @@
+"""Decoding a capture in this process: the reference that the other engine must equal row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from replispec.replay.capture import open_capture
+from replispec.replay.capture_records import CaptureWarning
+from replispec.replay.classify import Hints
+from replispec.replay.directions import directions
+from replispec.replay.flows import Incarnation, connection_text
+from replispec.replay.frames import FRAMES, HOLES, STREAMS, frames_batch, holes_table, streams_table
+from replispec.replay.framing import Decoded, decode_connection
+from replispec.replay.packets import read_packets
+from replispec.replay.sides import read_connections
+
+# Frames are turned into columns when so many have come together; what they were decoded from is let go.
+BATCH_FRAMES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedCapture:
+    """The tables FRAMES, HOLES and STREAMS of one capture file, sorted, and what was read around."""
+
+    frames: pa.Table
+    holes: pa.Table
+    streams: pa.Table
+    warnings: tuple[CaptureWarning, ...]
+
+
+def decode_capture(path: str | Path, hints: Hints | None = None) -> DecodedCapture:
+    """Decode one capture file. Raises CaptureError when it is none, OSError when it cannot be read."""
+    with open_capture(path) as capture:
+        packets = read_packets(capture.data, capture.records())
+        warnings = list(capture.warnings)
+        if packets.fragments:
+            warnings.append(fragments_warning(capture.whole.name, packets.fragments))
+        found = in_order(read_connections(packets))
+        decoded = (
+            part
+            for incarnation in found
+            for part in decode_connection(capture.data, directions(incarnation), hints or Hints())
+        )
+        return _tables(capture.whole.name, decoded, tuple(warnings))
+
+
+def in_order(found: Sequence[Incarnation]) -> list[Incarnation]:
+    """Connections in the order of the rows of the tables."""
+    return sorted(found, key=lambda item: connection_text(item.key, item.number))
+
+
+def fragments_warning(name: str, count: int) -> CaptureWarning:
+    """Says that packets were left out because they are later fragments of an IP packet."""
+    return CaptureWarning(name, 0, f"{count} IP fragments were left out")
+
+
+def _tables(name: str, decoded: Iterator[Decoded], warnings: tuple[CaptureWarning, ...]) -> DecodedCapture:
+    frames: list[pa.RecordBatch] = []
+    holes: list[pa.Table] = []
+    streams: list[pa.Table] = []
+    waiting: list[Decoded] = []
+
+    def flush() -> None:
+        frames.append(frames_batch(name, waiting))
+        holes.append(holes_table(name, waiting))
+        streams.append(streams_table(name, waiting))
+        waiting.clear()
+
+    rows = 0
+    for part in decoded:
+        waiting.append(part)
+        rows += len(part.positions)
+        if rows >= BATCH_FRAMES:
+            flush()
+            rows = 0
+    flush()
+    return DecodedCapture(
+        pa.Table.from_batches(frames, FRAMES),
+        pa.concat_tables([HOLES.empty_table(), *holes]),
+        pa.concat_tables([STREAMS.empty_table(), *streams]),
+        warnings,
+    )
