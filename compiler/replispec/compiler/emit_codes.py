@@ -125,14 +125,14 @@ def _length(message: Message, field: Field, at: int, size: int) -> str | None:
         low, high = field.minimum or 0, field.maximum
         fixed = "{fixed}"
     elif field.measures:
-        low, high = bounds(field)
+        low, high = bounds(field)[0], field.maximum
         fixed = str(at + size) if field.measures == "after" else "0"
     elif (
         any(other.length == field.name for other in message.fields)
         and message.fixed
         and not _measured(message)
     ):
-        low, high = bounds(field)
+        low, high = bounds(field)[0], field.maximum
         fixed = "{fixed}"
     else:
         return None

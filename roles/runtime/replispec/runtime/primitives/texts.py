@@ -43,7 +43,7 @@ def bool_text(value: bool) -> str:
 
 
 def split_fields(text: str, separator: str, minimum: int, maximum: int, what: str) -> list[str]:
-    """The fields between separators; the last takes the rest. Raises RemoteProtocolError for a wrong number."""
+    """The fields between separators; the last takes the rest. Raises RemoteProtocolError."""
     fields = text.split(separator, maximum - 1)
     if len(fields) < minimum:
         raise RemoteProtocolError(f"{what}: {len(fields)} fields between {separator!r}, {minimum} expected")

@@ -1,0 +1,372 @@
+"""From remoting frames to observations: what controllers, brokers and name servers said.
+
+Facts come only from answers (and from the controller's notification of a role change), never from
+requests; requests only tell names and addresses. Source of the rules: RIP-44, RIP "persistent broker
+id", and measurements on Apache RocketMQ 5.1.0 and 5.4.0 (docs/decisions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+from ipaddress import ip_address
+from typing import Any, TypeVar
+
+import pyarrow as pa
+
+from replispec.replay.delivery import Delivered, column
+from replispec.replay.facts import facts_of
+from replispec.replay.observation import Kind, Observation
+from replispec.replay.pairing import Pairs
+from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.wire.rocketmq import broker, controller, store
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
+
+H = TypeVar("H", bound=Header)
+
+SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One frame with its typed parts at hand; `request` is the frame that it answers."""
+
+    row: int
+    code: int
+    flag: int
+    source: str
+    destination: str
+    ext_fields: dict[str, str | None]
+    json_body: bytes | None
+    seen: Observation
+    request: Command | None = None
+
+    @property
+    def is_answer(self) -> bool:
+        """True for an answer; its code is a ResponseCode."""
+        return bool(self.flag & RemotingFlag.RESPONSE)
+
+    @property
+    def asked(self) -> int | None:
+        """The request code that this frame carries or answers; None when the request was not seen."""
+        if not self.is_answer:
+            return self.code
+        return None if self.request is None else self.request.code
+
+    def header(self, kind: type[H]) -> H:
+        """The typed header. Raises RemoteProtocolError when a value does not fit."""
+        return kind.from_ext_fields(self.ext_fields)
+
+
+def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
+    """Observations of remoting frames (rows of FRAMES, all remoting), pairing included.
+
+    Frames whose fields break their types become UNDECODABLE observations.
+    """
+    reader = _Reader(frames, pairs)
+    told: set[tuple[object, ...]] = set()
+    for command in reader.interesting():
+        try:
+            for observation in _observe(command):
+                if _is_news(observation, told):
+                    yield observation
+        except RemoteProtocolError as fault:
+            yield replace(command.seen, kind=Kind.UNDECODABLE, code=command.asked, text=str(fault)[:200])
+    yield from reader.pairings()
+
+
+def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
+    """False for a name or address that its connection has told before: heartbeats repeat them."""
+    if observation.kind not in (Kind.BROKER, Kind.CONTROLLER):
+        return True
+    news = (
+        observation.capture, observation.connection, observation.kind, observation.name, observation.cluster,
+        observation.controller, observation.address, observation.ha_address, observation.broker_id,
+    )  # fmt: skip
+    if news in told:
+        return False
+    told.add(news)
+    return True
+
+
+class _Reader:
+    """Reads the frames that matter, and only their columns that matter."""
+
+    def __init__(self, frames: Delivered, pairs: Pairs) -> None:
+        self._frames = frames
+        self._pairs = pairs
+        self._codes: list[int] = column(frames.frames, "code")
+        self._flags: list[int] = column(frames.frames, "flag")
+
+    def interesting(self) -> Iterator[Command]:
+        """Commands that some observation may come from, in the order of delivery per connection."""
+        rows = [row for row in range(len(self._codes)) if self._matters(row)]
+        requests = {self._pairs.request_of[row] for row in rows} - {-1}
+        commands = self._commands(sorted({*rows, *requests}))
+        for row in rows:
+            request = self._pairs.request_of[row]
+            command = commands[row]
+            yield command if request < 0 else replace(command, request=commands[request])
+
+    def _matters(self, row: int) -> bool:
+        if not self._flags[row] & RemotingFlag.RESPONSE:
+            return self._codes[row] in _REQUESTS
+        request = self._pairs.request_of[row]
+        return request >= 0 and self._codes[request] in _ANSWERS
+
+    def _commands(self, rows: list[int]) -> dict[int, Command]:
+        part = self._frames.frames.take(pa.array(rows, pa.int64()))
+        seen = self._seen(part, rows)
+        names = ("source", "destination", "ext_fields", "json_body")
+        columns = [column(part, name) for name in names]
+        return {
+            row: Command(
+                row,
+                self._codes[row],
+                self._flags[row],
+                source,
+                destination,
+                dict(ext or ()),
+                body,
+                observation,
+            )
+            for row, observation, source, destination, ext, body in zip(rows, seen, *columns, strict=True)
+        }
+
+    def _seen(self, part: pa.Table, rows: list[int]) -> list[Observation]:
+        """An empty observation of each row, with its place in the capture."""
+        names = ("capture", "time_ns", "connection", "direction", "sequence", "index")
+        columns = [column(part, name) for name in names]
+        orders: list[int] = self._frames.order[rows].tolist() if rows else []
+        return [
+            Observation(capture, Kind.UNDECODABLE, order, time_ns, connection, direction, sequence, index)
+            for order, capture, time_ns, connection, direction, sequence, index in zip(
+                orders, *columns, strict=True
+            )
+        ]
+
+    def pairings(self) -> Iterator[Observation]:
+        """One observation per connection with its counts, and one per answer that is not plainly paired."""
+        evidence_rows = [row for row, _ in self._pairs.evidence]
+        seen = self._seen(self._frames.frames.take(pa.array(evidence_rows, pa.int64())), evidence_rows)
+        for observation, (_, evidence) in zip(seen, self._pairs.evidence, strict=True):
+            yield replace(observation, kind=Kind.MISPAIRED, name=evidence.verdict.value, text=evidence.says)
+        if not self._codes:
+            return
+        capture: str = self._frames.frames.column("capture")[0].as_py()
+        for connection, counts in self._pairs.counts.items():
+            unanswered = self._pairs.unanswered[connection]
+            for verdict, count in sorted(counts.items()):
+                yield Observation(
+                    capture,
+                    Kind.PAIRED,
+                    0,
+                    0,
+                    connection,
+                    0,
+                    0,
+                    0,
+                    name=verdict.value,
+                    max_offset=count,
+                    offset=unanswered,
+                )
+
+
+# ---- one command ---------------------------------------------------------------------------------
+
+
+def _observe(command: Command) -> Iterator[Observation]:
+    asked = command.asked
+    assert asked is not None
+    if not command.is_answer:
+        yield from _REQUESTS[asked](command)
+    elif command.code == ResponseCode.SUCCESS or asked in _ALL_ANSWERS:
+        yield from _ANSWERS[asked](command)
+
+
+def _named(command: Command, name: str | None, address: str | None, **more: Any) -> Iterator[Observation]:
+    """A broker's name with its address, when both are there."""
+    if name and address:
+        yield replace(command.seen, kind=Kind.BROKER, name=name, address=address, **more)
+
+
+def _heartbeat(command: Command) -> Iterator[Observation]:
+    header = command.header(controller.BrokerHeartbeatRequest)
+    yield from _named(
+        command,
+        header.broker_name,
+        header.broker_addr,
+        cluster=header.cluster_name,
+        broker_id=header.broker_id,
+        controller=command.destination,
+    )
+
+
+def _register_broker(command: Command) -> Iterator[Observation]:
+    """A registration with a name server: its broker id is the role, not the identity."""
+    header = command.header(broker.RegisterBrokerRequest)
+    yield from _named(
+        command,
+        header.broker_name,
+        header.broker_addr,
+        cluster=header.cluster_name,
+        ha_address=header.ha_server_addr,
+    )
+
+
+def _register_to_controller(command: Command) -> Iterator[Observation]:
+    header = command.header(controller.RegisterBrokerToControllerRequest)
+    yield from _named(
+        command,
+        header.broker_name,
+        header.broker_address,
+        cluster=header.cluster_name,
+        broker_id=header.broker_id,
+        controller=command.destination,
+    )
+
+
+def _role_changed(command: Command) -> Iterator[Observation]:
+    yield from facts_of(command)
+
+
+def _master_address(command: Command) -> Iterator[Observation]:
+    """A name server's answer joins the master's main address and its replication address."""
+    header = command.header(broker.RegisterBrokerResponse)
+    if header.master_addr and header.ha_server_addr:
+        yield replace(
+            command.seen, kind=Kind.BROKER, address=header.master_addr, ha_address=header.ha_server_addr
+        )
+
+
+def _metadata(command: Command) -> Iterator[Observation]:
+    header = command.header(controller.GetMetadataResponse)
+    if not header.group:
+        return
+    addresses = [command.source, header.controller_leader_address, *_peer_addresses(header.peers or "")]
+    for address in dict.fromkeys(filter(None, addresses)):
+        yield replace(command.seen, kind=Kind.CONTROLLER, name=header.group, controller=address)
+
+
+def _peer_addresses(peers: str) -> Iterator[str]:
+    """Addresses in a list of peers: `id:host:port;` or `host:port;` repeated."""
+    for peer in peers.split(";"):
+        parts = peer.split(":")
+        if len(parts) >= 2:
+            yield ":".join(parts[-2:])
+
+
+def _epochs(command: Command) -> Iterator[Observation]:
+    if command.json_body is None:
+        return
+    body = controller.EpochEntryCache.decode(command.json_body)
+    entries = [
+        {"epoch": entry.epoch, "start_offset": entry.start_offset}
+        for entry in body.epoch_list or ()
+        if entry.epoch is not None and entry.start_offset is not None
+    ]
+    yield replace(
+        command.seen,
+        kind=Kind.EPOCHS,
+        name=body.broker_name,
+        cluster=body.cluster_name,
+        address=command.source,
+        epochs=entries,
+    )
+
+
+def _granted(command: Command) -> Iterator[Observation]:
+    assert command.request is not None
+    header = command.request.header(controller.ApplyBrokerIdRequest)
+    address = (header.register_check_code or "").partition(";")[0]
+    yield replace(
+        command.seen,
+        kind=Kind.GRANTED,
+        name=header.broker_name,
+        cluster=header.cluster_name,
+        controller=command.source,
+        broker_id=header.applied_broker_id,
+        text=header.register_check_code,
+        address=address or None,
+    )
+
+
+def _cleaned(command: Command) -> Iterator[Observation]:
+    """Removed ids; when living brokers may be cleaned, Apache reads no ids and removes the whole set."""
+    assert command.request is not None
+    header = command.request.header(controller.CleanBrokerDataRequest)
+    ids = header.broker_controller_ids_to_clean or header.broker_address
+    text = None if header.is_clean_living_broker else (ids or "").strip() or None
+    yield replace(
+        command.seen, kind=Kind.CLEANED, name=header.broker_name, controller=command.source, text=text
+    )
+
+
+def _altered(command: Command) -> Iterator[Observation]:
+    assert command.request is not None
+    request = command.request.header(controller.AlterSyncStateSetRequest)
+    by_id = request.master_broker_id is not None
+    yield replace(
+        command.seen,
+        kind=Kind.ALTERATION,
+        name=request.broker_name,
+        controller=command.source,
+        code=command.code,
+        named_by="id" if by_id else "address",
+        requester=str(request.master_broker_id) if by_id else request.master_address,
+        master_epoch=request.master_epoch,
+        accepted=command.code == ResponseCode.SUCCESS,
+    )
+    if command.code == ResponseCode.SUCCESS:
+        yield from facts_of(command)
+
+
+def _acknowledged(command: Command) -> Iterator[Observation]:
+    """One observation per message id: a batch has several, between commas."""
+    header = command.header(broker.SendMessageResponse)
+    for text in (header.msg_id or "").split(","):
+        address, offset = _message_place(text)
+        yield replace(command.seen, kind=Kind.ACKNOWLEDGED, address=address, offset=offset)
+
+
+def _message_place(message_id: str) -> tuple[str, int]:
+    """Storing broker and physical offset of a message id in hexadecimal. Raises RemoteProtocolError."""
+    try:
+        data = bytes.fromhex(message_id)
+    except ValueError:
+        raise RemoteProtocolError(f"message id {message_id[:80]!r} is not hexadecimal") from None
+    if len(data) == len(store.OffsetMessageIdV6().encode()):
+        v6 = store.OffsetMessageIdV6.decode(data)
+        return _address(v6.store_ip, v6.store_port), v6.physical_offset
+    v4 = store.OffsetMessageId.decode(data)
+    return _address(v4.store_ip, v4.store_port), v4.physical_offset
+
+
+def _address(ip: bytes, port: int) -> str:
+    return f"{ip_address(ip)}:{port}"
+
+
+_REQUESTS: dict[int, Callable[[Command], Iterator[Observation]]] = {
+    RequestCode.BROKER_HEARTBEAT: _heartbeat,
+    RequestCode.REGISTER_BROKER: _register_broker,
+    RequestCode.CONTROLLER_REGISTER_BROKER: _register_to_controller,
+    RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _role_changed,
+}
+_ANSWERS: dict[int, Callable[[Command], Iterator[Observation]]] = {
+    RequestCode.REGISTER_BROKER: _master_address,
+    RequestCode.CONTROLLER_GET_METADATA_INFO: _metadata,
+    RequestCode.GET_BROKER_EPOCH_CACHE: _epochs,
+    RequestCode.CONTROLLER_APPLY_BROKER_ID: _granted,
+    RequestCode.CLEAN_BROKER_DATA: _cleaned,
+    RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: _altered,
+    RequestCode.CONTROLLER_ELECT_MASTER: facts_of,
+    RequestCode.CONTROLLER_REGISTER_BROKER: facts_of,
+    RequestCode.CONTROLLER_GET_REPLICA_INFO: facts_of,
+    RequestCode.CONTROLLER_GET_SYNC_STATE_DATA: facts_of,
+    **dict.fromkeys(SENDS, _acknowledged),
+}
+_ALL_ANSWERS: Collection[int] = (
+    RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
+    RequestCode.CONTROLLER_ELECT_MASTER,
+)

@@ -1,0 +1,164 @@
+"""From the events of one capture to findings and losses.
+
+The invariants are the specification's; this module only feeds them. A finding exists for every
+(file, group, invariant), ok included; losses are what breaks the survival of acknowledged sends.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from replispec.replay.observation import Kind, Observation
+from replispec.replay.pairing import EVERYTHING, PAIRING
+from replispec.replay.stream_events import Judged, StreamEvent, join
+from replispec.runtime import rules
+from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Evidence, Invariant, Judge, Verdict, worst
+from replispec.wire.rocketmq.invariants import INVARIANTS
+
+SURVIVAL = "acknowledged-send-survives"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One frame that proves a finding: when and where it was seen, and what it says."""
+
+    time_ns: int
+    connection: str
+    direction: int
+    sequence: int
+    text: str
+    verdict: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingRow:
+    """The verdict of one invariant for one group of one file; `proofs` are at most EVIDENCE_MAX."""
+
+    invariant: str
+    verdict: Verdict
+    group: str
+    file: str
+    evaluated: int
+    counts: dict[str, int]
+    proofs: tuple[Proof, ...] = ()
+
+    @property
+    def says(self) -> str:
+        """The sentence of the first proof; empty for a plain ok."""
+        return self.proofs[0].text if self.proofs else ""
+
+
+@dataclass(frozen=True, slots=True)
+class LossRow:
+    """Acknowledged messages of one epoch that the next master does not have.
+
+    `from_offset` and `to_offset` are commit-log bytes: where the first and the last lost message start.
+    """
+
+    group: str
+    epoch: int
+    from_offset: int
+    to_offset: int
+    acknowledged: int
+    file: str
+
+
+@dataclass(slots=True)
+class Judgement:
+    """What one capture comes to."""
+
+    file: str
+    findings: list[FindingRow] = field(default_factory=list)
+    losses: list[LossRow] = field(default_factory=list)
+    joined: Judged | None = None
+
+
+def judge_capture(
+    file: str, observations: Sequence[Observation], learners: Collection[str] = ()
+) -> Judgement:
+    """Judge the observations of one capture by every invariant of the specification."""
+    joined = join(observations, learners)
+    judgement = Judgement(file, joined=joined)
+    names = sorted({event.group for event in joined.events if event.name != "epoch_started"})
+    by_group: dict[tuple[str, str], list[StreamEvent]] = defaultdict(list)
+    for event in joined.events:
+        by_group[event.stream, event.group].append(event)
+    for name in names:
+        for invariant in INVARIANTS.values():
+            if invariant.id != PAIRING:
+                events = by_group[invariant.stream, name]
+                judgement.findings.append(_finding(file, name, invariant, events, judgement.losses))
+    judgement.findings.append(_pairing(file, joined.rows))
+    judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
+    return judgement
+
+
+def _finding(
+    file: str, group: str, invariant: Invariant, events: Iterable[StreamEvent], losses: list[LossRow]
+) -> FindingRow:
+    lost = _Lost(file, group)
+    observer: Callable[[Evidence], None] | None = lost.note if invariant.id == SURVIVAL else None
+    judge = Judge(invariant, rules, (group,), observer=observer)
+    for event in events:
+        judge.feed(event.name, event.event)
+    finding = judge.finding()
+    losses += lost.rows()
+    counts = {verdict.value: count for verdict, count in finding.counts.items() if count}
+    proofs = tuple(proof for evidence in finding.evidence for proof in _proofs(evidence))
+    return FindingRow(invariant.id, finding.verdict, group, file, finding.evaluated, counts, proofs)
+
+
+def _proofs(evidence: Evidence) -> Iterable[Proof]:
+    """The frame that an evaluation is about, and the one that it contradicts."""
+    text = evidence.says
+    if evidence.divergence:
+        text = f"{text} ({evidence.divergence})"
+    for event in (evidence.event, evidence.other):
+        row: Observation | None = getattr(event, "row", None)
+        if row is not None:
+            yield Proof(
+                row.time_ns, row.connection, row.direction, row.sequence, text, evidence.verdict.value
+            )
+
+
+class _Lost:
+    """Counts the lost messages of one group by epoch."""
+
+    def __init__(self, file: str, group: str) -> None:
+        self._file = file
+        self._group = group
+        self._offsets: dict[int, list[int]] = defaultdict(list)
+
+    def note(self, evidence: Evidence) -> None:
+        if evidence.verdict is Verdict.VIOLATED:
+            event: Any = evidence.event
+            self._offsets[event.epoch].append(event.offset)
+
+    def rows(self) -> list[LossRow]:
+        return [
+            LossRow(self._group, epoch, min(offsets), max(offsets), len(offsets), self._file)
+            for epoch, offsets in sorted(self._offsets.items())
+        ]
+
+
+def _pairing(file: str, rows: Iterable[Observation]) -> FindingRow:
+    """The finding about all pairs of a capture, which were judged connection by connection."""
+    counts: Counter[str] = Counter()
+    proofs: list[Proof] = []
+    for row in rows:
+        if row.kind == Kind.PAIRED and row.name is not None:
+            counts[row.name] += row.max_offset or 0
+        elif row.kind == Kind.MISPAIRED:
+            proofs.append(
+                Proof(
+                    row.time_ns, row.connection, row.direction, row.sequence, row.text or "", row.name or ""
+                )
+            )
+    proofs.sort(key=lambda proof: -Verdict(proof.verdict).rank)
+    verdict = worst(Verdict(name) for name in counts)
+    return FindingRow(
+        PAIRING, verdict, EVERYTHING, file, counts.total(), dict(counts), tuple(proofs[:EVIDENCE_MAX])
+    )

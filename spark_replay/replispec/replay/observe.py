@@ -1,0 +1,74 @@
+"""From the decoded frames of whole connections to observations.
+
+Works on any set of whole connections of one capture, so that one process may take a capture at once
+and a cluster may take it in parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replispec.replay.commands import observe_commands
+from replispec.replay.delivery import column, delivered
+from replispec.replay.observation import SORTED_BY, Kind, Observation, to_table
+from replispec.replay.pairing import pair
+from replispec.replay.replication import observe_replication
+
+REMOTING = "remoting"
+REPLICATION = ("ha_replica", "ha_master")
+
+
+def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> pa.Table:
+    """The observations of the connections whose rows (of FRAMES, HOLES, STREAMS) are given, sorted."""
+    found = [*_remoting(frames, holes, streams), *_replication(frames, streams)]
+    return to_table(found).sort_by([(name, "ascending") for name in SORTED_BY])
+
+
+def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
+    ordered = delivered(frames.filter(pc.field("protocol") == REMOTING))
+    pairs = pair(ordered, _cut_short(ordered.frames, holes))
+    yield from observe_commands(ordered, pairs)
+    yield from _unseen(holes, streams)
+
+
+def _replication(frames: pa.Table, streams: pa.Table) -> Iterator[Observation]:
+    ordered = delivered(frames.filter(pc.field("protocol").isin(list(REPLICATION))))
+    whole = streams.filter(pc.field("from_start"))
+    directions = zip(column(whole, "connection"), column(whole, "direction"), strict=True)
+    yield from observe_replication(ordered, frozenset(directions))
+
+
+def _cut_short(frames: pa.Table, holes: pa.Table) -> frozenset[tuple[str, int]]:
+    """Directions in which bytes behind the last frame were lost."""
+    ends: dict[tuple[str, int], int] = {}
+    names = ("connection", "direction", "sequence", "size")
+    for connection, direction, sequence, size in zip(*(column(frames, name) for name in names), strict=True):
+        key = (connection, direction)
+        ends[key] = max(ends.get(key, 0), sequence + size)
+    rows = zip(*(column(holes, name) for name in ("connection", "direction", "end")), strict=True)
+    return frozenset(
+        (connection, side) for connection, side, end in rows if end > ends.get((connection, side), 0)
+    )
+
+
+def _unseen(holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
+    """One observation per hole in what a listener sent: answers to clients may have been in it."""
+    sources = {}
+    names = ("connection", "direction", "protocol", "source", "first_time_ns")
+    for connection, direction, protocol, source, time_ns in zip(
+        *(column(streams, n) for n in names), strict=True
+    ):
+        if protocol == REMOTING:
+            sources[connection, direction] = (source, time_ns)
+    rows = zip(
+        *(column(holes, name) for name in ("capture", "connection", "direction", "start")), strict=True
+    )
+    for index, (capture, connection, direction, start) in enumerate(rows):
+        if (connection, direction) in sources:
+            source, time_ns = sources[connection, direction]
+            yield Observation(
+                capture, Kind.UNSEEN, 0, time_ns or 0, connection, direction, start, index, address=source
+            )

@@ -1,0 +1,97 @@
+"""From replication frames to observations: one HA connection, both directions in one order.
+
+The master's replication address names the connection until the addresses are joined. A hole between
+two frames is an observation of its own, as everything learnt before it is then in doubt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from replispec.replay.delivery import Delivered, column
+from replispec.replay.observation import Kind, Observation
+from replispec.wire.rocketmq import ha
+
+MASTER = "ha_master"
+_PLACE = ("capture", "time_ns", "connection", "direction", "sequence", "index")
+_FIELDS = (
+    "protocol source destination size message sync_from_last_file async_learner broker_id broker_address"
+    " max_offset epochs offset epoch epoch_start_offset confirm_offset body_size"
+)
+_COLUMNS = (*_PLACE, *_FIELDS.split())
+_ANSWERS = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
+_HANDSHAKES = (ha.HaHandshakeId.__name__, ha.HaHandshakeAddress.__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One replication frame; the columns of FRAMES that matter."""
+
+    order: int
+    values: dict[str, Any]
+
+    def seen(self) -> Observation:
+        """An observation with the frame's place and the master's replication address."""
+        v = self.values
+        master = v["source"] if v["protocol"] == MASTER else v["destination"]
+        capture, time_ns, connection, direction, sequence, index = (v[name] for name in _PLACE)
+        return Observation(
+            capture, Kind.GAP, self.order, time_ns, connection, direction, sequence, index, address=master
+        )
+
+
+def observe_replication(frames: Delivered, whole: Collection[tuple[str, int]]) -> Iterator[Observation]:
+    """Observations of replication frames (rows of FRAMES, all replication).
+
+    `whole` names the directions (connection, direction) that were seen from their first byte.
+    """
+    ends: dict[tuple[str, int], int] = {}
+    opened: set[str] = set()
+    for row in _rows(frames.frames, frames.order.tolist()):
+        connection, direction = row.values["connection"], row.values["direction"]
+        if connection not in opened:
+            opened.add(connection)
+            if {(connection, 0), (connection, 1)} <= set(whole):
+                yield replace(row.seen(), kind=Kind.OPENED)
+        start = row.values["sequence"]
+        if start != ends.get((connection, direction), start):
+            yield row.seen()
+        ends[connection, direction] = start + row.values["size"]
+        yield _observation(row)
+
+
+def _rows(frames: pa.Table, orders: list[int]) -> Iterator[_Row]:
+    columns = [column(frames, name) for name in _COLUMNS]
+    for order, *values in zip(orders, *columns, strict=True):
+        yield _Row(order, dict(zip(_COLUMNS, values, strict=True)))
+
+
+def _observation(row: _Row) -> Observation:
+    v, seen = row.values, row.seen()
+    message = v["message"]
+    if message in _HANDSHAKES:
+        return replace(
+            seen,
+            kind=Kind.HANDSHAKE,
+            broker_id=v["broker_id"],
+            text=v["broker_address"],
+            sync_from_last_file=v["sync_from_last_file"],
+            async_learner=v["async_learner"],
+        )
+    if message in _ANSWERS:
+        return replace(seen, kind=Kind.ANSWER, max_offset=v["max_offset"], epochs=v["epochs"])
+    if message == ha.HaReport.__name__:
+        return replace(seen, kind=Kind.REPORT, max_offset=v["max_offset"])
+    return replace(
+        seen,
+        kind=Kind.BATCH if v["body_size"] else Kind.HEARTBEAT,
+        offset=v["offset"],
+        body_size=v["body_size"],
+        epoch=v["epoch"],
+        epoch_start_offset=v["epoch_start_offset"],
+        confirm_offset=v["confirm_offset"],
+    )
