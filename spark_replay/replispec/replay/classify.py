@@ -81,7 +81,8 @@ def allowed_kinds(direction: Direction, hints: Hints) -> tuple[str, ...]:
     if direction.source_port in hints.ha_ports or direction.source in hints.ha_addresses:
         return (HA_MASTER, HA_LEGACY_MASTER)
     if direction.initiator is None:
-        return (REMOTING, HA_MASTER, HA_REPLICA, HA_LEGACY_MASTER, HA_LEGACY_REPLICA)
+        # Three reports in a row look like one heartbeat of a master, but not the other way round.
+        return (REMOTING, HA_REPLICA, HA_MASTER, HA_LEGACY_REPLICA, HA_LEGACY_MASTER)
     if direction.initiator:
         return (REMOTING, HA_REPLICA, HA_LEGACY_REPLICA)
     return (REMOTING, HA_MASTER, HA_LEGACY_MASTER)
@@ -150,7 +151,7 @@ def opens(space: SequenceSpace, reader: Reader) -> bool:
 def _from_middle(space: SequenceSpace, kinds: tuple[str, ...], hints: Hints, first: int) -> Classified | None:
     """Search for a place where frames of one of the kinds follow each other."""
     # Frames outside controller mode have no mark at all: they are told from a known start only.
-    readers = [reader_for(kind, hints) for kind in kinds if kind in (REMOTING, HA_MASTER, HA_REPLICA)]
+    readers = [reader_for(kind, hints) for kind in kinds if kind in (REMOTING, HA_REPLICA, HA_MASTER)]
     for reader in readers:
         if proved(space, reader, first):
             return Classified(reader.kind, first, aligned=True, sure=True)
