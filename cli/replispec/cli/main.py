@@ -3,13 +3,14 @@
 Exit codes: 0 nothing violated or lost, 1 violated or lost, 2 unusable input or a wrong command line.
 """
 
-import os
 import sys
 from typing import NoReturn
 
 import click
 
+from replispec.cli.decode import decode
 from replispec.cli.failures import EXIT_UNUSABLE, describe
+from replispec.cli.output import ReaderGone
 
 EXAMPLES = """\b
 Examples:
@@ -34,6 +35,9 @@ def command_line() -> None:
     """
 
 
+command_line.add_command(decode)
+
+
 def main() -> NoReturn:
     """Run the command line and leave the process with its exit code.
 
@@ -41,10 +45,7 @@ def main() -> NoReturn:
     """
     try:
         code = command_line(standalone_mode=False)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # What is still buffered would raise again when the interpreter closes its output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except ReaderGone:
         sys.exit(0)
     except click.ClickException as error:
         error.show()

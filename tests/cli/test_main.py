@@ -1,0 +1,71 @@
+"""What every command does about help, errors and pipes."""
+
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from replispec.cli.main import command_line
+from tests.cli.command import CAPTURES, command, replispec
+
+COMMANDS = sorted(command_line.commands)
+
+
+def test_without_a_command_the_help_is_shown() -> None:
+    shown = replispec()
+    assert "Usage: " in shown.stderr + shown.stdout
+    assert shown.returncode == 2
+
+
+def test_help_names_every_command_and_shows_examples() -> None:
+    shown = replispec("--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "Examples:" in shown.stdout
+    assert [name for name in COMMANDS if f"\n  {name}" not in shown.stdout] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_explains_itself_and_every_option(name: str) -> None:
+    shown = replispec(name, "--help")
+    assert shown.returncode == 0
+    assert "Examples:" in shown.stdout
+    options = [each for each in command_line.commands[name].params if isinstance(each, click.Option)]
+    assert [option.name for option in options if not option.help] == []
+
+
+def test_an_unknown_command_is_a_wrong_command_line() -> None:
+    assert replispec("frobnicate").returncode == 2
+
+
+def test_a_file_that_is_missing_is_a_wrong_command_line() -> None:
+    shown = replispec("decode", "nowhere.pcap")
+    assert shown.returncode == 2
+    assert "nowhere.pcap" in shown.stderr
+
+
+def test_a_file_that_is_no_capture_is_one_line_with_its_name_and_the_byte(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("these are notes")
+    shown = replispec("decode", "notes.txt", cwd=tmp_path)
+    assert shown.returncode == 2
+    assert shown.stdout == ""
+    assert shown.stderr == "replispec: notes.txt: no packet capture: the file starts with 74686573 (byte 0)\n"
+
+
+def test_a_folder_is_no_capture(tmp_path: Path) -> None:
+    shown = replispec("decode", tmp_path)
+    assert shown.returncode == 2
+    assert "Traceback" not in shown.stderr
+
+
+def test_a_reader_that_goes_away_ends_the_command_without_a_word() -> None:
+    capture = CAPTURES / "m_mtu1500.pcap"
+    with subprocess.Popen(
+        command("decode", capture, "--format", "json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b"{")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
