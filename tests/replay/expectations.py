@@ -65,20 +65,27 @@ class Scenario:
 
 @dataclass(slots=True)
 class Ledger:
-    """Counts what must be evaluated, and keeps which verdicts are not the usual ones."""
+    """Counts what must be evaluated, and keeps which verdicts are not the usual ones.
 
+    `group` is the one that is written about now; `starts` and `acknowledged` are by group and epoch.
+    """
+
+    group: str = GROUP
     evaluated: Counter[tuple[str, str]] = field(default_factory=Counter)
     verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
-    starts: dict[int, int] = field(default_factory=dict)
-    acknowledged: list[tuple[int, int]] = field(default_factory=list)
+    starts: dict[tuple[str, int], int] = field(default_factory=dict)
+    acknowledged: list[tuple[str, int, int]] = field(default_factory=list)
 
-    def count(self, *invariants: str, group: str = GROUP) -> None:
-        """One evaluation more of each."""
-        self.evaluated.update((group, each) for each in invariants)
+    def count(self, *invariants: str) -> None:
+        """One evaluation more of each, of the group of today or of the whole capture."""
+        self.evaluated.update((self._of(each), each) for each in invariants)
 
-    def expect(self, invariant: str, verdict: str, group: str = GROUP) -> None:
+    def expect(self, invariant: str, verdict: str) -> None:
         """The row of this invariant has this verdict."""
-        self.verdicts[group, invariant] = verdict
+        self.verdicts[self._of(invariant), invariant] = verdict
+
+    def _of(self, invariant: str) -> str:
+        return WHOLE_CAPTURE if invariant == PAIRING else self.group
 
     def fact(self, *, master: bool, members: bool) -> None:
         """The controller said something with an epoch: who is master, who is in the SyncStateSet."""
@@ -88,25 +95,35 @@ class Ledger:
         if members:
             self.count(SET_BY_EPOCH, LEARNER_OUTSIDE)
 
+    def epoch_starts(self, epoch: int, offset: int) -> None:
+        """A new master begins to write at this offset of its log."""
+        self.starts[self.group, epoch] = offset
+
+    def acknowledge(self, epoch: int, offset: int) -> None:
+        """The master of this epoch told a producer that its message lies at this offset."""
+        self.count(SEND_SURVIVES)
+        self.acknowledged.append((self.group, epoch, offset))
+
     def losses(self) -> tuple[Lost, ...]:
         """The acknowledged messages at or behind the start of the epoch after theirs."""
-        lost: defaultdict[int, list[int]] = defaultdict(list)
-        for epoch, offset in self.acknowledged:
-            following = min((each for each in self.starts if each > epoch), default=None)
-            if following is not None and offset >= self.starts[following]:
-                lost[epoch].append(offset)
-        return tuple(Lost(GROUP, epoch, min(at), max(at), len(at)) for epoch, at in sorted(lost.items()))
+        lost: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+        for group, epoch, offset in self.acknowledged:
+            later = [key for key in self.starts if key[0] == group and key[1] > epoch]
+            if later and offset >= self.starts[min(later)]:
+                lost[group, epoch].append(offset)
+        return tuple(Lost(*key, min(at), max(at), len(at)) for key, at in sorted(lost.items()))
 
     def scenario(self, packets: list[Packet]) -> Scenario:
         """The capture and its rows; not expected otherwise they are ok, or unknown when never evaluated."""
-        losses = self.losses()
-        if losses:
-            self.verdicts.setdefault((GROUP, SEND_SURVIVES), "violated")
-        if self.verdicts.get((GROUP, SEND_SURVIVES)) == "unknown":
-            losses = ()
-        rows: dict[str, dict[str, Row]] = {GROUP: {}, WHOLE_CAPTURE: {}}
-        for group, invariant in [(GROUP, each) for each in OF_GROUP] + [(WHOLE_CAPTURE, PAIRING)]:
-            times = self.evaluated[group, invariant]
-            usual = "ok" if times else "unknown"
-            rows[group][invariant] = Row(self.verdicts.get((group, invariant), usual), times)
-        return Scenario(tuple(packets), rows, losses)
+        losses = []
+        for loss in self.losses():
+            verdict = self.verdicts.setdefault((loss.group, SEND_SURVIVES), "violated")
+            if verdict == "violated":
+                losses.append(loss)
+        rows: dict[str, dict[str, Row]] = {}
+        for group in sorted({group for group, _ in self.evaluated}):
+            for invariant in [PAIRING] if group == WHOLE_CAPTURE else OF_GROUP:
+                times = self.evaluated[group, invariant]
+                verdict = self.verdicts.get((group, invariant), "ok" if times else "unknown")
+                rows.setdefault(group, {})[invariant] = Row(verdict, times)
+        return Scenario(tuple(packets), rows, tuple(losses))

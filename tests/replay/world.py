@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from replispec.runtime.primitives.commands import Body, Header
 from replispec.wire.rocketmq import broker as to_broker
 from replispec.wire.rocketmq import controller as to_controller
-from replispec.wire.rocketmq.codes import LogMagic, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import LogMagic, RemotingFlag, RequestCode, ResponseCode, SerializeType
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
     HaHandshakeAnswer,
@@ -28,11 +28,10 @@ from tests.replay.expectations import (
     BATCH_IN_EPOCH,
     BROKER_NAME,
     CONTROLLER_GROUP,
+    GROUP,
     OFFSET_CHAIN,
     ONLY_MASTER,
     PAIRING,
-    SEND_SURVIVES,
-    WHOLE_CAPTURE,
     Ledger,
     Scenario,
 )
@@ -44,6 +43,7 @@ CONTROLLER: Endpoint = ("10.0.0.1", 9878)
 NAME_SERVER: Endpoint = ("10.0.0.2", 9876)
 ADMIN, PRODUCER = "10.0.0.3", "10.0.0.4"
 BATCH_SIZE = 32_768
+MESSAGE_SIZE = 100
 OPEN_END = 2**63 - 1
 
 
@@ -93,6 +93,12 @@ def whole_records(log: bytearray) -> int:
     return at
 
 
+def message_id(broker: Broker, offset: int) -> str:
+    """The id that a broker gives to the message stored at this offset."""
+    address = ipaddress.ip_address(broker.host).packed
+    return OffsetMessageId(address, broker.endpoint[1], offset).encode().hex().upper()
+
+
 class World:
     """One broker group. Methods write frames, change what the world is, and count evaluations."""
 
@@ -105,6 +111,7 @@ class World:
         self.members: tuple[int, ...] = ()
         self.set_epoch = 0
         self.ledger = Ledger()
+        self.lives = 1
         self.producer: Link | None = None
 
     def scenario(self) -> Scenario:
@@ -117,14 +124,15 @@ class World:
         request: Header,
         response: Header | None,
         *,
-        asked: Body | None = None,
+        asked: Body | bytes | None = None,
         body: Body | bytes | None = None,
         code: int = ResponseCode.SUCCESS,
+        request_code: int | None = None,
     ) -> None:
         """A request of the link's client and its answer."""
-        opaque = self.traffic.request(link, request, asked)
+        opaque = self.traffic.request(link, request, asked, code=request_code)
         self.traffic.answer(link, opaque, response, body, code=code)
-        self.ledger.count(PAIRING, group=WHOLE_CAPTURE)
+        self.ledger.count(PAIRING)
 
     # The controller.
 
@@ -205,7 +213,7 @@ class World:
         self.master, self.epoch, self.members = number, self.epoch + 1, (number,)
         self.set_epoch += 1
         del broker.log[whole_records(broker.log) :]
-        self.ledger.starts[self.epoch] = len(broker.log)
+        self.ledger.epoch_starts(self.epoch, len(broker.log))
         broker.epochs.append((self.epoch, len(broker.log)))
 
     def notify(self, number: int) -> None:
@@ -286,6 +294,28 @@ class World:
         self.ledger.count(ONLY_MASTER)
         self.ledger.fact(master=False, members=True)
 
+    def remove(self, number: int) -> None:
+        """1011 for one broker: it leaves the SyncStateSet, and the set's epoch stays as it is."""
+        self._clean(str(number))
+        self.members = tuple(each for each in self.members if each != number)
+
+    def start_another_life(self) -> None:
+        """1011 for the whole set. The brokers stop; with the next one that comes up all begins at 1 again."""
+        for number in list(self.brokers):
+            self.die(number)
+        self._clean(None)
+        self.brokers.clear()
+        self.master, self.epoch, self.members, self.set_epoch = None, 0, (), 0
+        self.lives += 1
+        self.ledger.group = f"{GROUP}#{self.lives}"
+
+    def _clean(self, numbers: str | None) -> None:
+        link = self.traffic.connect(ADMIN, CONTROLLER, self.serialize_type)
+        self.ask_leader(link)
+        request = to_controller.CleanBrokerDataRequest(CLUSTER, BROKER_NAME, None, numbers, numbers is None)
+        self._exchange(link, request, None)
+        self.traffic.close(link)
+
     def refuse(self, members: tuple[int, ...], *, by: int, epoch: int) -> None:
         """1001 of a master that was deposed, refused with the junk that error answers carry."""
         request = to_controller.AlterSyncStateSetRequest(BROKER_NAME, None, by, epoch)
@@ -315,38 +345,63 @@ class World:
             response.master_addr = master.address
         self._exchange(broker.to_name_server, request, response)
 
-    def send(self, times: int, size: int = 100) -> None:
-        """310: the master stores and acknowledges messages of `size` bytes each."""
+    def send(self, times: int) -> None:
+        """310: the master stores and acknowledges messages, each in a request of its own."""
         for _ in range(times):
-            self._send(self._master(), size, epoch=self.epoch)
+            self.send_to(self._master().number, epoch=self.epoch)
 
-    def send_to(self, number: int, *, epoch: int, size: int = 100) -> None:
-        """The same by a broker that holds itself for the master of an epoch that may have ended."""
-        self._send(self.brokers[number], size, epoch=epoch)
+    def send_to(self, number: int, *, epoch: int) -> None:
+        """The same, by a broker that holds itself for the master of an epoch that may have ended."""
+        broker = self.brokers[number]
+        offset, message = self._store(broker)
+        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=BROKER_NAME)
+        response = to_broker.SendMessageResponse(message_id(broker, offset), 0, 0)
+        self._exchange(self._to(broker), request, response, asked=message)
+        self.ledger.acknowledge(epoch, offset)
 
-    def _send(self, broker: Broker, size: int, *, epoch: int) -> None:
-        if self.producer is None or self.producer.talk.server != broker.endpoint:
+    def send_batch(self, messages: int) -> None:
+        """320: one request with several messages, one answer with as many ids."""
+        broker = self._master()
+        stored = [self._store(broker) for _ in range(messages)]
+        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, batch=True)
+        where = ",".join(message_id(broker, offset) for offset, _ in stored)
+        response = to_broker.SendMessageResponse(where, 0, 0)
+        body = b"".join(message for _, message in stored)
+        code = RequestCode.SEND_BATCH_MESSAGE
+        self._exchange(self._to(broker), request, response, asked=body, request_code=code)
+        for offset, _ in stored:
+            self.ledger.acknowledge(self.epoch, offset)
+
+    def send_in_vain(self) -> None:
+        """310: the master stores a message, but says that its replicas did not confirm it in time."""
+        broker = self._master()
+        offset, message = self._store(broker)
+        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=BROKER_NAME)
+        response = to_broker.SendMessageResponse(message_id(broker, offset), 0, 0)
+        code = ResponseCode.FLUSH_SLAVE_TIMEOUT
+        self._exchange(self._to(broker), request, response, asked=message, code=code)
+
+    def _to(self, broker: Broker) -> Link:
+        if self.producer is None or self.producer.closed or self.producer.talk.server != broker.endpoint:
             self.producer = self.traffic.connect(PRODUCER, broker.endpoint, self.serialize_type)
+        return self.producer
+
+    @staticmethod
+    def _store(broker: Broker) -> tuple[int, bytes]:
+        """The offset at which a new message was stored, and the message."""
         offset = len(broker.log)
-        message = f"message {offset} ".encode().ljust(size, b".")
-        address = ipaddress.ip_address(broker.host).packed
+        message = f"message {offset} ".encode().ljust(MESSAGE_SIZE, b".")
         record = LogRecord(
             magic=LogMagic.MESSAGE_V1,
             physical_offset=offset,
             born_ip=ipaddress.ip_address(PRODUCER).packed,
-            store_ip=address,
+            store_ip=ipaddress.ip_address(broker.host).packed,
             store_port=broker.endpoint[1],
             body=message,
             topic="TopicA",
         )
         broker.log += record.encode()
-        where = OffsetMessageId(address, broker.endpoint[1], offset).encode().hex().upper()
-        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=BROKER_NAME)
-        opaque = self.traffic.request(self.producer, request, message)
-        self.traffic.answer(self.producer, opaque, to_broker.SendMessageResponse(where, 0, 0))
-        self.ledger.count(PAIRING, group=WHOLE_CAPTURE)
-        self.ledger.count(SEND_SURVIVES)
-        self.ledger.acknowledged.append((epoch, offset))
+        return offset, message
 
     # Replication.
 
