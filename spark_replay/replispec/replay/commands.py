@@ -185,10 +185,12 @@ def _observe(command: Command) -> Iterator[Observation]:
         yield from _ANSWERS[asked](command)
 
 
-def _named(command: Command, name: str | None, address: str | None, **more: Any) -> Iterator[Observation]:
+def _named(
+    command: Command, name: str | None, address: str | None, kind: Kind = Kind.BROKER, **more: Any
+) -> Iterator[Observation]:
     """A broker's name with its address, when both are there."""
     if name and address:
-        yield replace(command.seen, kind=Kind.BROKER, name=name, address=address, **more)
+        yield replace(command.seen, kind=kind, name=name, address=address, **more)
 
 
 def _heartbeat(command: Command) -> Iterator[Observation]:
@@ -197,6 +199,7 @@ def _heartbeat(command: Command) -> Iterator[Observation]:
         command,
         header.broker_name,
         header.broker_addr,
+        kind=Kind.ALIVE,
         cluster=header.cluster_name,
         broker_id=header.broker_id,
         controller=command.destination,

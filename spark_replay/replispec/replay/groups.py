@@ -17,6 +17,7 @@ from replispec.replay.observation import Kind, Observation
 
 UNKNOWN_GROUP = "unknown"
 FIRST_BROKER_ID = 1
+_NAMING = (Kind.BROKER, Kind.ALIVE, Kind.GRANTED)
 
 
 @dataclass(slots=True)
@@ -67,7 +68,7 @@ def learn_groups(rows: Iterable[Observation]) -> Groups:
     for row in ordered:
         _learn_address(groups, row)
     for row in ordered:
-        if row.kind == Kind.BROKER and row.name and row.controller:
+        if row.kind in _NAMING and row.name and row.controller:
             groups.spoken[row.name].add(groups._controller_group(row.name, row.controller))
     _learn_lives(groups, ordered)
     return groups
@@ -76,7 +77,7 @@ def learn_groups(rows: Iterable[Observation]) -> Groups:
 def _learn_address(groups: Groups, row: Observation) -> None:
     if row.kind == Kind.CONTROLLER and row.controller and row.name:
         groups.controllers.setdefault(row.controller, row.name)
-    if row.kind not in (Kind.BROKER, Kind.GRANTED):
+    if row.kind not in _NAMING:
         return
     if row.address and row.name:
         groups.names[row.address] = row.name

@@ -19,6 +19,8 @@ class Kind(StrEnum):
 
     CONTROLLER = "controller"  # address speaks for the controller group `name`
     BROKER = "broker"  # broker `name` of `cluster` has `address`, `broker_id`, `ha_address`
+    ALIVE = "alive"  # a heartbeat; tells what BROKER tells
+    CLOSED = "closed"  # the connection that carried the heartbeats of the broker at `address` was closed
     GRANTED = "granted"  # broker id given to the owner of the check code in `text`
     CLEANED = "cleaned"  # ids in `text` removed from `name`; without text the whole broker set
     FACT = "fact"  # what a controller said about a broker group

@@ -6,7 +6,8 @@ and a cluster may take it in parts.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -30,7 +31,12 @@ def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> pa.Table:
 def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
     ordered = delivered(frames.filter(pc.field("protocol") == REMOTING))
     pairs = pair(ordered, _cut_short(ordered.frames, holes))
-    yield from observe_commands(ordered, pairs)
+    alive: dict[str, Observation] = {}
+    for observation in observe_commands(ordered, pairs):
+        if observation.kind == Kind.ALIVE:
+            alive[observation.connection] = observation
+        yield observation
+    yield from _closed(alive, streams)
     yield from _unseen(holes, streams)
 
 
@@ -52,6 +58,16 @@ def _cut_short(frames: pa.Table, holes: pa.Table) -> frozenset[tuple[str, int]]:
     return frozenset(
         (connection, side) for connection, side, end in rows if end > ends.get((connection, side), 0)
     )
+
+
+def _closed(alive: Mapping[str, Observation], streams: pa.Table) -> Iterator[Observation]:
+    """The end of each connection that carried heartbeats, as far as the capture shows it."""
+    ended = streams.filter(pc.field("closed"))
+    names = ("connection", "direction", "last_time_ns")
+    for connection, direction, time_ns in zip(*(column(ended, name) for name in names), strict=True):
+        last = alive.get(connection)
+        if last is not None and time_ns is not None:
+            yield replace(last, kind=Kind.CLOSED, direction=direction, time_ns=time_ns)
 
 
 def _unseen(holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:

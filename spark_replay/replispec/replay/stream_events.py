@@ -26,6 +26,7 @@ _HA = {
     Kind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
     Kind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
 }
+_ABOUT_NO_GROUP = (Kind.CONTROLLER, Kind.PAIRED, Kind.MISPAIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ def join(observations: Sequence[Observation], learners: Collection[str] = ()) ->
     rows = in_capture_order(observations)
     groups = learn_groups(rows)
     for row in rows:
-        row.group = groups.group(row)
+        if row.kind not in _ABOUT_NO_GROUP:
+            row.group = groups.group(row)
     history = _history(rows, learners)
     events = [*_facts(rows, history), *_replication(rows), *_sends(rows, groups, history)]
     return Judged(rows, groups, history, events)
@@ -88,7 +90,8 @@ def join(observations: Sequence[Observation], learners: Collection[str] = ()) ->
 def _history(rows: list[Observation], learners: Collection[str]) -> History:
     history = History()
     for row in rows:
-        assert row.group is not None
+        if row.group is None:
+            continue
         history.learners[row.group].update(learners)
         if row.kind == Kind.FACT and row.master is not None and row.master_epoch is not None:
             tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
@@ -121,10 +124,11 @@ def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
     edits: Counter[str] = Counter()
     for row in rows:
-        assert row.group is not None
         if row.kind == Kind.CLEANED and row.text is not None:
+            assert row.group is not None
             edits[row.group] += 1
         elif row.kind == Kind.FACT:
+            assert row.group is not None
             event = _event(
                 row,
                 stream=f"{row.connection} {row.direction}",

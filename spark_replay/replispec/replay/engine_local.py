@@ -1,0 +1,66 @@
+"""The local engine: one process, one capture after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from replispec.replay.classify import Hints
+from replispec.replay.frames import FRAMES
+from replispec.replay.local import DecodedCapture, decode_capture
+from replispec.replay.observation import SCHEMA
+from replispec.replay.observe import REMOTING, REPLICATION, observe
+from replispec.replay.run import EVENTS_NAME, FRAMES_NAME, UNUSABLE, CaptureResult, Options, judged, unusable
+from replispec.replay.summary import CaptureRow
+
+
+class LocalEngine:
+    """Decodes and judges in this process; memory grows with the largest capture."""
+
+    def results(self, captures: Sequence[Path], out: Path, options: Options) -> Iterator[CaptureResult]:
+        """One result per capture; frames and events are appended to one file each."""
+        with (
+            pq.ParquetWriter(out / FRAMES_NAME, FRAMES) as frames,
+            pq.ParquetWriter(out / EVENTS_NAME, SCHEMA) as events,
+        ):
+            for path in captures:
+                try:
+                    decoded = decode_capture(path, hints(options))
+                except UNUSABLE as fault:
+                    yield unusable(path, fault)
+                    continue
+                observations = observe(decoded.frames, decoded.holes, decoded.streams)
+                frames.write_table(decoded.frames)
+                events.write_table(observations)
+                yield judged(capture_row(path.name, decoded), observations, options)
+
+
+def hints(options: Options) -> Hints:
+    """What the options tell the classification of streams."""
+    return Hints(frozenset(options.ha_ports), padded_answers=options.ha_5_0_0, keep_bodies=options.bodies)
+
+
+def capture_row(file: str, decoded: DecodedCapture) -> CaptureRow:
+    """The figures of one decoded capture."""
+    frames, streams = decoded.frames, decoded.streams
+    remoting = pc.sum(pc.equal(frames.column("protocol"), REMOTING)).as_py() or 0
+    foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
+    return CaptureRow(
+        file=file,
+        frames_remoting=remoting,
+        frames_ha=frames.num_rows - remoting,
+        bytes_undecoded=_total(streams, "bytes_undecoded"),
+        holes=decoded.holes.num_rows,
+        bytes_foreign=_total(foreign, "bytes_payload"),
+        first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
+        last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
+        warnings=tuple(str(warning) for warning in decoded.warnings),
+    )
+
+
+def _total(table: pa.Table, name: str) -> int:
+    return int(pc.sum(table.column(name)).as_py() or 0)

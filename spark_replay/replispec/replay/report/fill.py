@@ -1,0 +1,59 @@
+"""From the outcome of a replay to what the report shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from replispec.replay.judge import FindingRow, Proof
+from replispec.replay.report.model import CaptureInfo, Evidence, Finding, Loss, ReportModel, Switch, Timeline
+from replispec.replay.summary import CaptureRow, Summary
+from replispec.runtime.primitives.invariants import Verdict
+
+
+def fill(summary: Summary, switches: Iterable[Switch], timelines: Iterable[Timeline]) -> ReportModel:
+    """The report's model of a whole replay."""
+    return ReportModel(
+        engine=summary.engine,
+        captures=tuple(_capture(row) for row in summary.captures),
+        losses=tuple(Loss(**asdict(row)) for row in summary.losses),
+        switches=tuple(switches),
+        findings=tuple(_finding(row) for row in summary.findings),
+        timelines=tuple(timelines),
+    )
+
+
+def _capture(row: CaptureRow) -> CaptureInfo:
+    return CaptureInfo(
+        file=row.file,
+        frames_remoting=row.frames_remoting,
+        frames_ha=row.frames_ha,
+        bytes_undecoded=row.bytes_undecoded,
+        bytes_foreign=row.bytes_foreign,
+        holes=row.holes,
+        first_time_ns=row.first_time_ns,
+        last_time_ns=row.last_time_ns,
+        error=row.error or "; ".join(row.warnings),
+    )
+
+
+def _finding(row: FindingRow) -> Finding:
+    not_ok = sum(count for verdict, count in row.counts.items() if verdict != Verdict.OK)
+    return Finding(
+        invariant=row.invariant,
+        verdict=row.verdict,
+        group=row.group,
+        file=row.file,
+        evaluated=row.evaluated,
+        evidence=tuple(_evidence(proof) for proof in row.proofs),
+        says=row.says,
+        evidence_total=not_ok,
+    )
+
+
+def _evidence(proof: Proof) -> Evidence:
+    direction = (
+        "direction",
+        "first to second endpoint" if proof.direction == 0 else "second to first endpoint",
+    )
+    return Evidence(proof.time_ns, proof.connection, proof.sequence, proof.text, (direction,))
