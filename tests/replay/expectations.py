@@ -113,6 +113,13 @@ class Ledger:
                 lost[group, epoch].append(offset)
         return tuple(Lost(*key, min(at), max(at), len(at)) for key, at in sorted(lost.items()))
 
+    def add(self, other: Ledger) -> None:
+        """Take over all that another group's ledger says about the same capture."""
+        self.evaluated.update(other.evaluated)
+        self.verdicts.update(other.verdicts)
+        self.starts.update(other.starts)
+        self.acknowledged += other.acknowledged
+
     def scenario(self, packets: list[Packet]) -> Scenario:
         """The capture and its rows; not expected otherwise they are ok, or unknown when never evaluated."""
         losses = []

@@ -29,9 +29,11 @@ from tests.replay.world import World
 StartSeen = Literal["handshake", "first write", "epoch query", "nowhere"]
 
 
-def two_brokers(*, messages: int = 10, serialize_type: int = SerializeType.JSON) -> World:
+def two_brokers(
+    world: World | None = None, *, messages: int = 10, serialize_type: int = SerializeType.JSON
+) -> World:
     """Broker 1 is master of epoch 1, broker 2 has all its messages and is in the SyncStateSet."""
-    world = World(serialize_type=serialize_type)
+    world = world or World(serialize_type=serialize_type)
     world.come_up(1)
     world.elect(1)
     world.notify(1)
@@ -103,6 +105,21 @@ def lost_batch(messages: int) -> Scenario:
     world.announce(2)
     world.send_batch(2)
     return world.scenario()
+
+
+def two_groups() -> Scenario:
+    """Two broker groups of one controller. Only the second one has a fail-over, and loses messages."""
+    quiet = two_brokers()
+    other = two_brokers(World(name="broker-b", subnet=2, traffic=quiet.traffic), messages=4)
+    quiet.send(20)
+    other.send(3)
+    other.die(1)
+    other.take_over(2)
+    other.announce(2)
+    other.send(1)
+    quiet.replicate(2)
+    quiet.ledger.add(other.ledger)
+    return quiet.scenario()
 
 
 def half_message_cut_off() -> Scenario:
@@ -325,6 +342,7 @@ FAULTS: dict[str, Callable[[], Scenario]] = {
     "lost, seen by an epoch query": lambda: lost_messages(5, start_seen="epoch query"),
     "perhaps lost, start not seen": lambda: lost_messages(5, start_seen="nowhere"),
     "lost batch": lambda: lost_batch(6),
+    "two groups": two_groups,
     "half message cut off": half_message_cut_off,
     "deposed master acknowledges": deposed_master_acknowledges,
     "batch crosses border, first label": batch_crosses_border,

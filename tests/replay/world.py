@@ -6,14 +6,12 @@ evaluate, so that the expected findings stand beside the bytes. Scenarios make i
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from replispec.runtime.primitives.commands import Body, Header
 from replispec.wire.rocketmq import broker as to_broker
 from replispec.wire.rocketmq import controller as to_controller
-from replispec.wire.rocketmq.codes import LogMagic, RemotingFlag, RequestCode, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
     HaHandshakeAnswer,
@@ -21,14 +19,12 @@ from replispec.wire.rocketmq.ha import (
     HaReport,
     HaTransferHeader,
 )
-from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
-from replispec.wire.rocketmq.streams import COMMIT_LOG
+from tests.replay.brokers import PRODUCER, Broker, text, whole_records
 from tests.replay.expectations import (
     ACK_WITHIN_SENT,
     BATCH_IN_EPOCH,
     BROKER_NAME,
     CONTROLLER_GROUP,
-    GROUP,
     OFFSET_CHAIN,
     ONLY_MASTER,
     PAIRING,
@@ -41,76 +37,32 @@ from tests.replay.traffic import Link, Traffic
 CLUSTER = "Cluster"
 CONTROLLER: Endpoint = ("10.0.0.1", 9878)
 NAME_SERVER: Endpoint = ("10.0.0.2", 9876)
-ADMIN, PRODUCER = "10.0.0.3", "10.0.0.4"
+ADMIN = "10.0.0.3"
 BATCH_SIZE = 32_768
-MESSAGE_SIZE = 100
 OPEN_END = 2**63 - 1
-
-
-@dataclass(slots=True)
-class Broker:
-    """One broker: its commit log, its epochs as (epoch, start offset), and its connections."""
-
-    number: int
-    learner: bool = False
-    log: bytearray = field(default_factory=bytearray)
-    epochs: list[tuple[int, int]] = field(default_factory=list)
-    to_controller: Link | None = None
-    to_name_server: Link | None = None
-    from_controller: Link | None = None
-    replication: Link | None = None
-
-    @property
-    def host(self) -> str:
-        return f"10.0.1.{self.number}"
-
-    @property
-    def endpoint(self) -> Endpoint:
-        return (self.host, 10_911)
-
-    @property
-    def replication_endpoint(self) -> Endpoint:
-        return (self.host, 10_912)
-
-    @property
-    def address(self) -> str:
-        return text(self.endpoint)
-
-
-def text(endpoint: Endpoint) -> str:
-    """An endpoint as the protocol writes it, ip:port."""
-    return f"{endpoint[0]}:{endpoint[1]}"
-
-
-def whole_records(log: bytearray) -> int:
-    """Bytes of a commit log up to the end of its last complete record."""
-    at = 0
-    while at < len(log):
-        size = COMMIT_LOG.measure(log, at, len(log))
-        if size < 0 or at + size > len(log):
-            break
-        at += size
-    return at
-
-
-def message_id(broker: Broker, offset: int) -> str:
-    """The id that a broker gives to the message stored at this offset."""
-    address = ipaddress.ip_address(broker.host).packed
-    return OffsetMessageId(address, broker.endpoint[1], offset).encode().hex().upper()
 
 
 class World:
     """One broker group. Methods write frames, change what the world is, and count evaluations."""
 
-    def __init__(self, *, serialize_type: int = SerializeType.JSON) -> None:
-        self.traffic = Traffic()
+    def __init__(
+        self,
+        *,
+        name: str = BROKER_NAME,
+        subnet: int = 1,
+        traffic: Traffic | None = None,
+        serialize_type: int = SerializeType.JSON,
+    ) -> None:
+        self.name = name
+        self.subnet = subnet
+        self.traffic = traffic or Traffic()
         self.serialize_type = serialize_type
         self.brokers: dict[int, Broker] = {}
         self.master: int | None = None
         self.epoch = 0
         self.members: tuple[int, ...] = ()
         self.set_epoch = 0
-        self.ledger = Ledger()
+        self.ledger = Ledger(f"{CONTROLLER_GROUP}/{name}")
         self.lives = 1
         self.producer: Link | None = None
 
@@ -138,13 +90,13 @@ class World:
 
     def come_up(self, number: int, *, learner: bool = False) -> Broker:
         """A broker starts for the first time: leader, id, registration, heartbeat."""
-        broker = self.brokers[number] = Broker(number, learner)
+        broker = self.brokers[number] = Broker(number, self.subnet, learner)
         link = broker.to_controller = self.traffic.connect(broker.host, CONTROLLER, self.serialize_type)
         self.ask_leader(link)
         applied = to_controller.ApplyBrokerIdRequest(
-            CLUSTER, BROKER_NAME, number, f"{broker.address};{self.traffic.now_ns // 10**6}"
+            CLUSTER, self.name, number, f"{broker.address};{self.traffic.now_ns // 10**6}"
         )
-        self._exchange(link, applied, to_controller.ApplyBrokerIdResponse(CLUSTER, BROKER_NAME))
+        self._exchange(link, applied, to_controller.ApplyBrokerIdResponse(CLUSTER, self.name))
         self.register(number)
         return broker
 
@@ -166,9 +118,9 @@ class World:
         """1003 and the first heartbeat."""
         broker, master = self.brokers[number], self.master
         request = to_controller.RegisterBrokerToControllerRequest(
-            CLUSTER, BROKER_NAME, number, broker.address, self.traffic.now_ns // 10**6
+            CLUSTER, self.name, number, broker.address, self.traffic.now_ns // 10**6
         )
-        response = to_controller.RegisterBrokerToControllerResponse(CLUSTER, BROKER_NAME)
+        response = to_controller.RegisterBrokerToControllerResponse(CLUSTER, self.name)
         if master is not None:
             response.master_broker_id, response.master_address = master, self.brokers[master].address
             response.master_epoch, response.sync_state_set_epoch = self.epoch, self.set_epoch
@@ -180,19 +132,19 @@ class World:
     def heartbeat_controller(self, number: int) -> None:
         """904, one-way."""
         broker = self.brokers[number]
-        beat = to_controller.BrokerHeartbeatRequest(CLUSTER, broker.address, BROKER_NAME, number)
+        beat = to_controller.BrokerHeartbeatRequest(CLUSTER, broker.address, self.name, number)
         beat.epoch, beat.max_offset, beat.confirm_offset = self.epoch, len(broker.log), len(broker.log)
         self.traffic.request(self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
 
     def elect(self, number: int) -> None:
         """1002, asked by the broker that is elected."""
         self._make_master(number)
-        request = to_controller.ElectMasterRequest(CLUSTER, BROKER_NAME, None, number, False)
+        request = to_controller.ElectMasterRequest(CLUSTER, self.name, None, number, False)
         response = to_controller.ElectMasterResponse(
             number, self.brokers[number].address, self.epoch, self.set_epoch
         )
         body = to_controller.ElectMasterResponseBody(
-            to_controller.BrokerMemberGroup(CLUSTER, BROKER_NAME, {number: self.brokers[number].address}),
+            to_controller.BrokerMemberGroup(CLUSTER, self.name, {number: self.brokers[number].address}),
             list(self.members),
         )
         link = self.link(self.brokers[number].to_controller)
@@ -244,7 +196,7 @@ class World:
         )
         body = self._set(self.members if members is None else members, set_epoch)
         link = self.link(self.brokers[number].to_controller)
-        self._exchange(link, to_controller.GetReplicaInfoRequest(BROKER_NAME), response, body=body)
+        self._exchange(link, to_controller.GetReplicaInfoRequest(self.name), response, body=body)
         self.ledger.fact(master=True, members=True)
 
     def query(self, *, master: int | None = None, members: Iterable[int] | None = None) -> None:
@@ -253,14 +205,14 @@ class World:
         self.ask_leader(link)
         named = self._master().number if master is None else master
         inside = [
-            to_controller.ReplicaIdentity(None, True, self.brokers[each].address, each, BROKER_NAME)
+            to_controller.ReplicaIdentity(None, True, self.brokers[each].address, each, self.name)
             for each in (self.members if members is None else members)
         ]
         info = to_controller.ReplicasInfo(
             inside, [], self.brokers[named].address, named, self.epoch, self.set_epoch
         )
-        body = to_controller.BrokerReplicasInfo({BROKER_NAME: info})
-        names = to_controller.BrokerNames([BROKER_NAME])
+        body = to_controller.BrokerReplicasInfo({self.name: info})
+        names = to_controller.BrokerNames([self.name])
         request = to_controller.GetSyncStateDataRequest()
         self._exchange(link, request, None, asked=names, body=body)
         self.ledger.fact(master=True, members=True)
@@ -276,7 +228,7 @@ class World:
             for (epoch, start), end in zip(broker.epochs, ends, strict=True)
         ]
         role = 0 if number == self.master else number
-        body = to_controller.EpochEntryCache(role, BROKER_NAME, CLUSTER, entries, len(broker.log))
+        body = to_controller.EpochEntryCache(role, self.name, CLUSTER, entries, len(broker.log))
         self._exchange(link, to_controller.GetBrokerEpochCacheRequest(), None, body=body)
         self.traffic.close(link)
 
@@ -284,7 +236,7 @@ class World:
         """1001, accepted. `by` asks and names itself the master of `epoch`."""
         asking = self._master().number if by is None else by
         request = to_controller.AlterSyncStateSetRequest(
-            BROKER_NAME, None, asking, self.epoch if epoch is None else epoch
+            self.name, None, asking, self.epoch if epoch is None else epoch
         )
         asked = self._set(members)
         self.members, self.set_epoch = members, self.set_epoch + 1
@@ -307,18 +259,18 @@ class World:
         self.brokers.clear()
         self.master, self.epoch, self.members, self.set_epoch = None, 0, (), 0
         self.lives += 1
-        self.ledger.group = f"{GROUP}#{self.lives}"
+        self.ledger.group = f"{CONTROLLER_GROUP}/{self.name}#{self.lives}"
 
     def _clean(self, numbers: str | None) -> None:
         link = self.traffic.connect(ADMIN, CONTROLLER, self.serialize_type)
         self.ask_leader(link)
-        request = to_controller.CleanBrokerDataRequest(CLUSTER, BROKER_NAME, None, numbers, numbers is None)
+        request = to_controller.CleanBrokerDataRequest(CLUSTER, self.name, None, numbers, numbers is None)
         self._exchange(link, request, None)
         self.traffic.close(link)
 
     def refuse(self, members: tuple[int, ...], *, by: int, epoch: int) -> None:
         """1001 of a master that was deposed, refused with the junk that error answers carry."""
-        request = to_controller.AlterSyncStateSetRequest(BROKER_NAME, None, by, epoch)
+        request = to_controller.AlterSyncStateSetRequest(self.name, None, by, epoch)
         link = self.link(self.brokers[by].to_controller)
         response = to_controller.AlterSyncStateSetResponse(0)
         code = ResponseCode.CONTROLLER_INVALID_MASTER
@@ -333,7 +285,7 @@ class World:
         if broker.to_name_server is None:
             broker.to_name_server = self.traffic.connect(broker.host, NAME_SERVER, self.serialize_type)
         request = to_broker.RegisterBrokerRequest(
-            BROKER_NAME,
+            self.name,
             broker.address,
             CLUSTER,
             text(broker.replication_endpoint),
@@ -353,18 +305,18 @@ class World:
     def send_to(self, number: int, *, epoch: int) -> None:
         """The same, by a broker that holds itself for the master of an epoch that may have ended."""
         broker = self.brokers[number]
-        offset, message = self._store(broker)
-        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=BROKER_NAME)
-        response = to_broker.SendMessageResponse(message_id(broker, offset), 0, 0)
+        offset, message = broker.store()
+        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=self.name)
+        response = to_broker.SendMessageResponse(broker.message_id(offset), 0, 0)
         self._exchange(self._to(broker), request, response, asked=message)
         self.ledger.acknowledge(epoch, offset)
 
     def send_batch(self, messages: int) -> None:
         """320: one request with several messages, one answer with as many ids."""
         broker = self._master()
-        stored = [self._store(broker) for _ in range(messages)]
+        stored = [broker.store() for _ in range(messages)]
         request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, batch=True)
-        where = ",".join(message_id(broker, offset) for offset, _ in stored)
+        where = ",".join(broker.message_id(offset) for offset, _ in stored)
         response = to_broker.SendMessageResponse(where, 0, 0)
         body = b"".join(message for _, message in stored)
         code = RequestCode.SEND_BATCH_MESSAGE
@@ -375,9 +327,9 @@ class World:
     def send_in_vain(self) -> None:
         """310: the master stores a message, but says that its replicas did not confirm it in time."""
         broker = self._master()
-        offset, message = self._store(broker)
-        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=BROKER_NAME)
-        response = to_broker.SendMessageResponse(message_id(broker, offset), 0, 0)
+        offset, message = broker.store()
+        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=self.name)
+        response = to_broker.SendMessageResponse(broker.message_id(offset), 0, 0)
         code = ResponseCode.FLUSH_SLAVE_TIMEOUT
         self._exchange(self._to(broker), request, response, asked=message, code=code)
 
@@ -385,23 +337,6 @@ class World:
         if self.producer is None or self.producer.closed or self.producer.talk.server != broker.endpoint:
             self.producer = self.traffic.connect(PRODUCER, broker.endpoint, self.serialize_type)
         return self.producer
-
-    @staticmethod
-    def _store(broker: Broker) -> tuple[int, bytes]:
-        """The offset at which a new message was stored, and the message."""
-        offset = len(broker.log)
-        message = f"message {offset} ".encode().ljust(MESSAGE_SIZE, b".")
-        record = LogRecord(
-            magic=LogMagic.MESSAGE_V1,
-            physical_offset=offset,
-            born_ip=ipaddress.ip_address(PRODUCER).packed,
-            store_ip=ipaddress.ip_address(broker.host).packed,
-            store_port=broker.endpoint[1],
-            body=message,
-            topic="TopicA",
-        )
-        broker.log += record.encode()
-        return offset, message
 
     # Replication.
 
@@ -416,7 +351,7 @@ class World:
         same = 0
         for each, other in zip(replica.epochs, master.epochs, strict=False):
             if each == other:
-                same = min(self._end(replica, each), self._end(master, other))
+                same = min(replica.epoch_end(each), master.epoch_end(other))
         del replica.log[same if replica.epochs else 0 :]
         replica.epochs = [entry for entry in replica.epochs if entry in master.epochs]
         self.report(number)
@@ -471,12 +406,6 @@ class World:
 
     def _master_says(self, replica: Broker, data: bytes) -> None:
         self.traffic.send(self.link(replica.replication), data, from_client=False)
-
-    @staticmethod
-    def _end(broker: Broker, entry: tuple[int, int]) -> int:
-        """Where an epoch of this broker ends in its log."""
-        later = [start for epoch, start in broker.epochs if epoch > entry[0]]
-        return min(later, default=len(broker.log))
 
     @staticmethod
     def link(link: Link | None) -> Link:

@@ -1,0 +1,88 @@
+"""The brokers of a generated broker group: their logs, addresses and connections."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field
+
+from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
+from replispec.wire.rocketmq.streams import COMMIT_LOG
+from tests.replay.pcap_writer import Endpoint
+from tests.replay.traffic import Link
+
+PRODUCER = "10.0.0.4"
+MESSAGE_SIZE = 100
+
+
+@dataclass(slots=True)
+class Broker:
+    """One broker: its commit log, its epochs as (epoch, start offset), and its connections."""
+
+    number: int
+    subnet: int
+    learner: bool = False
+    log: bytearray = field(default_factory=bytearray)
+    epochs: list[tuple[int, int]] = field(default_factory=list)
+    to_controller: Link | None = None
+    to_name_server: Link | None = None
+    from_controller: Link | None = None
+    replication: Link | None = None
+
+    @property
+    def host(self) -> str:
+        return f"10.0.{self.subnet}.{self.number}"
+
+    @property
+    def endpoint(self) -> Endpoint:
+        return (self.host, 10_911)
+
+    @property
+    def replication_endpoint(self) -> Endpoint:
+        return (self.host, 10_912)
+
+    @property
+    def address(self) -> str:
+        return text(self.endpoint)
+
+    def message_id(self, offset: int) -> str:
+        """The id that the broker gives to the message stored at this offset."""
+        address = ipaddress.ip_address(self.host).packed
+        return OffsetMessageId(address, self.endpoint[1], offset).encode().hex().upper()
+
+    def store(self) -> tuple[int, bytes]:
+        """Store a new message; the offset at which it lies, and the message."""
+        offset = len(self.log)
+        message = f"message {offset} ".encode().ljust(MESSAGE_SIZE, b".")
+        record = LogRecord(
+            magic=LogMagic.MESSAGE_V1,
+            physical_offset=offset,
+            born_ip=ipaddress.ip_address(PRODUCER).packed,
+            store_ip=ipaddress.ip_address(self.host).packed,
+            store_port=self.endpoint[1],
+            body=message,
+            topic="TopicA",
+        )
+        self.log += record.encode()
+        return offset, message
+
+    def epoch_end(self, entry: tuple[int, int]) -> int:
+        """Where an epoch of this broker ends in its log."""
+        later = [start for epoch, start in self.epochs if epoch > entry[0]]
+        return min(later, default=len(self.log))
+
+
+def text(endpoint: Endpoint) -> str:
+    """An endpoint as the protocol writes it, ip:port."""
+    return f"{endpoint[0]}:{endpoint[1]}"
+
+
+def whole_records(log: bytearray) -> int:
+    """Bytes of a commit log up to the end of its last complete record."""
+    at = 0
+    while at < len(log):
+        size = COMMIT_LOG.measure(log, at, len(log))
+        if size < 0 or at + size > len(log):
+            break
+        at += size
+    return at
