@@ -34,9 +34,12 @@ class Side:
     a position are a TCP sequence number. `syn`: position of the SYN; `fin`: of the FIN;
     `acknowledged`: the furthest that the peer confirmed; None: not seen. `low`, `high`: least and
     greatest position of payload seen on the wire. `cuts`: tails missing because of the snap length.
+    `first_plain`: sequence number of its first packet that is neither SYN nor RST. `references` is
+    None for a side of which nothing but RST packets was seen.
     """
 
-    references: tuple[int, int]
+    references: tuple[int, int] | None
+    first_plain: int | None = None
     syn: int | None = None
     fin: int | None = None
     acknowledged: int | None = None
@@ -56,16 +59,43 @@ class Side:
         """The position that counts as 0: the byte behind the SYN, else the lowest byte seen."""
         if self.syn is not None:
             return self.syn + 1
-        return self.references[0] if self.low is None else self.low
+        if self.low is not None:
+            return self.low
+        return self.references[0] if self.references is not None else 0
 
 
 @dataclass(slots=True)
 class Incarnation:
-    """One connection between two endpoints; side 0 is what the lower endpoint sent."""
+    """One connection between two endpoints; side 0 is what the lower endpoint sent.
+
+    `opening`: side and sequence number of its first packet, if that is a SYN.
+    """
 
     key: FlowKey
     number: int
     sides: tuple[Side | None, Side | None]
+    opening: tuple[int, int] | None
+
+
+@dataclass(slots=True)
+class Handshake:
+    """What decides whether a SYN opens another connection: for both sides the initial sequence number
+    and the sequence number of the first packet that is neither SYN nor RST; None: not seen."""
+
+    initial: list[int | None]
+    plain: list[int | None]
+
+    def opens(self, side: int, sequence: int) -> bool:
+        """Whether a SYN of this side with this number cannot belong to the present connection.
+
+        A SYN continues a connection when it repeats the side's initial sequence number, or when it
+        is the side's first packet, or when only reordering put packets of that side (the first of
+        them just behind the SYN) before it.
+        """
+        known, plain = self.initial[side], self.plain[side]
+        if known is not None:
+            return known != sequence
+        return plain is not None and plain != (sequence + 1) % 2**32
 
 
 def endpoint_text(endpoint: Endpoint) -> str:
@@ -134,20 +164,21 @@ def _distinct(
     return endpoints, number
 
 
-def incarnations(grouped: Grouped) -> Integers:
-    """The number of the connection, from 1 in each flow, that each row belongs to."""
+def incarnations(grouped: Grouped, before: Handshake | None = None) -> Integers:
+    """The number of the connection, from 1 in each flow, that each row belongs to.
+
+    `before`: what the packets before these say of connection 1 (of a single flow).
+    """
     packets = grouped.packets
-    number = np.ones(len(packets), np.int64)
     openings = np.zeros(len(packets), np.int64)
     rows = np.flatnonzero(packets.flags & SYN)
     for flow, members in _by_flow(grouped.flow[rows], rows):
-        for row in _openings(grouped, int(grouped.borders[flow]), members):
+        state = before or Handshake([None, None], [None, None])
+        for row in _openings(grouped, int(grouped.borders[flow]), members, state):
             openings[row] += 1
-    if openings.any():
-        total = np.cumsum(openings)
-        first = grouped.borders[:-1]
-        before = total[first] - openings[first]
-        number = 1 + total - before[grouped.flow]
+    total = np.cumsum(openings)
+    first = grouped.borders[:-1]
+    number: Integers = 1 + total - (total[first] - openings[first])[grouped.flow]
     return number
 
 
@@ -159,27 +190,19 @@ def _by_flow(flow: Integers, rows: Integers) -> Iterator[tuple[int, list[int]]]:
             yield int(flow[part[0]]), rows[part].tolist()
 
 
-def _openings(grouped: Grouped, first: int, rows: list[int]) -> Iterator[int]:
-    """Those of a flow's SYN packets that open another connection than the one before.
-
-    A SYN continues a connection when it repeats that side's initial sequence number, or when it is
-    the side's first packet, or when only reordering put packets of that side (the first of them
-    just behind the SYN) before it.
-    """
+def _openings(grouped: Grouped, first: int, rows: list[int], state: Handshake) -> Iterator[int]:
+    """Those of a flow's SYN packets (`rows`; `first` is its first row) that open another connection."""
     packets = grouped.packets
-    begin, known = first, [None, None]
-    initial: list[int | None] = list(known)
+    begin, initial, plain = first, list(state.initial), list(state.plain)
     for row in rows:
         side, sequence = int(grouped.direction[row]), int(packets.sequence[row])
         if initial[side] == sequence:
             continue
-        opens = initial[side] is not None
-        if not opens:
+        if initial[side] is None and plain[side] is None:
             earlier = slice(begin, row)
-            plain = (grouped.direction[earlier] == side) & (packets.flags[earlier] & (SYN | RST) == 0)
-            at = begin + int(plain.argmax()) if plain.any() else None
-            opens = at is not None and int(packets.sequence[at]) != (sequence + 1) % 2**32
-        if opens:
-            begin, initial = row, [None, None]
+            mine = (grouped.direction[earlier] == side) & (packets.flags[earlier] & (SYN | RST) == 0)
+            plain[side] = int(packets.sequence[begin + int(mine.argmax())]) if mine.any() else None
+        if Handshake(initial, plain).opens(side, sequence):
+            begin, initial, plain = row, [None, None], [None, None]
             yield row
         initial[side] = sequence

@@ -9,27 +9,33 @@ import numpy as np
 import numpy.typing as npt
 
 from replispec.replay.capture_records import Integers
-from replispec.replay.flows import Grouped, Incarnation, Side, group, incarnations
+from replispec.replay.flows import Grouped, Handshake, Incarnation, Side, group, incarnations
 from replispec.replay.packets import ACK, FIN, RST, SYN, Packets
 from replispec.replay.pieces import Pieces, first_arrival_wins
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
 
 
-def read_connections(packets: Packets) -> list[Incarnation]:
-    """All connections of the packets, in order of their endpoints and then of time."""
-    grouped = group(packets)
+def read_connections(packets: Packets, before: Handshake | None = None) -> list[Incarnation]:
+    """All connections of the packets, in order of their endpoints and then of time.
+
+    `before`: what earlier packets say of the first connection, when all packets are of one flow.
+    """
     if not len(packets):
         return []
-    number = incarnations(grouped)
+    grouped = group(packets)
+    packets = grouped.packets
+    number = incarnations(grouped, before)
     change = (np.diff(grouped.flow, prepend=grouped.flow[0]) != 0) | (np.diff(number, prepend=number[0]) != 0)
     connection = np.cumsum(change)
-    first = np.flatnonzero(np.append([True], change[1:]))
     sides = _sides(grouped, connection)
     found: list[Incarnation] = []
-    for at, row in enumerate(first.tolist()):
+    for at, row in enumerate(np.flatnonzero(np.append([True], change[1:])).tolist()):
         pair = (sides.get(2 * at), sides.get(2 * at + 1))
-        found.append(Incarnation(grouped.keys[int(grouped.flow[row])], int(number[row]), pair))
+        opening = None
+        if packets.flags[row] & SYN:
+            opening = (int(grouped.direction[row]), int(packets.sequence[row]))
+        found.append(Incarnation(grouped.keys[int(grouped.flow[row])], int(number[row]), pair, opening))
     return found
 
 
@@ -93,28 +99,12 @@ def _sides(grouped: Grouped, connection: Integers) -> dict[int, Side]:
     own_side = 2 * connection + grouped.direction
     sides = {side: Side(references) for side, references in positions.references.items()}
     for side in np.unique(own_side).tolist():
-        sides.setdefault(side, Side((0, 0)))
+        sides.setdefault(side, Side(None))
     start = positions.own + (packets.flags & SYN != 0)
     payload = positions.has_own & (packets.payload_wire > 0)
-    order = np.argsort(own_side, kind="stable")
-    reducer = _Reducer(own_side, order)
-    everything = np.ones(len(packets), np.bool_)
-    for side, value in reducer.run(np.add, np.ones(len(packets), np.int64), everything):
-        sides[side].packets = value
-    for side, value in reducer.run(np.minimum, packets.time_ns, everything):
-        sides[side].first_time_ns = value
-    for side, value in reducer.run(np.maximum, packets.time_ns, everything):
-        sides[side].last_time_ns = value
-    for side, value in reducer.run(np.bitwise_or, packets.flags, everything):
-        sides[side].closed = bool(value & (FIN | RST))
-    syn = positions.has_own & (packets.flags & SYN != 0)
-    for side, value in reducer.run(np.minimum, positions.own, syn):
-        sides[side].syn = value
-    for side, value in reducer.run(np.minimum, packets.flags & ACK, syn):
-        sides[side].initiator = value == 0
-    fin = positions.has_own & (packets.flags & FIN != 0)
-    for side, value in reducer.run(np.maximum, start + packets.payload_wire, fin):
-        sides[side].fin = value
+    reducer = _Reducer(own_side, np.argsort(own_side, kind="stable"))
+    _add_packets(sides, packets, reducer)
+    _add_marks(sides, packets, positions, start, reducer)
     for side, value in reducer.run(np.minimum, start, payload):
         sides[side].low = value
     for side, value in reducer.run(np.maximum, start + packets.payload_wire, payload):
@@ -125,6 +115,37 @@ def _sides(grouped: Grouped, connection: Integers) -> dict[int, Side]:
         sides[side].acknowledged = value
     _add_pieces(sides, packets, own_side, start, payload)
     return sides
+
+
+def _add_packets(sides: dict[int, Side], packets: Packets, reducer: _Reducer) -> None:
+    """What all packets of a side say: how many, when, and whether it was closed."""
+    count = len(packets)
+    everything = np.ones(count, np.bool_)
+    for side, value in reducer.run(np.add, np.ones(count, np.int64), everything):
+        sides[side].packets = value
+    for side, value in reducer.run(np.minimum, packets.time_ns, everything):
+        sides[side].first_time_ns = value
+    for side, value in reducer.run(np.maximum, packets.time_ns, everything):
+        sides[side].last_time_ns = value
+    for side, value in reducer.run(np.bitwise_or, packets.flags, everything):
+        sides[side].closed = bool(value & (FIN | RST))
+
+
+def _add_marks(
+    sides: dict[int, Side], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
+) -> None:
+    """What the SYN and FIN packets say, and the first packet behind them."""
+    plain = packets.flags & (SYN | RST) == 0
+    for side, row in reducer.run(np.minimum, np.arange(len(packets)), plain):
+        sides[side].first_plain = int(packets.sequence[row])
+    syn = positions.has_own & (packets.flags & SYN != 0)
+    for side, value in reducer.run(np.minimum, positions.own, syn):
+        sides[side].syn = value
+    for side, value in reducer.run(np.minimum, packets.flags & ACK, syn):
+        sides[side].initiator = value == 0
+    fin = positions.has_own & (packets.flags & FIN != 0)
+    for side, value in reducer.run(np.maximum, start + packets.payload_wire, fin):
+        sides[side].fin = value
 
 
 class _Reducer:
