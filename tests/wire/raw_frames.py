@@ -17,20 +17,18 @@ from replispec.replay.sides import read_connections
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 REPLICA, MASTER, REMOTING = "ha_replica", "ha_master", "remoting"
 # The captures that everybody has, with known totals; the fail-overs with losses are ours.
-SHARED = tuple(
-    [
-        "a_first_start",
-        "c_syncstateset",
-        "d_async_learner",
-        "f1_510_first_start",
-        "g_mqadmin",
-        "k1_oldbroker_newcontroller",
-        "k2_newbroker_oldcontroller",
-        "m_mtu1500",
-        "n_learner_alone",
-        "o_brokerid_change",
-        "t_binary_header",
-    ]
+SHARED = (
+    "a_first_start",
+    "c_syncstateset",
+    "d_async_learner",
+    "f1_510_first_start",
+    "g_mqadmin",
+    "k1_oldbroker_newcontroller",
+    "k2_newbroker_oldcontroller",
+    "m_mtu1500",
+    "n_learner_alone",
+    "o_brokerid_change",
+    "t_binary_header",
 )
 OWN = ("failover_lost", "hung_master")
 
