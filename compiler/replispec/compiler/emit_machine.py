@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from replispec.compiler import expressions as ex
 from replispec.compiler.emit_codes import certificate
 from replispec.compiler.expression_text import to_python, to_text
-from replispec.compiler.machine_model import Event, Guard, Machine, Table, Transition
+from replispec.compiler.machine_model import Event, Guard, Machine, Table, Transition, Variable
 from replispec.compiler.machine_reader import guard_types
 from replispec.compiler.model import Model
 from replispec.compiler.value_types import Type
@@ -44,6 +44,18 @@ def docstring(*paragraphs: str) -> list[str]:
 def enum_names(model: Model) -> dict[str, str]:
     """The Python name of every enum class in a module that imports `codes`."""
     return {name: f"codes.{name}" for name in model.enums}
+
+
+def import_of(message: str, model: Model) -> str:
+    """The line that imports the class of a message."""
+    return f"from replispec.wire.{model.family}.{model.messages[message].module} import {message}"
+
+
+def value_text(variable: Variable, enums: Mapping[str, str]) -> str:
+    """The Python text of a variable's value at the start."""
+    if variable.initial is not None:
+        return to_python(variable.initial, enums)
+    return "None" if variable.type.optional else _ZEROS.get(variable.type.kind, "0")
 
 
 class MachineEmitter:
@@ -83,15 +95,22 @@ class MachineEmitter:
         yield "from types import MappingProxyType"
         extra = "Any, " if "Any" in body else ""
         yield f"from typing import {extra}Final, Protocol, TypeVar"
-        yield "from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions"
+        names = "Edge, EventKind, Machine, Origin, Overlay, Transitions"
+        yield f"from replispec.runtime.primitives.machines import {names}"
         if "Releases(" in body:
             yield "from replispec.runtime.primitives.releases import Releases"
-        if "UNKNOWN" in body:
+        if self._says_unknown():
             yield "from replispec.runtime.primitives.unknown import UNKNOWN"
         if "codes." in body:
             yield f"from replispec.wire.{self._model.family} import codes"
         for message in sorted(self._messages()):
-            yield f"from replispec.wire.{self._model.family}.{self._model.messages[message].module} import {message}"
+            yield import_of(message, self._model)
+
+    def _says_unknown(self) -> bool:
+        """True when some expression of the machine says `unknown`."""
+        nodes = [node for edge in self._machine.transitions() for node in edge.assign.values()]
+        nodes += [each.initial for each in self._machine.variables.values() if each.initial is not None]
+        return any(isinstance(part, ex.UnknownLiteral) for node in nodes for part in ex.walk(node))
 
     def _messages(self) -> set[str]:
         """Every message that the module names."""
@@ -138,10 +157,7 @@ class MachineEmitter:
         yield from _indented(docstring("What the machine remembers beside its state.", "\n".join(lines)))
         yield ""
         for each in variables:
-            zero = "None" if each.type.optional else _ZEROS.get(each.type.kind, "0")
-            if each.initial is not None:
-                zero = to_python(each.initial, self._enums)
-            yield f"    {each.name}: {each.type.python()} = {zero}"
+            yield f"    {each.name}: {each.type.python()} = {value_text(each, self._enums)}"
         yield ""
 
     def _event(self, event: Event) -> Iterator[str]:
@@ -221,7 +237,7 @@ class MachineEmitter:
     def _function(self, node_text: str) -> str:
         """A lambda of (variables, event, rules), parameters that it does not use marked so."""
         names = [
-            name if name in _words(node_text) else f"_{name}" for name in ("variables", "event", "rules")
+            name if name in bare_words(node_text) else f"_{name}" for name in ("variables", "event", "rules")
         ]
         return f"lambda {', '.join(names)}: {node_text}"
 
@@ -315,7 +331,7 @@ def _indented(lines: list[str] | Iterator[str]) -> Iterator[str]:
             yield f"    {part}" if part else ""
 
 
-def _words(text: str) -> set[str]:
+def bare_words(text: str) -> set[str]:
     """The bare names of a piece of Python (not those after a dot)."""
     found: set[str] = set()
     word, after_dot = "", False
@@ -332,5 +348,8 @@ def _words(text: str) -> set[str]:
 
 def lambda_of(text: str, names: tuple[str, ...] = ("variables", "event", "rules")) -> str:
     """A lambda with these parameters; those that `text` does not use start with an underscore."""
-    used = _words(text)
+    called, _, arguments = text.partition("(")
+    if called.isidentifier() and arguments == f"{', '.join(names)})":
+        return called
+    used = bare_words(text)
     return f"lambda {', '.join(name if name in used else f'_{name}' for name in names)}: {text}"

@@ -18,6 +18,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Generic, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.releases import Releases
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, Unseen, is_same
 
 StateT = TypeVar("StateT", bound=enum.Enum)
@@ -81,23 +82,13 @@ Transitions = Mapping[tuple[StateT, type], tuple[Edge[StateT], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Overlay(Generic[StateT]):
-    """What differs in releases `first..last` (both included, None: open) of one implementation.
+    """What differs in some releases of one implementation.
 
     `transitions` holds all edges of every pair that differs; an empty tuple removes the pair.
     """
 
-    implementation: str
-    first: tuple[int, ...] | None
-    last: tuple[int, ...] | None
+    releases: Releases
     transitions: Transitions[StateT]
-
-    def holds_for(self, implementation: str, release: tuple[int, ...]) -> bool:
-        """True when the release lies in the range."""
-        return (
-            self.implementation == implementation
-            and (self.first is None or self.first <= release)
-            and (self.last is None or release <= self.last)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +109,7 @@ class Machine(Generic[StateT, VariablesT]):
         """This machine as one release of an implementation walks it."""
         edges = dict(self.transitions)
         for overlay in self.overlays:
-            if overlay.holds_for(implementation, release):
+            if overlay.releases.holds(implementation, release):
                 edges.update(overlay.transitions)
         return replace(self, transitions=edges, overlays=())
 
@@ -128,9 +119,9 @@ class Machine(Generic[StateT, VariablesT]):
         `facts` carries the message's fields; `sent` tells messages of this side from the peer's.
         """
         for kind, info in self.events.items():
-            if message in info.messages and info.sends is sent:
-                if info.where is None or info.where(self.variables, facts, rules):
-                    return kind
+            is_one = message in info.messages and info.sends is sent
+            if is_one and (info.where is None or info.where(self.variables, facts, rules)):
+                return kind
         return None
 
 
@@ -220,7 +211,12 @@ def _with_hidden(
     found = _distinct(start)
     fresh = found
     while hidden and fresh:
-        reached = [each for one in fresh for kind in hidden for each in _branches(machine, one, Unseen(), kind, rules)]
+        reached = [
+            each
+            for one in fresh
+            for kind in hidden
+            for each in _branches(machine, one, Unseen(), kind, rules)
+        ]
         known = found
         found = _distinct((*known, *reached))
         fresh = tuple(each for each in found if not any(_covers(other, each) for other in known))
@@ -271,7 +267,9 @@ def _covers(wide: Configuration[StateT, VariablesT], narrow: Configuration[State
     """True when `narrow` is one of the possibilities that `wide` stands for."""
     if wide.state is not narrow.state:
         return False
-    return all(getattr(wide.variables, name) is UNKNOWN for name in _differing(wide.variables, narrow.variables))
+    return all(
+        getattr(wide.variables, name) is UNKNOWN for name in _differing(wide.variables, narrow.variables)
+    )
 
 
 def _differing(left: Any, right: Any) -> list[str]:
@@ -293,5 +291,7 @@ def _distinct(
     merged: dict[StateT, Configuration[StateT, VariablesT]] = {}
     for one in found:
         other = merged.get(one.state, one)
-        merged[one.state] = replace(one, variables=forgotten(one.variables, _differing(one.variables, other.variables)))
+        merged[one.state] = replace(
+            one, variables=forgotten(one.variables, _differing(one.variables, other.variables))
+        )
     return tuple(merged.values())

@@ -1,0 +1,134 @@
+"""Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
+
+Layout of a family: statemachines/FAMILY/*.yaml, invariants/FAMILY/*.yaml (streams.yaml declares the
+streams of events), clauses/*.yaml, vectors/*.yaml. All are optional, so that a family may grow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from replispec.compiler.clauses import check_citations, clauses_document, read_clauses
+from replispec.compiler.document import machine_document
+from replispec.compiler.emit_invariants import invariants_document, invariants_text
+from replispec.compiler.emit_machine import MachineEmitter
+from replispec.compiler.format import format_files
+from replispec.compiler.invariant_model import Invariant
+from replispec.compiler.invariant_reader import read_invariants, read_streams
+from replispec.compiler.machine_model import Machine
+from replispec.compiler.machine_reader import read_machine
+from replispec.compiler.model import Model, SpecificationError
+from replispec.compiler.rule_reader import RuleSource, read_rules, rules_document, rules_text
+from replispec.compiler.yaml_source import Tree, read_yaml
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What was read of a family's YAML; `sources` maps each file, relative to spec/, to its bytes."""
+
+    model: Model
+    machines: Mapping[str, Machine]
+    rules: Mapping[str, RuleSource]
+    invariants: Mapping[str, Invariant]
+    sources: Mapping[str, bytes]
+
+
+def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
+    """Every file that the YAML of a family becomes, formatted: path relative to generated/ -> bytes.
+
+    Raises SpecificationError with file, line and advice for what the language refuses.
+    """
+    sources = _sources(model, spec_dir)
+    trees = {name: read_yaml(spec_dir / name, spec_dir) for name in sources}
+    family = _read(model, trees, sources)
+    clauses = read_clauses({name: tree for name, tree in trees.items() if name.startswith("clauses/")})
+    uses = check_citations(clauses, family.model, family.machines, family.rules, family.invariants)
+    python = format_files(_python(family))
+    documents = _documents(family)
+    documents["docs/clauses.md"] = clauses_document(clauses, uses, _only(sources, "clauses/"))
+    return {name: text.encode("utf-8") for name, text in sorted({**python, **documents}.items())}
+
+
+def read_family(model: Model, spec_dir: Path) -> Family:
+    """Machines, rules and invariants of a family, checked, without the texts they become."""
+    sources = _sources(model, spec_dir)
+    return _read(model, {name: read_yaml(spec_dir / name, spec_dir) for name in sources}, sources)
+
+
+def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
+    """The family's YAML files in a fixed order."""
+    folders = (f"statemachines/{model.family}", f"invariants/{model.family}", "clauses", "vectors")
+    paths = [path for folder in folders for path in sorted((spec_dir / folder).glob("*.yaml"))]
+    return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
+
+
+def _only(sources: Mapping[str, bytes], start: str) -> dict[str, bytes]:
+    return {name: data for name, data in sources.items() if name.startswith(start)}
+
+
+def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes]) -> Family:
+    rules: dict[str, RuleSource] = {}
+    for name in _only(sources, "vectors/"):
+        for rule in read_rules(trees[name], model):
+            if rule.name in rules:
+                raise SpecificationError(
+                    rule.place, f"the rule {rule.name} stands twice", f"see {rules[rule.name].place}"
+                )
+            rules[rule.name] = rule
+    types = {name: rule.type for name, rule in rules.items()}
+    machines: dict[str, Machine] = {}
+    for name in _only(sources, f"statemachines/{model.family}/"):
+        machine = read_machine(trees[name], model, types)
+        if machine.name != Path(name).stem:
+            raise SpecificationError(
+                machine.place, f"{machine.name} stands in {Path(name).name}", "name the file like the machine"
+            )
+        machines[machine.name] = machine
+    invariants: dict[str, Invariant] = {}
+    folder = f"invariants/{model.family}"
+    if f"{folder}/streams.yaml" in trees:
+        streams = read_streams(trees[f"{folder}/streams.yaml"], model)
+        for name in _only(sources, folder):
+            if not name.endswith("/streams.yaml"):
+                for found in read_invariants(trees[name], model, streams, types, machines):
+                    if found.id in invariants:
+                        raise SpecificationError(
+                            found.place, f"the invariant {found.id} stands twice", "rename one"
+                        )
+                    invariants[found.id] = found
+    return Family(model, machines, rules, invariants, sources)
+
+
+def _python(family: Family) -> dict[str, str]:
+    """The Python modules, not yet formatted."""
+    root = f"replispec/wire/{family.model.family}"
+    texts = {f"{root}/machines/__init__.py": _package_text(family)}
+    for name, machine in family.machines.items():
+        source = f"statemachines/{family.model.family}/{name}.yaml"
+        texts[f"{root}/machines/{name}.py"] = MachineEmitter(machine, family.model).text(
+            _only(family.sources, source)
+        )
+    texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _only(family.sources, "vectors/"))
+    sources = _only(family.sources, "invariants/")
+    texts[f"{root}/invariants.py"] = invariants_text(
+        family.invariants, family.model, family.machines, sources
+    )
+    return texts
+
+
+def _package_text(family: Family) -> str:
+    about = f'"""Machines of {family.model.family}, one module each."""'
+    return f"# @generated by `make generate`. Do not edit.\n{about}\n"
+
+
+def _documents(family: Family) -> dict[str, str]:
+    """The Markdown pages, without that of the clauses."""
+    pages = {"docs/rules.md": rules_document(family.rules, _only(family.sources, "vectors/"))}
+    for name, machine in family.machines.items():
+        source = f"statemachines/{family.model.family}/{name}.yaml"
+        pages[f"docs/machines/{name}.md"] = machine_document(machine, _only(family.sources, source))
+    sources = _only(family.sources, "invariants/")
+    pages["docs/invariants.md"] = invariants_document(family.invariants, sources)
+    return pages

@@ -1,0 +1,56 @@
+"""Rules about the SyncStateSet on the master: who joins, who leaves, and up to where it confirms.
+
+Offsets are bytes of the commit log; times are milliseconds of one clock. Source: RIP-44
+"SyncStateSet", "ConfirmOffset"; apache/rocketmq AutoSwitchHAService, ReplicasManager; golden
+examples in spec/vectors/sync_state_set.yaml.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def confirm_offset(
+    log_end: int, acknowledged: Sequence[int], others: int, all_acknowledge: bool, previous: int
+) -> int:
+    """Up to where messages may be shown to consumers.
+
+    `acknowledged` are the reports of those of the `others` other members that are connected. A
+    member that has not reported holds the offset where it was.
+    """
+    if others == 0 or not all_acknowledge:
+        return log_end
+    if len(acknowledged) < others:
+        return min(previous, log_end)
+    return min(log_end, *acknowledged)
+
+
+def may_join(acknowledged: int, confirmed: int, epoch_start: int, is_member: bool, is_learner: bool) -> bool:
+    """True when the master asks for this replica to become a member."""
+    if is_member or is_learner:
+        return False
+    return acknowledged >= confirmed and acknowledged >= epoch_start
+
+
+def caught_up_at(
+    acknowledged: int, log_end: int, end_at_send: int, sent_at: int, now: int, previous: int
+) -> int:
+    """When the replica was last level with the master, as of a report at `now`.
+
+    `end_at_send` is where the master's log ended when it last sent, `sent_at` when that was.
+    """
+    if acknowledged < end_at_send:
+        return previous
+    return now if acknowledged == log_end else sent_at
+
+
+def must_leave(caught_up: int | None, now: int, allowed_ms: int, is_master: bool, is_connected: bool) -> bool:
+    """True when the master asks for this member to be removed.
+
+    `caught_up` is None for a member that was never connected to this master.
+    """
+    if is_master:
+        return False
+    if caught_up is None or not is_connected:
+        return True
+    return now - caught_up > allowed_ms
