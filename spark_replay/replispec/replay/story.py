@@ -79,10 +79,8 @@ def _clients(rows: list[Observation], before: Tenure, after: Tenure) -> str:
     """How long producers waited between the two masters; empty when the capture does not show both sides."""
     sends = [row for row in rows if row.kind == Kind.ACKNOWLEDGED]
     new = [row.time_ns for row in sends if row.address == after.address and row.time_ns >= after.time_ns]
-    old = [
-        row.time_ns for row in sends if row.address == before.address and row.time_ns < min(new, default=0)
-    ]
-    if not old:
+    old = [row.time_ns for row in sends if row.address == before.address and row.time_ns < after.time_ns]
+    if not old or not new:
         return ""
     waited = _seconds(min(new) - max(old))
     return f"Between the last message that the old master acknowledged and the new one's first: {waited}."
