@@ -6,9 +6,9 @@ EXIT_UNUSABLE = 2
 
 
 def describe(error: Exception) -> str | None:
-    """`FILE: reason (byte N)` for input that cannot be used, None for an error that is ours."""
+    """`FILE: reason (at byte N)` for input that cannot be used, None for an error that is ours."""
     if isinstance(error, CaptureError):
-        return f"{error.file}: {error.reason} (byte {error.offset})"
+        return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
     return None

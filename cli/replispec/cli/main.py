@@ -11,6 +11,7 @@ import click
 from replispec.cli.decode import decode
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone
+from replispec.cli.replay import replay
 
 EXAMPLES = """\b
 Examples:
@@ -36,6 +37,7 @@ def command_line() -> None:
 
 
 command_line.add_command(decode)
+command_line.add_command(replay)
 
 
 def main() -> NoReturn:

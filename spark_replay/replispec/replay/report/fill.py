@@ -52,8 +52,12 @@ def _finding(row: FindingRow) -> Finding:
 
 
 def _evidence(proof: Proof) -> Evidence:
-    direction = (
-        "direction",
-        "first to second endpoint" if proof.direction == 0 else "second to first endpoint",
-    )
-    return Evidence(proof.time_ns, proof.connection, proof.sequence, proof.text, (direction,))
+    return Evidence(proof.time_ns, _route(proof.connection, proof.direction), proof.sequence, proof.text)
+
+
+def _route(connection: str, direction: int) -> str:
+    """Who sent to whom, in the connection of this number: "A<->B#1" backwards is "B > A #1"."""
+    ends, _, number = connection.rpartition("#")
+    first, _, second = ends.partition("<->")
+    source, destination = (first, second) if direction == 0 else (second, first)
+    return f"{source} > {destination} #{number}"

@@ -70,7 +70,10 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One frame that proves a finding: when, where in which stream, and its fields as (name, text) pairs."""
+    """One frame that proves a finding: when, at which byte of which direction, and its fields as texts.
+
+    `connection` says who sent to whom, as "SOURCE > DESTINATION #NUMBER".
+    """
 
     time_ns: int | None
     connection: str

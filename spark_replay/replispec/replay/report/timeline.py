@@ -12,7 +12,7 @@ from replispec.replay.report.model import EventKind, MasterBand, Timeline, Timel
 from replispec.replay.report.wording import NS_PER_SECOND, counted, seconds
 
 WIDTH = 1120
-GUTTER = 232
+GUTTER = 262
 RIGHT = 24
 TOP = 10
 LANE = 30
@@ -21,7 +21,7 @@ AXIS = 34
 TICKS_MAXIMUM = 10
 # Texts are not measured, only estimated: the widest digit of the page's font at 12 px.
 CHARACTER = 7.0
-GUTTER_CHARACTERS = 29
+GUTTER_CHARACTERS = 34
 LABEL_CHARACTERS = 60
 SHADES = 6
 # A picture of more is a smear and a page of many megabytes; the tables hold the rest.

@@ -1,0 +1,131 @@
+"""`replispec replay`: captures to verdicts, losses and a report."""
+
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from importlib.util import find_spec
+from os import environ
+from pathlib import Path
+
+import click
+
+from replispec.cli.failures import EXIT_UNUSABLE
+from replispec.cli.output import ReaderGone, standard_output
+from replispec.cli.progress import counting
+
+EXAMPLES = """\b
+Examples:
+  replispec replay trace.pcap --out result
+  replispec replay monday.pcap tuesday.pcap --out result --engine local
+  replispec replay trace.pcap --out result --format json | jq .losses
+"""
+
+
+@click.command(epilog=EXAMPLES)
+@click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--out",
+    metavar="DIR",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for report.html, summary.json and the Parquet files; what they replace is lost.",
+)
+@click.option(
+    "--engine",
+    "engine_name",
+    type=click.Choice(["spark", "local"]),
+    default="spark",
+    show_default=True,
+    help="Spark on all cores of this machine, or one process without a JVM. Both give the same.",
+)
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="What is printed at the end: a table, or the content of summary.json.",
+)
+@click.option(
+    "--learner",
+    "learners",
+    metavar="ID",
+    multiple=True,
+    help="A broker that is an asynchronous learner, by its id (up to 5.1.0: its address). May be repeated.",
+)
+@click.option(
+    "--ha-port",
+    "ha_ports",
+    type=click.IntRange(1, 65535),
+    multiple=True,
+    help="A port on which masters replicate, where the bytes alone do not tell. May be repeated.",
+)
+@click.option(
+    "--ha-5-0-0", is_flag=True, help="Masters are of release 5.0.0, whose handshake answer is padded."
+)
+@click.option("--bodies", is_flag=True, help="Keep the bodies of messages in frames.parquet.")
+def replay(
+    captures: tuple[Path, ...],
+    out: Path,
+    engine_name: str,
+    shape: str,
+    learners: tuple[str, ...],
+    ha_ports: tuple[int, ...],
+    ha_5_0_0: bool,
+    bodies: bool,
+) -> int:
+    """Judge the traffic in each CAPTURE, a pcap or pcapng file, also compressed by gzip.
+
+    Says which acknowledged messages were lost, which rules of the protocol were broken and by which frames,
+    and who was master when. Every file is judged on its own: parts of one capture must be merged first.
+
+    Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used; the others were
+    replayed.
+    """
+    _check(captures, engine_name)
+    from replispec.cli.summary_text import summary_json, summary_text
+    from replispec.replay import run
+
+    options = run.Options(learners=learners, ha_ports=ha_ports, ha_5_0_0=ha_5_0_0, bodies=bodies)
+    with counting(f"replaying with {engine_name}", len(captures)) as progress:
+        summary = run.replay(captures, out, run.EngineName(engine_name), options, progress)
+    for capture in summary.captures:
+        for complaint in (capture.error, *capture.warnings):
+            if complaint:
+                click.echo(f"replispec: {complaint}", err=True)
+    try:
+        with standard_output() as stream:
+            if shape == "json":
+                stream.write(summary_json(summary))
+            else:
+                stream.write(summary_text(summary, out / run.REPORT_NAME, sys.stdout.isatty()).encode())
+    except ReaderGone:
+        pass
+    return summary.exit_code
+
+
+def _check(captures: Sequence[Path], engine_name: str) -> None:
+    """Refuse what cannot work before anything is started. Raises click.ClickException."""
+    twice = [name for name, count in Counter(path.name for path in captures).items() if count > 1]
+    if twice:
+        raise click.UsageError(f"two captures are called {twice[0]}: results are told apart by this name")
+    if engine_name != "spark":
+        return
+    if find_spec("pyspark") is None:
+        raise _Missing("the Spark engine is not installed", "pip install 'replispec[spark]'")
+    home = environ.get("JAVA_HOME")
+    if shutil.which(f"{home}/bin/java" if home else "java") is None:
+        where = (
+            f"JAVA_HOME ({home}) holds no bin/java" if home else "no java on PATH, and JAVA_HOME is not set"
+        )
+        raise _Missing(where, "install a JDK 17 or later")
+
+
+class _Missing(click.ClickException):
+    """Something that the Spark engine needs is not on this machine."""
+
+    exit_code = EXIT_UNUSABLE
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}: {remedy}, or use --engine local")

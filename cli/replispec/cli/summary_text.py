@@ -1,0 +1,90 @@
+"""The outcome of a replay for people, and as JSON for scripts."""
+
+import io
+from pathlib import Path
+
+import orjson
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from replispec.replay.report.fill import fill
+from replispec.replay.report.wording import headline
+from replispec.replay.summary import Summary
+from replispec.replay.visible import visible
+from replispec.runtime.primitives.invariants import Verdict
+
+TEXT_CHARACTERS_MAXIMUM = 200
+# Where no terminal tells its width.
+WIDTH = 118
+STYLES = {
+    Verdict.VIOLATED: "bold red",
+    Verdict.UNKNOWN: "yellow",
+    Verdict.DIVERGED: "magenta",
+    Verdict.OK: "green",
+}
+TONES = {"lost": "bold red", "kept": "bold green", "unjudged": "bold yellow"}
+
+
+def summary_json(summary: Summary) -> bytes:
+    """The content of summary.json."""
+    return orjson.dumps(summary.document(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
+    """Losses first, then what is not ok, then the captures and where the report is."""
+    written = io.StringIO()
+    console = Console(file=written, force_terminal=terminal, width=None if terminal else WIDTH)
+    said = headline(fill(summary, (), ()))
+    console.print(_shown(said.text, TONES[said.tone]))
+    for line in said.lines:
+        console.print(_shown(f"  {line}"))
+    console.print()
+    for table in (_findings(summary), _captures(summary)):
+        console.print(table)
+        console.print()
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in summary.verdicts.items())
+    console.print(_shown(f"Verdicts: {counts}"))
+    console.print(_shown(f"Report:   {report}"))
+    return "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
+
+
+def _findings(summary: Summary) -> Table:
+    several = len(summary.captures) > 1
+    table = _table("not ok", "rule", "group", *(["capture"] if several else []))
+    table.add_column("evaluated", justify="right")
+    for finding in sorted(summary.findings, key=lambda each: -each.verdict.rank):
+        if finding.verdict is not Verdict.OK:
+            where = (finding.group, finding.file) if several else (finding.group,)
+            table.add_row(
+                Text(finding.verdict, STYLES[finding.verdict]),
+                *map(_shown, (finding.invariant, *where, str(finding.evaluated))),
+            )
+    if not table.row_count:
+        table.add_row(Text("nothing", STYLES[Verdict.OK]))
+    return table
+
+
+def _captures(summary: Summary) -> Table:
+    table = _table("capture")
+    for name in ("remoting", "HA frames", "undecoded", "foreign", "holes"):
+        table.add_column(name, justify="right")
+    for row in summary.captures:
+        if row.error:
+            table.add_row(_shown(row.file), _shown("unusable", STYLES[Verdict.VIOLATED]))
+            continue
+        figures = (row.frames_remoting, row.frames_ha, row.bytes_undecoded, row.bytes_foreign, row.holes)
+        table.add_row(_shown(row.file), *(_shown(str(figure)) for figure in figures))
+    return table
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table
+
+
+def _shown(text: str, style: str = "") -> Text:
+    return Text(visible(text, TEXT_CHARACTERS_MAXIMUM), style)
