@@ -20,7 +20,7 @@ from replispec.replay.report.model import (
     Verdict,
 )
 from replispec.replay.report.page import render, write_report
-from replispec.replay.report.timeline import GUTTER, RIGHT, TICKS_MAXIMUM, WIDTH, draw
+from replispec.replay.report.timeline import RIGHT, TICKS_MAXIMUM, WIDTH, draw
 from replispec.replay.report.wording import clock, exact_seconds, headline, seconds, switch_sentence
 
 SECOND = 10**9
@@ -229,7 +229,7 @@ def test_everything_on_a_timeline_lies_inside_it(start: int, length: int, at: in
     places = [mark.x for lane in picture.lanes for mark in lane.marks]
     places += [edge for box in boxes for edge in (box.x, box.x + box.width - 1)]
     places += [tick.x for tick in picture.ticks]
-    assert all(GUTTER <= place <= WIDTH - RIGHT for place in places)
+    assert all(picture.left <= place <= WIDTH - RIGHT for place in places)
     assert 1 <= len(picture.ticks) <= TICKS_MAXIMUM + 1
     assert picture.left_out == 0
 

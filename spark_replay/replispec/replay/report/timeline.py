@@ -12,7 +12,6 @@ from replispec.replay.report.model import EventKind, MasterBand, Timeline, Timel
 from replispec.replay.report.wording import NS_PER_SECOND, counted, seconds
 
 WIDTH = 1120
-GUTTER = 262
 RIGHT = 24
 TOP = 10
 LANE = 30
@@ -22,6 +21,7 @@ TICKS_MAXIMUM = 10
 # Texts are not measured, only estimated: the widest digit of the page's font at 12 px.
 CHARACTER = 7.0
 GUTTER_CHARACTERS = 34
+GUTTER_PADDING = 24
 LABEL_CHARACTERS = 60
 SHADES = 6
 # A picture of more is a smear and a page of many megabytes; the tables hold the rest.
@@ -109,24 +109,26 @@ class Picture:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """From times to pixels; times outside the file's are drawn at its edges."""
+    """From times to pixels right of `left`; times outside the file's are drawn at its edges."""
 
     start_ns: int
     end_ns: int
+    left: float
 
     def x(self, time_ns: int) -> float:
         span = max(self.end_ns - self.start_ns, 1)
         inside = min(max(time_ns, self.start_ns), self.end_ns) - self.start_ns
-        return round(GUTTER + inside / span * (WIDTH - GUTTER - RIGHT), 1)
+        return round(self.left + inside / span * (WIDTH - self.left - RIGHT), 1)
 
 
 def draw(timeline: Timeline) -> Picture:
     """Lay one timeline out. Masters come in the order they took office, events in the order of EventKind."""
-    scale = Scale(timeline.start_ns, max(timeline.end_ns, timeline.start_ns + 1))
-    lanes: list[Lane] = []
     masters = list(dict.fromkeys(band.master for band in timeline.bands))
+    left = _gutter(masters[:LANES_MAXIMUM])
+    scale = Scale(timeline.start_ns, max(timeline.end_ns, timeline.start_ns + 1), left)
+    lanes: list[Lane] = []
     for shade, master in enumerate(masters[:LANES_MAXIMUM]):
-        lane = _lane(lanes, f"master {master}", "master")
+        lane = _lane(lanes, _master(master), "master")
         bands = [band for band in timeline.bands if band.master == master][:MARKS_MAXIMUM]
         lane.boxes += [_band(band, scale, shade % SHADES) for band in bands]
     masters_bottom = TOP + len(lanes) * LANE
@@ -148,7 +150,7 @@ def draw(timeline: Timeline) -> Picture:
         file=timeline.file,
         width=WIDTH,
         height=bottom + AXIS,
-        left=GUTTER,
+        left=left,
         right=WIDTH - RIGHT,
         bottom=bottom,
         masters_bottom=masters_bottom,
@@ -158,6 +160,16 @@ def draw(timeline: Timeline) -> Picture:
         switches=tuple(scale.x(each.time_ns) for each in timeline.events if each.kind is EventKind.SWITCH),
         left_out=len(timeline.events) - drawn + max(len(masters) - LANES_MAXIMUM, 0),
     )
+
+
+def _master(name: str) -> str:
+    return f"master {name}"
+
+
+def _gutter(masters: Sequence[str]) -> float:
+    """The room that the names of lanes need."""
+    longest = max(len(name) for name in (*map(_master, masters), *LANE_NAMES.values()))
+    return min(longest, GUTTER_CHARACTERS) * CHARACTER + GUTTER_PADDING
 
 
 def _when(event: TimelineEvent) -> int:
