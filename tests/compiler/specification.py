@@ -1,4 +1,4 @@
-"""Copies of the specification with one change, for tests that show where the change arrives."""
+"""Copies of the specification with changes, for tests that show where a change arrives."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ SPEC = ROOT / "spec"
 def changed(target: Path, file: str, old: str, new: str) -> Path:
     """A copy of spec/ below `target` in which `old` (it must occur once) in `file` is `new`."""
     copy = target / "spec"
-    shutil.copytree(SPEC, copy)
+    if not copy.exists():
+        shutil.copytree(SPEC, copy)
     path = copy / file
     text = path.read_text("utf-8")
     assert text.count(old) == 1, f"{old!r} occurs {text.count(old)} times in {file}"
