@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from tests.house.tree import ROOT
@@ -15,8 +16,15 @@ def command(*arguments: str | Path) -> list[str]:
     return [sys.executable, "-m", "replispec.cli", *map(str, arguments)]
 
 
-def replispec(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+def replispec(
+    *arguments: str | Path, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run `replispec` without a terminal and give what it printed and its exit code."""
     return subprocess.run(
-        command(*arguments), cwd=cwd, env=os.environ, capture_output=True, text=True, check=False
+        command(*arguments),
+        cwd=cwd,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
     )

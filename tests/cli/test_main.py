@@ -49,7 +49,9 @@ def test_a_file_that_is_no_capture_is_one_line_with_its_name_and_the_byte(tmp_pa
     shown = replispec("decode", "notes.txt", cwd=tmp_path)
     assert shown.returncode == 2
     assert shown.stdout == ""
-    assert shown.stderr == "replispec: notes.txt: no packet capture: the file starts with 74686573 (at byte 0)\n"
+    assert (
+        shown.stderr == "replispec: notes.txt: no packet capture: the file starts with 74686573 (at byte 0)\n"
+    )
 
 
 def test_a_folder_is_no_capture(tmp_path: Path) -> None:

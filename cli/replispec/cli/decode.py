@@ -60,7 +60,7 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
     with working(f"decoding {capture.name}"):
         decoded = decode_capture(capture, Hints(ha_ports=frozenset(ha_ports)))
     for warning in decoded.warnings:
-        click.echo(f"replispec: {warning.file}: {warning.reason} (at byte {warning.offset})", err=True)
+        click.echo(f"replispec: {warning}", err=True)
     start_ns = pc.min(decoded.streams["first_time_ns"]).as_py() or 0
     with standard_output() as out:
         for row in _rows(decoded.frames, order):

@@ -91,9 +91,9 @@ def replay(
     with counting(f"replaying with {engine_name}", len(captures)) as progress:
         summary = run.replay(captures, out, run.EngineName(engine_name), options, progress)
     for capture in summary.captures:
-        for complaint in (capture.error, *capture.warnings):
-            if complaint:
-                click.echo(f"replispec: {complaint}", err=True)
+        for complaint in filter(None, (capture.error, *capture.warnings)):
+            name = "" if complaint.startswith(f"{capture.file}:") else f"{capture.file}: "
+            click.echo(f"replispec: {name}{complaint}", err=True)
     try:
         with standard_output() as stream:
             if shape == "json":

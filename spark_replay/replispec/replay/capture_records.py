@@ -35,6 +35,9 @@ class CaptureWarning:
     offset: int
     reason: str
 
+    def __str__(self) -> str:
+        return f"{self.file}: {self.reason} (at byte {self.offset})"
+
 
 @dataclass(frozen=True, slots=True)
 class Interface:

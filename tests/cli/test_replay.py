@@ -1,0 +1,77 @@
+"""`replispec replay`: exit codes, what is printed, and what is refused before anything starts."""
+
+import json
+from pathlib import Path
+
+from tests.cli.command import CAPTURES, replispec
+
+LOSING = CAPTURES / "failover_lost.pcap"
+CLEAN = CAPTURES / "a_first_start.pcap"
+
+
+def _replay(*captures: Path, out: Path, shape: str = "text") -> tuple[int, str, str]:
+    shown = replispec("replay", *captures, "--out", out, "--engine", "local", "--format", shape)
+    return shown.returncode, shown.stdout, shown.stderr
+
+
+def test_lost_messages_are_the_first_line_and_exit_code_1(tmp_path: Path) -> None:
+    code, shown, errors = _replay(LOSING, out=tmp_path)
+    assert (code, errors) == (1, "")
+    assert shown.splitlines()[0] == "220 acknowledged messages of LabDLedger/broker-a were lost"
+    assert "acknowledged-send-survives" in shown
+    assert shown.splitlines()[-1] == f"Report:   {tmp_path / 'report.html'}"
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_capture_in_which_all_is_well_is_exit_code_0(tmp_path: Path) -> None:
+    code, shown, errors = _replay(CLEAN, out=tmp_path)
+    assert (code, errors) == (0, "")
+    assert shown.splitlines()[0] == "No acknowledged message was lost"
+    assert "nothing" in shown
+
+
+def test_json_is_the_content_of_the_summary(tmp_path: Path) -> None:
+    code, shown, errors = _replay(LOSING, out=tmp_path, shape="json")
+    assert (code, errors) == (1, "")
+    assert shown == (tmp_path / "summary.json").read_text()
+    assert json.loads(shown)["losses"][0]["acknowledged"] == 220
+
+
+def test_one_bad_file_is_named_and_the_others_are_replayed(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("these are notes")
+    code, shown, errors = _replay(notes, tmp_path / "nowhere.pcap", CLEAN, out=tmp_path / "out")
+    assert code == 2
+    assert errors.splitlines() == [
+        "replispec: notes.txt: no packet capture: the file starts with 74686573 (at byte 0)",
+        "replispec: nowhere.pcap: No such file or directory",
+    ]
+    assert shown.splitlines()[0] == "No acknowledged message was lost"
+    assert shown.count("unusable") == 2
+    captures = json.loads((tmp_path / "out" / "summary.json").read_text())["captures"]
+    assert [bool(capture["error"]) for capture in captures] == [True, True, False]
+
+
+def test_a_second_replay_replaces_the_first(tmp_path: Path) -> None:
+    _replay(LOSING, out=tmp_path)
+    assert _replay(CLEAN, out=tmp_path)[0] == 0
+    assert json.loads((tmp_path / "summary.json").read_text())["losses"] == []
+
+
+def test_two_captures_of_one_name_are_refused(tmp_path: Path) -> None:
+    code, shown, errors = _replay(CLEAN, tmp_path / CLEAN.name, out=tmp_path / "out")
+    assert (code, shown) == (2, "")
+    assert "two captures are called a_first_start.pcap" in errors
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_output_that_is_a_file_is_a_wrong_command_line(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    assert _replay(CLEAN, out=tmp_path / "out")[0] == 2
+
+
+def test_spark_without_java_says_what_to_do(tmp_path: Path) -> None:
+    shown = replispec("replay", CLEAN, "--out", tmp_path, environment={"JAVA_HOME": "/nowhere"})
+    assert shown.returncode == 2
+    assert "JAVA_HOME (/nowhere) holds no bin/java" in shown.stderr
+    assert "--engine local" in shown.stderr
