@@ -32,7 +32,8 @@ from replispec.wire.rocketmq.machines import ha_replica
 
 try:
     event = ha_replica.ReportSent(HaReport(max_offset=1))
-    taken = step(ha_replica.MACHINE, ha_replica.State.TRANSFER, ha_replica.Variables(), event, rules).state.name
+    start = ha_replica.State.TRANSFER
+    taken = step(ha_replica.MACHINE, start, ha_replica.Variables(), event, rules).state.name
 except ProtocolError as refusal:
     taken = f"{type(refusal).__name__}: {refusal}"
 summary = replay([pathlib.Path(sys.argv[1])], pathlib.Path(sys.argv[2]), EngineName.LOCAL, Options())

@@ -1,0 +1,62 @@
+"""Whole frames out of bytes that arrive in any pieces.
+
+Source of the forms: the generated streams of the specification; nothing here knows a protocol.
+"""
+
+from __future__ import annotations
+
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.streams import Stream
+
+
+class FrameBuffer:
+    """Collects bytes of one direction of a connection and gives whole frames.
+
+    `limit_bytes` bounds a single frame: a peer that announces a longer one is at fault at once, so
+    that no peer makes room grow beyond the limit and the piece that was received last. The
+    specification's own bounds hold in any case. After a fault the buffer takes nothing more.
+    """
+
+    def __init__(self, stream: Stream, *, limit_bytes: int | None = None) -> None:
+        self._stream = stream
+        self._limit = limit_bytes
+        self._buffer = bytearray()
+        self._consumed = 0
+        self._failed = False
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes of a frame that is not whole yet."""
+        return len(self._buffer)
+
+    def receive(self, data: bytes) -> list[bytes]:
+        """Take the next bytes and return the frames that they complete, in order.
+
+        Raises RemoteProtocolError when no frame of the stream starts like this or one is too long;
+        frames before the fault are lost with the connection. Raises LocalProtocolError after that.
+        """
+        if self._failed:
+            raise LocalProtocolError(f"bytes for {self._stream.name} after a fault")
+        self._buffer += data
+        try:
+            return self._frames()
+        except RemoteProtocolError:
+            self._failed = True
+            self._buffer.clear()
+            raise
+
+    def _frames(self) -> list[bytes]:
+        frames: list[bytes] = []
+        at, end = 0, len(self._buffer)
+        while at < end:
+            size = self._stream.measure(self._buffer, at, end)
+            if size > 0 and self._limit is not None and size > self._limit:
+                place = self._consumed + at
+                raise RemoteProtocolError(f"{size} bytes in one frame, {self._limit} allowed", offset=place)
+            if size <= 0 or at + size > end:
+                break
+            frames.append(bytes(self._buffer[at : at + size]))
+            at += size
+        del self._buffer[:at]
+        self._consumed += at
+        return frames

@@ -1,0 +1,99 @@
+"""Frames out of bytes in any pieces: the cuts of TCP do not matter, and no peer makes memory grow."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replispec.runtime.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.streams import Stream
+from replispec.wire.rocketmq import ha, remoting, store, streams
+from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
+from tests.wire.strategies import messages
+
+HEADER = messages(remoting.RemotingHeader)
+COMMANDS = st.builds(Command, HEADER, st.binary(max_size=40), st.sampled_from(list(SerializeType)))
+FRAMES: dict[str, st.SearchStrategy[bytes]] = {
+    "REMOTING": COMMANDS.map(Command.encode),
+    "HA_REPLICA": st.one_of(*map(messages, (ha.HaHandshakeAddress, ha.HaHandshakeId, ha.HaReport))).map(
+        lambda message: message.encode()
+    ),
+    "HA_MASTER": st.one_of(*map(messages, (ha.HaHandshakeAnswer, ha.HaTransferHeader))).map(
+        lambda message: message.encode()
+    ),
+    "HA_MASTER_5_0_0": st.one_of(*map(messages, (ha.HaHandshakeAnswerPadded, ha.HaTransferHeader))).map(
+        lambda message: message.encode()
+    ),
+    "HA_LEGACY_REPLICA": messages(ha.HaLegacyReport).map(lambda message: message.encode()),
+    "HA_LEGACY_MASTER": messages(ha.HaLegacyTransferHeader).map(lambda message: message.encode()),
+    "COMMIT_LOG": st.one_of(*map(messages, (store.LogRecord, store.LogBlank))).map(
+        lambda message: message.encode()
+    ),
+}
+
+
+def received(stream: Stream, pieces: Iterable[bytes]) -> list[bytes]:
+    buffer = FrameBuffer(stream)
+    return [frame for piece in pieces for frame in buffer.receive(piece)]
+
+
+def test_every_stream_of_the_specification_is_tried_here() -> None:
+    assert {stream.name for stream in streams.STREAMS} == FRAMES.keys()
+
+
+@pytest.mark.parametrize("stream", streams.STREAMS, ids=lambda stream: stream.name)
+@given(data=st.data())
+def test_framing_does_not_depend_on_how_tcp_cuts_the_bytes(stream: Stream, data: st.DataObject) -> None:
+    frames = data.draw(st.lists(FRAMES[stream.name], min_size=1, max_size=4))
+    whole = b"".join(frames)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=8)))
+    pieces = [whole[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
+    assert received(stream, pieces) == frames
+    assert received(stream, (bytes([byte]) for byte in whole)) == frames
+
+
+@pytest.mark.parametrize("stream", streams.STREAMS, ids=lambda stream: stream.name)
+@given(pieces=st.lists(st.binary(max_size=60), max_size=8))
+def test_garbage_is_parsed_or_blamed_on_the_peer_in_bounded_memory(
+    stream: Stream, pieces: list[bytes]
+) -> None:
+    buffer = FrameBuffer(stream, limit_bytes=100)
+    with contextlib.suppress(RemoteProtocolError):
+        for piece in pieces:
+            buffer.receive(piece)
+            assert buffer.waiting_bytes <= 100 + len(piece)
+            assert buffer.waiting_bytes < max(100, stream.head_size)
+
+
+def test_a_length_of_two_gigabytes_is_refused_at_the_first_four_bytes() -> None:
+    with pytest.raises(RemoteProtocolError, match="outside"):
+        FrameBuffer(streams.REMOTING).receive(b"\x7f\xff\xff\xff\x00\x00\x00\x10")
+
+
+def test_a_frame_over_the_callers_limit_is_refused_before_it_is_there() -> None:
+    frame = remoting.RemotingFrame(header=b"{}", body=bytes(500)).encode()
+    with pytest.raises(RemoteProtocolError, match="510 bytes in one frame, 100 allowed"):
+        FrameBuffer(streams.REMOTING, limit_bytes=100).receive(frame[:9])
+
+
+def test_bytes_after_a_fault_are_our_own_fault() -> None:
+    buffer = FrameBuffer(streams.HA_REPLICA)
+    with pytest.raises(RemoteProtocolError):
+        buffer.receive(b"\xff" * 4)
+    with pytest.raises(LocalProtocolError):
+        buffer.receive(b"\x00")
+
+
+@given(command=COMMANDS)
+def test_a_command_is_read_back_in_the_encoding_of_its_sender(command: Command) -> None:
+    found = decode_command(command.encode())
+    assert found.encode() == command.encode()
+    assert (found.serialize_type, found.body) == (command.serialize_type, command.body)
+    flag = command.header.flag
+    assert found.is_answer == bool(flag & RemotingFlag.RESPONSE)
+    assert found.wants_answer == (flag & 3 == 0)
