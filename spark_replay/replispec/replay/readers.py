@@ -13,7 +13,8 @@ from replispec.replay.space import SequenceSpace
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.streams import FrameForm, Stream
 from replispec.wire.rocketmq import ha, remoting, streams
-from replispec.wire.rocketmq.codes import SerializeType
+from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
+from replispec.wire.rocketmq.commands import REQUEST_BODIES
 
 REMOTING, HA_REPLICA, HA_MASTER = "remoting", "ha_replica", "ha_master"
 HA_LEGACY_REPLICA, HA_LEGACY_MASTER, FOREIGN = "ha_legacy_replica", "ha_legacy_master", "foreign"
@@ -82,7 +83,10 @@ class RemotingReader:
         self._measure = quick_measure(self.stream)
 
     def read(self, space: SequenceSpace, position: int) -> Outcome:
-        """See Reader. A JSON body of at most 64 KiB is part of the outcome."""
+        """See Reader. A JSON body of at most 64 KiB is part of the outcome, unless users may have written it.
+
+        Those are the bodies of requests that the specification has no type for: messages, above all.
+        """
         at = space.window(position, REMOTING_FIXED)
         buffer = space.buffer
         try:
@@ -110,7 +114,8 @@ class RemotingReader:
         if not length or (length > JSON_BODY_BYTES_MAXIMUM and not self._keep_bodies):
             return size, message, length, None, None, fixed.serialize_type
         body = whole_bytes(space, position, head, size)
-        as_json = body is not None and length <= JSON_BODY_BYTES_MAXIMUM and body[:1] in (b"{", b"[")
+        ours = bool(message.flag & RemotingFlag.RESPONSE) or message.code in REQUEST_BODIES
+        as_json = ours and body is not None and length <= JSON_BODY_BYTES_MAXIMUM and body[:1] in (b"{", b"[")
         kept = body if self._keep_bodies else None
         return size, message, length, body if as_json else None, kept, fixed.serialize_type
 
