@@ -61,6 +61,18 @@ def _line_members(message: Message) -> Iterator[str]:
     yield "    return self.to_text().encode()" if not ended else '    return f"{self.to_text()}\\n".encode()'
 
 
+def _checks(what: str, heads: list[Field]) -> Iterator[str]:
+    """Lines that compare the checksums of `message` with what its own text gives."""
+    for field in heads:
+        if field.checksum:
+            check = f'agree({field.name}, message._{field.name}_computed(), "{what}.{field.name}")'
+            if field.checksum.zero_unchecked:
+                yield f"    if {field.name} != 0:"
+                yield f"        {check}"
+            else:
+                yield f"    {check}"
+
+
 def _file_members(message: Message) -> Iterator[str]:
     what = message.name
     heads = [field for field in message.fields if not field.repeated]
@@ -79,13 +91,12 @@ def _file_members(message: Message) -> Iterator[str]:
         if field.counts:
             yield f'    agree({field.name}, len({field.counts}), "{what}.{field.name}")'
     arguments = ", ".join(f"{field.name}={field.name}" for field in text_attributes(message))
-    yield f"    message = cls({arguments})"
-    for field in heads:
-        if field.checksum:
-            check = f'agree({field.name}, message._{field.name}_computed(), "{what}.{field.name}")'
-            yield f"    if {field.name} != 0:" if field.checksum.zero_unchecked else "    if True:"
-            yield f"        {check}"
-    yield "    return message"
+    if not any(field.checksum for field in heads):
+        yield f"    return cls({arguments})"
+    else:
+        yield f"    message = cls({arguments})"
+        yield from _checks(what, heads)
+        yield "    return message"
     yield "def encode(self) -> bytes:"
     yield f'    """The bytes of the {what}; counts are derived, and a checksum that is None."""'
     values = []

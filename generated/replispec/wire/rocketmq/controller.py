@@ -1630,8 +1630,7 @@ class Properties:
         """The Properties that the bytes are. Raises RemoteProtocolError, for a wrong checksum too."""
         lines = split_lines(data, True, "Properties")
         properties = [Property.from_text(line) for line in lines[0:]]
-        message = cls(properties=properties)
-        return message
+        return cls(properties=properties)
 
     def encode(self) -> bytes:
         """The bytes of the Properties; counts are derived, and a checksum that is None."""
