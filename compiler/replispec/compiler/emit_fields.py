@@ -185,6 +185,8 @@ def _value(field: Field, source: str) -> str:
         key = "key"
         if field.map_key != "string":
             key = "bare_key(key) if bare_keys else str(key)" if field.unquoted_keys else "str(key)"
+        if plain and key == "key":
+            return f"dict({source})"
         element = "item" if plain else "item.to_json(bare_keys=bare_keys)"
         return f"{{{key}: {element} for key, item in {source}.items()}}"
     if plain:

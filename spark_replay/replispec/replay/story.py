@@ -114,7 +114,7 @@ def timelines(
 def _bands(tenures: list[tuple[int, Tenure]]) -> Iterator[MasterBand]:
     ends = [tenure.time_ns for _, tenure in tenures[1:]]
     for (epoch, tenure), end_ns in zip(tenures, [*ends, None], strict=True):
-        yield MasterBand(tenure.time_ns, end_ns, _named(tenure), epoch)
+        yield MasterBand(tenure.time_ns, end_ns, f"broker {tenure.master}", epoch)
 
 
 def _elections(tenures: list[tuple[int, Tenure]]) -> Iterator[TimelineEvent]:

@@ -174,10 +174,7 @@ class TopicConfig:
         """The value that encode writes; absent fields are left out."""
         return present(
             (
-                (
-                    "attributes",
-                    None if self.attributes is None else {key: item for key, item in self.attributes.items()},
-                ),
+                ("attributes", None if self.attributes is None else dict(self.attributes)),
                 ("order", self.order),
                 ("perm", self.perm),
                 ("readQueueNums", self.read_queue_nums),
