@@ -3,6 +3,7 @@
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -22,6 +23,8 @@ from replispec.replay.report.model import (
 from replispec.replay.report.page import render, write_report
 from replispec.replay.report.timeline import RIGHT, TICKS_MAXIMUM, WIDTH, draw
 from replispec.replay.report.wording import clock, exact_seconds, headline, seconds, switch_sentence
+from replispec.replay.run import EngineName, Options, replay
+from tests.house.tree import ROOT
 
 SECOND = 10**9
 START = 1_795_206_775 * SECOND
@@ -151,7 +154,7 @@ def test_a_switch_is_one_sentence_with_who_and_why_and_one_for_the_gap() -> None
     switch = Switch("G/a", "f", START + 61_500_000_000, "b1", "b2", 2, 10_482_000_000, "heartbeats stopped")
     assert switch_sentence(switch, START) == (
         "At 61.500 s the master of G/a changed from b1 to b2 in masterEpoch 2, because heartbeats stopped. "
-        "Clients had no master for 10.482 s."
+        "Nobody was master for 10.482 s."
     )
 
 
@@ -162,7 +165,7 @@ def test_a_switch_admits_what_the_capture_does_not_show() -> None:
     )
     later = Switch("G/a", "f", START, "b1", "b2", 2, cause="it was told so")
     assert switch_sentence(later, START).endswith(
-        "because it was told so. How long clients had no master cannot be told from this capture."
+        "because it was told so. How long nobody was master cannot be told from this capture."
     )
 
 
@@ -244,6 +247,28 @@ def test_an_axis_counts_in_round_seconds_from_the_first_packet() -> None:
 def test_a_timeline_shows_the_time_without_a_master() -> None:
     (vacancy,) = draw(_model().timelines[0]).vacancies
     assert vacancy.label == "no master for 11.000 s"
+
+
+def test_a_gap_that_a_switch_tells_of_is_drawn_over_the_band_of_the_old_master() -> None:
+    bands = (MasterBand(START, START + 30 * SECOND, "b1", 1), MasterBand(START + 30 * SECOND, None, "b2", 2))
+    timeline = Timeline("G/a", "f", START, START + 60 * SECOND, bands)
+    picture = draw(timeline, [Switch("G/a", "f", START + 30 * SECOND, "b1", "b2", 2, 10 * SECOND)])
+    (vacancy,) = picture.vacancies
+    (band,) = picture.lanes[0].boxes
+    assert vacancy.label == "no master for 10.000 s"
+    assert vacancy.x + vacancy.width == band.x + band.width
+    assert vacancy.width * 3 == pytest.approx(band.width, abs=1)
+
+
+def test_a_real_fail_over_is_told_on_one_page(tmp_path: Path) -> None:
+    capture = ROOT / "spark_replay" / "captures" / "hung_master.pcap"
+    replay([capture], tmp_path, EngineName.LOCAL, Options())
+    outline = Outline((tmp_path / "report.html").read_text())
+    assert outline.elements.count("svg") == 1
+    text = " ".join(outline.text.split())
+    assert "2 acknowledged messages of LabDLedger/broker-a were lost" in text
+    assert "changed from broker 1 (127.0.0.1:30910) to broker 2 (127.0.0.1:30920) in masterEpoch 2" in text
+    assert "the message at 33264, acknowledged by the master of epoch 1" in text
 
 
 def test_a_timeline_draws_a_bounded_number_of_events_and_counts_the_rest() -> None:

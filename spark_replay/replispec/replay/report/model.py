@@ -104,7 +104,7 @@ class Finding:
 class Switch:
     """A change of master: who lost it (None: nobody had it), who got it, in which masterEpoch, and why.
 
-    `gap_ns` is the time in which clients had no master, None when the capture does not show it. `cause`
+    `gap_ns` is the time in which nobody was master, None when the capture does not show it. `cause`
     completes the sentence "..., because CAUSE" (empty: nothing captured tells). `text` is a further sentence.
     """
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import jinja2
 
-from replispec.replay.report.model import Finding, ReportModel, Verdict
+from replispec.replay.report.model import Finding, ReportModel, Switch, Timeline, Verdict
 from replispec.replay.report.timeline import described, draw
 from replispec.replay.report.wording import (
     MEANING,
@@ -39,7 +39,7 @@ def render(model: ReportModel) -> str:
         verdicts=[(verdict, MEANING[verdict], _number(findings, verdict)) for verdict in worst_first],
         starts=starts,
         switches=[(each, switch_sentence(each, starts.get(each.file, 0))) for each in model.switches],
-        pictures=[draw(timeline) for timeline in model.timelines],
+        pictures=[draw(timeline, _switches_of(timeline, model)) for timeline in model.timelines],
         noteworthy=[finding for finding in findings if finding.verdict is not Verdict.OK],
         fine=[finding for finding in findings if finding.verdict is Verdict.OK],
     )
@@ -63,6 +63,10 @@ def _template() -> jinja2.Template:
         "seconds": seconds,
     }
     return environment.get_template("page.html")
+
+
+def _switches_of(timeline: Timeline, model: ReportModel) -> list[Switch]:
+    return [each for each in model.switches if (each.group, each.file) == (timeline.group, timeline.file)]
 
 
 def _number(findings: list[Finding], verdict: Verdict) -> int:

@@ -8,7 +8,7 @@ picture's own coordinates.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from replispec.replay.report.model import EventKind, MasterBand, Timeline, TimelineEvent
+from replispec.replay.report.model import EventKind, MasterBand, Switch, Timeline, TimelineEvent
 from replispec.replay.report.wording import NS_PER_SECOND, counted, seconds
 
 WIDTH = 1120
@@ -121,8 +121,12 @@ class Scale:
         return round(self.left + inside / span * (WIDTH - self.left - RIGHT), 1)
 
 
-def draw(timeline: Timeline) -> Picture:
-    """Lay one timeline out. Masters come in the order they took office, events in the order of EventKind."""
+def draw(timeline: Timeline, switches: Sequence[Switch] = ()) -> Picture:
+    """Lay one timeline out. Masters come in the order they took office, events in the order of EventKind.
+
+    `switches` are those of the same group and file: a gap in office is drawn though the old master's band may
+    reach over it, because the controller replaces a master later than it fails.
+    """
     masters = list(dict.fromkeys(band.master for band in timeline.bands))
     left = _gutter(masters[:LANES_MAXIMUM])
     scale = Scale(timeline.start_ns, max(timeline.end_ns, timeline.start_ns + 1), left)
@@ -156,7 +160,7 @@ def draw(timeline: Timeline) -> Picture:
         masters_bottom=masters_bottom,
         ticks=tuple(_ticks(scale)),
         lanes=tuple(lanes),
-        vacancies=tuple(_vacancies(timeline.bands, masters, scale)),
+        vacancies=tuple(_vacancies(timeline.bands, switches, masters, scale)),
         switches=tuple(scale.x(each.time_ns) for each in timeline.events if each.kind is EventKind.SWITCH),
         left_out=len(timeline.events) - drawn + max(len(masters) - LANES_MAXIMUM, 0),
     )
@@ -212,19 +216,29 @@ def _marks(events: Sequence[TimelineEvent], scale: Scale) -> list[Mark]:
     return marks
 
 
-def _vacancies(bands: Iterable[MasterBand], masters: Sequence[str], scale: Scale) -> list[Vacancy]:
-    """The times between the first and the last band in which nobody was master."""
-    vacant = []
+def _vacancies(
+    bands: Iterable[MasterBand], switches: Iterable[Switch], masters: Sequence[str], scale: Scale
+) -> list[Vacancy]:
+    """The times in which nobody was master: gaps that switches tell of, and gaps between bands."""
+    gaps = {
+        each.time_ns: (each.time_ns - each.gap_ns, each.from_master)
+        for each in switches
+        if each.gap_ns is not None and each.from_master is not None
+    }
     last: MasterBand | None = None
     covered_ns = 0
     for band in sorted(bands, key=lambda each: each.from_ns)[:MARKS_MAXIMUM]:
         end_ns = scale.end_ns if band.to_ns is None else band.to_ns
         if last is not None and band.from_ns > covered_ns:
-            x, width = _extent(covered_ns, band.from_ns, scale)
-            y = _middle(min(masters.index(last.master), LANES_MAXIMUM - 1))
-            vacant.append(Vacancy(x, width, y, f"no master for {seconds(band.from_ns - covered_ns)}"))
+            gaps.setdefault(band.from_ns, (covered_ns, last.master))
         if last is None or end_ns > covered_ns:
             last, covered_ns = band, end_ns
+    vacant = []
+    for to_ns, (from_ns, master) in sorted(gaps.items()):
+        x, width = _extent(from_ns, to_ns, scale)
+        lane = masters.index(master) if master in masters else 0
+        label = f"no master for {seconds(to_ns - from_ns)}"
+        vacant.append(Vacancy(x, width, _middle(min(lane, LANES_MAXIMUM - 1)), label))
     return vacant
 
 

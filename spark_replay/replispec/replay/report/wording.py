@@ -76,9 +76,9 @@ def switch_sentence(switch: Switch, start_ns: int) -> str:
         what += f"in masterEpoch {switch.epoch}"
     because = f", because {switch.cause}" if switch.cause else "; nothing captured tells why"
     if switch.gap_ns is not None:
-        gap = f" Clients had no master for {seconds(switch.gap_ns)}."
+        gap = f" Nobody was master for {seconds(switch.gap_ns)}."
     elif switch.from_master is not None:
-        gap = " How long clients had no master cannot be told from this capture."
+        gap = " How long nobody was master cannot be told from this capture."
     else:
         gap = ""
     return f"{when}{what}{because}.{gap}"
