@@ -28,6 +28,7 @@ class Decoded:
 
     `chains`: stretches that were decoded elsewhere, each with the number of frames before it here.
     `broken_at`: the first position where the stream was lost or began with a hole; None: nowhere.
+    `told`: the direction's own bytes told its kind, from its first frame on.
     """
 
     direction: Direction
@@ -37,6 +38,7 @@ class Decoded:
     outcomes: list[Outcome] = field(default_factory=list)
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
+    told: bool = False
 
     @property
     def sizes(self) -> Integers:
@@ -66,16 +68,17 @@ def decode_connection(
         SequenceSpace(data, direction.pieces if direction else no_pieces(), chains[side])
         for side, direction in enumerate(pair)
     ]
-    told: list[Classified] = [
+    own: list[Classified] = [
         classify(direction, space, hints) if direction else Classified(FOREIGN, 0, aligned=True, sure=False)
         for direction, space in zip(pair, spaces, strict=True)
     ]
-    told = list(agree(told[0], told[1]))
-    return [
-        decode_direction(direction, space, how, hints)
-        for direction, space, how in zip(pair, spaces, told, strict=True)
-        if direction is not None
-    ]
+    found: list[Decoded] = []
+    for direction, space, how, alone in zip(pair, spaces, agree(*own), own, strict=True):
+        if direction is not None:
+            decoded = decode_direction(direction, space, how, hints)
+            decoded.told = alone.sure and alone.aligned and alone.position == 0
+            found.append(decoded)
+    return found
 
 
 def decode_direction(direction: Direction, space: SequenceSpace, how: Classified, hints: Hints) -> Decoded:
@@ -85,10 +88,11 @@ def decode_direction(direction: Direction, space: SequenceSpace, how: Classified
         decoded.broken_at = 0
     if how.kind in DECODED_KINDS and len(space.pieces):
         _read_frames(decoded, reader_for(how.kind, hints), how.position, aligned=how.aligned)
-    used = {chain.start for _, chain in decoded.chains}
-    unused = [chain for start, chain in space.chains.items() if start not in used]
-    if unused:
-        raise NeedsBytes(unused)
+    if decoded.kind in DECODED_KINDS:
+        used = {chain.start for _, chain in decoded.chains}
+        unused = [chain for start, chain in space.chains.items() if start not in used]
+        if unused:
+            raise NeedsBytes(unused)
     return decoded
 
 

@@ -1,0 +1,201 @@
+"""A capture decoded split by split and stitched: the steps of the distributed engine, as plain functions.
+
+`decode_by_splits` runs them all in this process; it gives the same rows as `local.decode_capture`
+for any size of the splits.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from replispec.replay.capture import map_split, open_capture, walk
+from replispec.replay.capture_records import Integers, Split
+from replispec.replay.classify import Hints
+from replispec.replay.flows import FlowKey, Grouped, Handshake, Incarnation, group
+from replispec.replay.frames import (
+    FRAMES,
+    FRAMES_ORDER,
+    HOLES,
+    STREAMS,
+    frames_batch,
+    holes_table,
+    streams_table,
+)
+from replispec.replay.framing import DECODED_KINDS, Decoded
+from replispec.replay.local import BATCH_FRAMES, DecodedCapture, fragments_warning, without_collector
+from replispec.replay.packets import read_packets
+from replispec.replay.sides import read_connections
+from replispec.replay.split import CHAINED_FRAMES, FlowPart, decode_split
+from replispec.replay.stitch import stitch_flow
+
+# Where each chain that was used stands: its frames get this connection, this start (added to their
+# `sequence`), this first index and this `from_start`. Chains that are not named here are void.
+PLACEMENTS: pa.Schema = pa.schema(
+    [
+        pa.field("split", pa.int32()),
+        pa.field("chain", pa.int32()),
+        pa.field("connection", pa.string()),
+        pa.field("start", pa.int64()),
+        pa.field("first_index", pa.int32()),
+        pa.field("from_start", pa.bool_()),
+    ]
+)
+SPLITS_KEPT = 8
+
+
+class SplitReader:
+    """Reads single flows of splits again; the packet index of the last few splits is kept."""
+
+    def __init__(self, splits: Mapping[int, Split]) -> None:
+        self._splits = splits
+        self._maps: dict[str, mmap.mmap] = {}
+        self._kept: OrderedDict[int, tuple[Grouped, dict[FlowKey, int]]] = OrderedDict()
+
+    def data(self, number: int) -> mmap.mmap:
+        """The mapped file of a split."""
+        split = self._splits[number]
+        if split.path not in self._maps:
+            self._maps[split.path] = map_split(split)
+        return self._maps[split.path]
+
+    def name(self, number: int) -> str:
+        """The base name of a split's capture."""
+        return self._splits[number].name
+
+    def connections(self, number: int, key: FlowKey, before: Handshake | None) -> list[Incarnation]:
+        """The connections of one flow in one split; `before`: what earlier packets say of the first."""
+        grouped, flows = self._grouped(number)
+        at = flows[key]
+        rows = np.arange(int(grouped.borders[at]), int(grouped.borders[at + 1]))
+        return read_connections(grouped.packets.take(rows), before)
+
+    def _grouped(self, number: int) -> tuple[Grouped, dict[FlowKey, int]]:
+        if number in self._kept:
+            self._kept.move_to_end(number)
+        else:
+            data = self.data(number)
+            grouped = group(read_packets(data, walk(data, self._splits[number])[0]))
+            self._kept[number] = (grouped, {key: at for at, key in enumerate(grouped.keys)})
+            if len(self._kept) > SPLITS_KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[number]
+
+
+@dataclass(frozen=True, slots=True)
+class Stitched:
+    """What the stitch adds: frames outside chains, where the chains stand, holes and streams."""
+
+    frames: list[pa.Table]
+    placements: list[pa.Table]
+    holes: list[pa.Table]
+    streams: list[pa.Table]
+
+
+def stitch_flows(flows: Iterable[Sequence[FlowPart]], reader: SplitReader, hints: Hints) -> Stitched:
+    """Stitch flows; each is given as the parts that the splits of one capture know, in file order."""
+    stitched = Stitched([], [], [], [])
+    waiting: dict[str, list[Decoded]] = {}
+    rows = 0
+    with without_collector():
+        for parts in flows:
+            first = parts[0].split
+            found = stitch_flow(reader.data(first), parts, hints, reader.connections)
+            for decoded in (part for connection in found for part in connection):
+                waiting.setdefault(reader.name(first), []).append(decoded)
+                rows += 1 + len(decoded.positions)
+            if rows >= BATCH_FRAMES:
+                _flush(stitched, waiting)
+                rows = 0
+        _flush(stitched, waiting)
+    return stitched
+
+
+def _flush(stitched: Stitched, waiting: dict[str, list[Decoded]]) -> None:
+    for name, found in waiting.items():
+        stitched.frames.append(pa.Table.from_batches([frames_batch(name, found)]))
+        stitched.placements.append(placements(found))
+        stitched.holes.append(holes_table(name, found))
+        stitched.streams.append(streams_table(name, found))
+    waiting.clear()
+
+
+def placements(found: Iterable[Decoded]) -> pa.Table:
+    """Where the chains of some directions stand, as PLACEMENTS."""
+    rows = []
+    for decoded in found:
+        if decoded.kind not in DECODED_KINDS:
+            continue
+        earlier = 0
+        for before, chain in decoded.chains:
+            early = chain.start <= decoded.unbroken_until
+            name = decoded.direction.connection
+            rows.append((chain.split, chain.number, name, chain.start, before + earlier, early))
+            earlier += chain.frames
+    columns = zip(*rows, strict=True) if rows else ([] for _ in PLACEMENTS)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, PLACEMENTS, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=PLACEMENTS)
+
+
+def by_flow(flows: Iterable[FlowPart]) -> list[list[FlowPart]]:
+    """The parts of each flow together, in file order."""
+    found: dict[FlowKey, list[FlowPart]] = {}
+    for part in flows:
+        found.setdefault(part.key, []).append(part)
+    return [sorted(parts, key=lambda part: part.split) for parts in found.values()]
+
+
+def decode_by_splits(path: str | Path, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
+    """What `decode_capture` gives, by way of splits of about `split_bytes`."""
+    hints = hints or Hints()
+    with open_capture(path) as capture:
+        splits = {split.number: split for split in capture.cuts(split_bytes)}
+        decoded = [decode_split(split, hints) for split in splits.values()]
+        flows = by_flow(part for split in decoded for part in split.flows)
+        stitched = stitch_flows(flows, SplitReader(splits), hints)
+        warnings = list(capture.warnings)
+        fragments = sum(split.fragments for split in decoded)
+        if fragments:
+            warnings.append(fragments_warning(capture.whole.name, fragments))
+    chained = pa.Table.from_batches([batch for split in decoded for batch in split.frames], CHAINED_FRAMES)
+    placed = placed_frames(chained, pa.concat_tables([PLACEMENTS.empty_table(), *stitched.placements]))
+    holes = pa.concat_tables([HOLES.empty_table(), *stitched.holes])
+    streams = pa.concat_tables([STREAMS.empty_table(), *stitched.streams])
+    frames = pa.concat_tables([placed, *stitched.frames])
+    return DecodedCapture(
+        frames.sort_by([(name, "ascending") for name in FRAMES_ORDER]),
+        holes.sort_by([(name, "ascending") for name in ("capture", "connection", "direction", "start")]),
+        streams.sort_by([(name, "ascending") for name in ("capture", "connection", "direction")]),
+        tuple(warnings),
+    )
+
+
+def placed_frames(chained: pa.Table, placed: pa.Table) -> pa.Table:
+    """The frames of the chains that were used, as FRAMES, in any order."""
+    known = _chain_keys(placed)
+    order = np.argsort(known)
+    wanted = _chain_keys(chained)
+    at = np.searchsorted(known[order], wanted)
+    used = at < len(known)
+    used[used] = known[order][at[used]] == wanted[used]
+    rows = np.flatnonzero(used)
+    table = chained.take(pa.array(rows))
+    place = placed.take(pa.array(order[at[rows]]))
+    columns = {name: table[name] for name in FRAMES.names}
+    columns["connection"], columns["from_start"] = place["connection"], place["from_start"]
+    columns["sequence"] = pa.array(np.asarray(table["sequence"]) + np.asarray(place["start"]))
+    columns["index"] = pa.array(np.asarray(table["index"]) + np.asarray(place["first_index"]))
+    return pa.table(columns, schema=FRAMES)
+
+
+def _chain_keys(table: pa.Table) -> Integers:
+    """One number for each row's split and chain."""
+    split, chain = (np.asarray(table[name]).astype(np.int64) for name in ("split", "chain"))
+    keys: Integers = split << 32 | chain
+    return keys
