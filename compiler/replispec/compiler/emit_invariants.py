@@ -46,7 +46,7 @@ def invariants_text(
     ]
     lines += ["", "from __future__ import annotations", ""]
     if "@dataclass" in body:
-        lines.append("from dataclasses import dataclass" + (", replace" if "replace(" in body else ""))
+        lines.append("from dataclasses import dataclass")
     if "Sequence[" in body:
         lines.append("from collections.abc import Sequence")
     lines.append("from types import MappingProxyType")
@@ -155,9 +155,8 @@ class _Emitter:
         if step.checks:
             parts.append(f"checks=({', '.join(map(self._check, step.checks))},)")
         if step.assign:
-            values = ", ".join(f"{name}={self._python(node)}" for name, node in step.assign.items())
-            parts.append(f"assign={lambda_of(f'replace(variables, {values})')}")
-            parts.append(f"assigns={strings(tuple(step.assign))}")
+            rows = (f"{quoted(name)}: {self._condition(node)}" for name, node in step.assign.items())
+            parts.append(f"assign=MappingProxyType({{{', '.join(rows)}}})")
         return f"FoldStep({', '.join(parts)})"
 
     def _check(self, check: Check) -> str:

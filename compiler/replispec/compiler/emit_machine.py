@@ -91,7 +91,7 @@ class MachineEmitter:
         yield "import enum"
         if "Sequence[" in body:
             yield "from collections.abc import Sequence"
-        yield f"from dataclasses import dataclass{', replace' if 'replace(' in body else ''}"
+        yield "from dataclasses import dataclass"
         yield "from types import MappingProxyType"
         extra = "Any, " if "Any" in body else ""
         yield f"from typing import {extra}Final, Protocol, TypeVar"
@@ -301,9 +301,8 @@ class MachineEmitter:
         if edge.condition is not None:
             parts.append(f"guard={lambda_of(self._python(edge.condition))}")
         if edge.assign:
-            values = ", ".join(f"{name}={self._python(node)}" for name, node in edge.assign.items())
-            parts.append(f"assign={lambda_of(f'replace(variables, {values})')}")
-            parts.append(f"assigns={strings(tuple(edge.assign))}")
+            rows = (f"{quoted(name)}: {lambda_of(self._python(node))}" for name, node in edge.assign.items())
+            parts.append(f"assign=MappingProxyType({{{', '.join(rows)}}})")
         if edge.clauses:
             parts.append(f"clauses={strings(edge.clauses)}")
         if edge.blames_peer:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
@@ -129,18 +129,20 @@ EPOCHS_GROW: Final = OrderInvariant(
                             text="the event's `sync_state_set_epoch` is absent or `sync_state_set_epoch` is absent or the event's `sync_state_set_epoch` is at least `sync_state_set_epoch`",
                         ),
                     ),
-                    assign=lambda variables, event, _rules: replace(
-                        variables,
-                        master_epoch=(
-                            event.master_epoch if event.master_epoch is not None else variables.master_epoch
-                        ),
-                        sync_state_set_epoch=(
-                            event.sync_state_set_epoch
-                            if event.sync_state_set_epoch is not None
-                            else variables.sync_state_set_epoch
-                        ),
+                    assign=MappingProxyType(
+                        {
+                            "master_epoch": lambda variables, event, _rules: (
+                                event.master_epoch
+                                if event.master_epoch is not None
+                                else variables.master_epoch
+                            ),
+                            "sync_state_set_epoch": lambda variables, event, _rules: (
+                                event.sync_state_set_epoch
+                                if event.sync_state_set_epoch is not None
+                                else variables.sync_state_set_epoch
+                            ),
+                        }
                     ),
-                    assigns=("master_epoch", "sync_state_set_epoch"),
                 ),
                 FoldStep(
                     "fact",
@@ -175,19 +177,19 @@ EPOCHS_GROW: Final = OrderInvariant(
                             text="`master` is absent or `naming` is not the event's `named_by` or the event's `master` is `master` or the event's `master_epoch` is greater than `epoch_of_master`",
                         ),
                     ),
-                    assign=lambda variables, event, _rules: replace(
-                        variables,
-                        master_epoch=event.master_epoch,
-                        sync_state_set_epoch=(
-                            event.sync_state_set_epoch
-                            if event.sync_state_set_epoch is not None
-                            else variables.sync_state_set_epoch
-                        ),
-                        master=event.master,
-                        naming=event.named_by,
-                        epoch_of_master=event.master_epoch,
+                    assign=MappingProxyType(
+                        {
+                            "master_epoch": lambda _variables, event, _rules: event.master_epoch,
+                            "sync_state_set_epoch": lambda variables, event, _rules: (
+                                event.sync_state_set_epoch
+                                if event.sync_state_set_epoch is not None
+                                else variables.sync_state_set_epoch
+                            ),
+                            "master": lambda _variables, event, _rules: event.master,
+                            "naming": lambda _variables, event, _rules: event.named_by,
+                            "epoch_of_master": lambda _variables, event, _rules: event.master_epoch,
+                        }
                     ),
-                    assigns=("master_epoch", "sync_state_set_epoch", "master", "naming", "epoch_of_master"),
                 ),
             )
         }
@@ -397,19 +399,21 @@ ACKNOWLEDGED_SEND_SURVIVES: Final = EndInvariant(
             "epoch_started": (
                 FoldStep(
                     "epoch_started",
-                    assign=lambda variables, event, rules: replace(
-                        variables, epochs=rules.with_start(variables.epochs, event.epoch, event.start_offset)
+                    assign=MappingProxyType(
+                        {
+                            "epochs": lambda variables, event, rules: rules.with_start(
+                                variables.epochs, event.epoch, event.start_offset
+                            )
+                        }
                     ),
-                    assigns=("epochs",),
                 ),
             ),
             "epoch_named": (
                 FoldStep(
                     "epoch_named",
-                    assign=lambda variables, event, _rules: replace(
-                        variables, latest=max(variables.latest, event.epoch)
+                    assign=MappingProxyType(
+                        {"latest": lambda variables, event, _rules: max(variables.latest, event.epoch)}
                     ),
-                    assigns=("latest",),
                 ),
             ),
         }
@@ -452,33 +456,32 @@ ACK_WITHIN_SENT: Final = OrderInvariant(
         {
             "gap": (
                 FoldStep(
-                    "gap",
-                    assign=lambda variables, _event, _rules: replace(variables, limit=UNKNOWN),
-                    assigns=("limit",),
+                    "gap", assign=MappingProxyType({"limit": lambda _variables, _event, _rules: UNKNOWN})
                 ),
             ),
             "answer": (
                 FoldStep(
                     "answer",
-                    assign=lambda variables, event, _rules: replace(variables, limit=event.max_offset),
-                    assigns=("limit",),
+                    assign=MappingProxyType({"limit": lambda _variables, event, _rules: event.max_offset}),
                 ),
             ),
             "batch": (
                 FoldStep(
                     "batch",
                     condition=lambda variables, _event, _rules: variables.limit is UNKNOWN,
-                    assign=lambda variables, event, _rules: replace(
-                        variables, limit=event.offset + event.body_size
+                    assign=MappingProxyType(
+                        {"limit": lambda _variables, event, _rules: event.offset + event.body_size}
                     ),
-                    assigns=("limit",),
                 ),
                 FoldStep(
                     "batch",
-                    assign=lambda variables, event, _rules: replace(
-                        variables, limit=max(variables.limit, event.offset + event.body_size)
+                    assign=MappingProxyType(
+                        {
+                            "limit": lambda variables, event, _rules: max(
+                                variables.limit, event.offset + event.body_size
+                            )
+                        }
                     ),
-                    assigns=("limit",),
                 ),
             ),
             "report": (
@@ -514,38 +517,46 @@ OFFSET_CHAIN: Final = OrderInvariant(
             "opened": (
                 FoldStep(
                     "opened",
-                    assign=lambda variables, _event, _rules: replace(
-                        variables, awaiting=True, log_end=UNKNOWN
+                    assign=MappingProxyType(
+                        {
+                            "awaiting": lambda _variables, _event, _rules: True,
+                            "log_end": lambda _variables, _event, _rules: UNKNOWN,
+                        }
                     ),
-                    assigns=("awaiting", "log_end"),
                 ),
             ),
             "gap": (
                 FoldStep(
                     "gap",
-                    assign=lambda variables, _event, _rules: replace(
-                        variables, awaiting=False, log_end=UNKNOWN
+                    assign=MappingProxyType(
+                        {
+                            "awaiting": lambda _variables, _event, _rules: False,
+                            "log_end": lambda _variables, _event, _rules: UNKNOWN,
+                        }
                     ),
-                    assigns=("awaiting", "log_end"),
                 ),
             ),
             "handshake": (
                 FoldStep(
                     "handshake",
-                    assign=lambda variables, _event, _rules: replace(
-                        variables, awaiting=True, log_end=UNKNOWN
+                    assign=MappingProxyType(
+                        {
+                            "awaiting": lambda _variables, _event, _rules: True,
+                            "log_end": lambda _variables, _event, _rules: UNKNOWN,
+                        }
                     ),
-                    assigns=("awaiting", "log_end"),
                 ),
             ),
             "report": (
                 FoldStep(
                     "report",
                     condition=lambda variables, _event, _rules: variables.awaiting,
-                    assign=lambda variables, event, _rules: replace(
-                        variables, awaiting=False, log_end=event.max_offset
+                    assign=MappingProxyType(
+                        {
+                            "awaiting": lambda _variables, _event, _rules: False,
+                            "log_end": lambda _variables, event, _rules: event.max_offset,
+                        }
                     ),
-                    assigns=("awaiting", "log_end"),
                 ),
             ),
             "heartbeat": (
@@ -554,8 +565,7 @@ OFFSET_CHAIN: Final = OrderInvariant(
                     condition=lambda variables, event, _rules: (
                         variables.log_end is UNKNOWN and not variables.awaiting and event.offset >= 0
                     ),
-                    assign=lambda variables, event, _rules: replace(variables, log_end=event.offset),
-                    assigns=("log_end",),
+                    assign=MappingProxyType({"log_end": lambda _variables, event, _rules: event.offset}),
                 ),
             ),
             "batch": (
@@ -571,10 +581,12 @@ OFFSET_CHAIN: Final = OrderInvariant(
                             text="*continues the log* (ha_replica)",
                         ),
                     ),
-                    assign=lambda variables, event, _rules: replace(
-                        variables, awaiting=False, log_end=event.offset + event.body_size
+                    assign=MappingProxyType(
+                        {
+                            "awaiting": lambda _variables, _event, _rules: False,
+                            "log_end": lambda _variables, event, _rules: event.offset + event.body_size,
+                        }
                     ),
-                    assigns=("awaiting", "log_end"),
                 ),
             ),
         }

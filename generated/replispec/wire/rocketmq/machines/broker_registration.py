@@ -8,7 +8,7 @@ One instance per broker process; learns broker_id from ApplyBrokerIdRequest.appl
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
@@ -256,8 +256,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.CREATE_METADATA_FILE_DONE,
                 do=("remove_temporary", "send_registration"),
                 guard=lambda _variables, event, _rules: event.has_final,
-                assign=lambda variables, event, _rules: replace(variables, broker_id=event.broker_id),
-                assigns=("broker_id",),
+                assign=MappingProxyType({"broker_id": lambda _variables, event, _rules: event.broker_id}),
                 clauses=("BID-FILE-1", "BID-FILE-3"),
                 text="event.has_final",
             ),
@@ -265,10 +264,12 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.CREATE_TEMP_METADATA_FILE_DONE,
                 do=("send_application",),
                 guard=lambda _variables, event, _rules: event.has_temporary,
-                assign=lambda variables, event, _rules: replace(
-                    variables, broker_id=event.broker_id, check_code=event.check_code
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, event, _rules: event.broker_id,
+                        "check_code": lambda _variables, event, _rules: event.check_code,
+                    }
                 ),
-                assigns=("broker_id", "check_code"),
                 clauses=("BID-STATE-2",),
                 text="event.has_temporary",
             ),
@@ -282,8 +283,9 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 guard=lambda _variables, event, _rules: (
                     event.next_broker_id is not None and event.next_broker_id > 0
                 ),
-                assign=lambda variables, event, _rules: replace(variables, broker_id=event.next_broker_id),
-                assigns=("broker_id",),
+                assign=MappingProxyType(
+                    {"broker_id": lambda _variables, event, _rules: event.next_broker_id}
+                ),
                 clauses=("BID-NEXT-1", "BID-STATE-1"),
                 text="event.next_broker_id != none and event.next_broker_id > 0",
             ),
@@ -293,10 +295,12 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.CREATE_TEMP_METADATA_FILE_DONE,
                 do=("send_application",),
-                assign=lambda variables, event, _rules: replace(
-                    variables, broker_id=event.broker_id, check_code=event.check_code
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, event, _rules: event.broker_id,
+                        "check_code": lambda _variables, event, _rules: event.check_code,
+                    }
                 ),
-                assigns=("broker_id", "check_code"),
                 clauses=("BID-STATE-1",),
             ),
         ),
@@ -327,18 +331,24 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.INITIAL,
                 do=("remove_temporary", "write_temporary"),
                 guard=lambda _variables, event, _rules: event.next_broker_id is not None,
-                assign=lambda variables, event, _rules: replace(
-                    variables, broker_id=event.next_broker_id, check_code=""
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, event, _rules: event.next_broker_id,
+                        "check_code": lambda _variables, _event, _rules: "",
+                    }
                 ),
-                assigns=("broker_id", "check_code"),
                 clauses=("BID-APPLY-3",),
                 text="event.next_broker_id != none",
             ),
             Edge(
                 State.INITIAL,
                 do=("remove_temporary", "ask_next_id"),
-                assign=lambda variables, _event, _rules: replace(variables, broker_id=0, check_code=""),
-                assigns=("broker_id", "check_code"),
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, _event, _rules: 0,
+                        "check_code": lambda _variables, _event, _rules: "",
+                    }
+                ),
                 clauses=("BID-APPLY-3",),
             ),
         ),
@@ -380,32 +390,48 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
         (State.INITIAL, Restarted): (
             Edge(
                 State.INITIAL,
-                assign=lambda variables, _event, _rules: replace(variables, broker_id=0, check_code=""),
-                assigns=("broker_id", "check_code"),
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, _event, _rules: 0,
+                        "check_code": lambda _variables, _event, _rules: "",
+                    }
+                ),
                 clauses=("BID-STATE-4",),
             ),
         ),
         (State.CREATE_TEMP_METADATA_FILE_DONE, Restarted): (
             Edge(
                 State.INITIAL,
-                assign=lambda variables, _event, _rules: replace(variables, broker_id=0, check_code=""),
-                assigns=("broker_id", "check_code"),
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, _event, _rules: 0,
+                        "check_code": lambda _variables, _event, _rules: "",
+                    }
+                ),
                 clauses=("BID-STATE-4",),
             ),
         ),
         (State.CREATE_METADATA_FILE_DONE, Restarted): (
             Edge(
                 State.INITIAL,
-                assign=lambda variables, _event, _rules: replace(variables, broker_id=0, check_code=""),
-                assigns=("broker_id", "check_code"),
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, _event, _rules: 0,
+                        "check_code": lambda _variables, _event, _rules: "",
+                    }
+                ),
                 clauses=("BID-STATE-4",),
             ),
         ),
         (State.REGISTERED, Restarted): (
             Edge(
                 State.INITIAL,
-                assign=lambda variables, _event, _rules: replace(variables, broker_id=0, check_code=""),
-                assigns=("broker_id", "check_code"),
+                assign=MappingProxyType(
+                    {
+                        "broker_id": lambda _variables, _event, _rules: 0,
+                        "check_code": lambda _variables, _event, _rules: "",
+                    }
+                ),
                 clauses=("BID-STATE-4",),
             ),
         ),
@@ -421,10 +447,12 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     Edge(
                         State.INITIAL,
                         do=("remove_temporary",),
-                        assign=lambda variables, _event, _rules: replace(
-                            variables, broker_id=0, check_code=""
+                        assign=MappingProxyType(
+                            {
+                                "broker_id": lambda _variables, _event, _rules: 0,
+                                "check_code": lambda _variables, _event, _rules: "",
+                            }
                         ),
-                        assigns=("broker_id", "check_code"),
                         tolerated="burns an id when only the answer was lost",
                     ),
                 ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
@@ -370,12 +370,12 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.LEADERLESS,
                 do=("record_identity", "answer_granted"),
                 guard=lambda variables, event, _rules: event.broker_id == variables.next_broker_id,
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    broker_ids=frozenset((event.broker_id,)),
-                    next_broker_id=variables.next_broker_id + 1,
+                assign=MappingProxyType(
+                    {
+                        "broker_ids": lambda _variables, event, _rules: frozenset((event.broker_id,)),
+                        "next_broker_id": lambda variables, _event, _rules: variables.next_broker_id + 1,
+                    }
                 ),
-                assigns=("broker_ids", "next_broker_id"),
                 clauses=("BID-APPLY-1", "BID-APPLY-4"),
                 text="event.broker_id == next_broker_id",
             ),
@@ -395,12 +395,14 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 guard=lambda variables, event, _rules: (
                     event.owner_code is None and event.broker_id == variables.next_broker_id
                 ),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    broker_ids=variables.broker_ids.union(frozenset((event.broker_id,))),
-                    next_broker_id=variables.next_broker_id + 1,
+                assign=MappingProxyType(
+                    {
+                        "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
+                            frozenset((event.broker_id,))
+                        ),
+                        "next_broker_id": lambda variables, _event, _rules: variables.next_broker_id + 1,
+                    }
                 ),
-                assigns=("broker_ids", "next_broker_id"),
                 clauses=("BID-APPLY-1", "BID-APPLY-4"),
                 text="event.owner_code == none and event.broker_id == next_broker_id",
             ),
@@ -420,12 +422,14 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 guard=lambda variables, event, _rules: (
                     event.owner_code is None and event.broker_id == variables.next_broker_id
                 ),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    broker_ids=variables.broker_ids.union(frozenset((event.broker_id,))),
-                    next_broker_id=variables.next_broker_id + 1,
+                assign=MappingProxyType(
+                    {
+                        "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
+                            frozenset((event.broker_id,))
+                        ),
+                        "next_broker_id": lambda variables, _event, _rules: variables.next_broker_id + 1,
+                    }
                 ),
-                assigns=("broker_ids", "next_broker_id"),
                 clauses=("BID-APPLY-1", "BID-APPLY-4"),
                 text="event.owner_code == none and event.broker_id == next_broker_id",
             ),
@@ -471,14 +475,16 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 guard=lambda variables, event, _rules: (
                     variables.master_epoch == 0 and event.broker_id in variables.broker_ids
                 ),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    master=event.broker_id,
-                    master_epoch=variables.master_epoch + 1,
-                    sync_state_set=frozenset((event.broker_id,)),
-                    sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                assign=MappingProxyType(
+                    {
+                        "master": lambda _variables, event, _rules: event.broker_id,
+                        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                        "sync_state_set": lambda _variables, event, _rules: frozenset((event.broker_id,)),
+                        "sync_state_set_epoch": lambda variables, _event, _rules: (
+                            variables.sync_state_set_epoch + 1
+                        ),
+                    }
                 ),
-                assigns=("master", "master_epoch", "sync_state_set", "sync_state_set_epoch"),
                 clauses=("RIP44-ELECT-5", "RIP44-ELECT-2"),
                 text="master_epoch == 0 and event.broker_id in broker_ids",
             ),
@@ -492,32 +498,34 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.LED,
                 do=("record_election", "answer_elected", "notify_brokers"),
-                assign=lambda variables, event, rules: replace(
-                    variables,
-                    master=rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        event.preferred,
-                        event.unclean,
-                    ),
-                    master_epoch=variables.master_epoch + 1,
-                    sync_state_set=frozenset(
-                        (
-                            rules.elect(
-                                variables.sync_state_set,
-                                variables.broker_ids,
-                                event.heartbeats,
-                                variables.master,
-                                event.preferred,
-                                event.unclean,
-                            ),
-                        )
-                    ),
-                    sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                assign=MappingProxyType(
+                    {
+                        "master": lambda variables, event, rules: rules.elect(
+                            variables.sync_state_set,
+                            variables.broker_ids,
+                            event.heartbeats,
+                            variables.master,
+                            event.preferred,
+                            event.unclean,
+                        ),
+                        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                        "sync_state_set": lambda variables, event, rules: frozenset(
+                            (
+                                rules.elect(
+                                    variables.sync_state_set,
+                                    variables.broker_ids,
+                                    event.heartbeats,
+                                    variables.master,
+                                    event.preferred,
+                                    event.unclean,
+                                ),
+                            )
+                        ),
+                        "sync_state_set_epoch": lambda variables, _event, _rules: (
+                            variables.sync_state_set_epoch + 1
+                        ),
+                    }
                 ),
-                assigns=("master", "master_epoch", "sync_state_set", "sync_state_set_epoch"),
                 clauses=("RIP44-ELECT-1", "RIP44-ELECT-2"),
             ),
         ),
@@ -549,32 +557,34 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.LED,
                 do=("record_election", "answer_elected", "notify_brokers"),
-                assign=lambda variables, event, rules: replace(
-                    variables,
-                    master=rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        event.preferred,
-                        event.unclean,
-                    ),
-                    master_epoch=variables.master_epoch + 1,
-                    sync_state_set=frozenset(
-                        (
-                            rules.elect(
-                                variables.sync_state_set,
-                                variables.broker_ids,
-                                event.heartbeats,
-                                variables.master,
-                                event.preferred,
-                                event.unclean,
-                            ),
-                        )
-                    ),
-                    sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                assign=MappingProxyType(
+                    {
+                        "master": lambda variables, event, rules: rules.elect(
+                            variables.sync_state_set,
+                            variables.broker_ids,
+                            event.heartbeats,
+                            variables.master,
+                            event.preferred,
+                            event.unclean,
+                        ),
+                        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                        "sync_state_set": lambda variables, event, rules: frozenset(
+                            (
+                                rules.elect(
+                                    variables.sync_state_set,
+                                    variables.broker_ids,
+                                    event.heartbeats,
+                                    variables.master,
+                                    event.preferred,
+                                    event.unclean,
+                                ),
+                            )
+                        ),
+                        "sync_state_set_epoch": lambda variables, _event, _rules: (
+                            variables.sync_state_set_epoch + 1
+                        ),
+                    }
                 ),
-                assigns=("master", "master_epoch", "sync_state_set", "sync_state_set_epoch"),
                 clauses=("RIP44-ELECT-1", "RIP44-ELECT-2"),
             ),
         ),
@@ -593,10 +603,12 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     )
                     is None
                 ),
-                assign=lambda variables, _event, _rules: replace(
-                    variables, master=None, master_epoch=variables.master_epoch + 1
+                assign=MappingProxyType(
+                    {
+                        "master": lambda _variables, _event, _rules: None,
+                        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                    }
                 ),
-                assigns=("master", "master_epoch"),
                 clauses=("RIP44-ELECT-7",),
                 text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == none",
             ),
@@ -619,32 +631,34 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.LED,
                 do=("record_election", "notify_brokers"),
-                assign=lambda variables, event, rules: replace(
-                    variables,
-                    master=rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        None,
-                        event.unclean,
-                    ),
-                    master_epoch=variables.master_epoch + 1,
-                    sync_state_set=frozenset(
-                        (
-                            rules.elect(
-                                variables.sync_state_set,
-                                variables.broker_ids,
-                                event.heartbeats,
-                                variables.master,
-                                None,
-                                event.unclean,
-                            ),
-                        )
-                    ),
-                    sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                assign=MappingProxyType(
+                    {
+                        "master": lambda variables, event, rules: rules.elect(
+                            variables.sync_state_set,
+                            variables.broker_ids,
+                            event.heartbeats,
+                            variables.master,
+                            None,
+                            event.unclean,
+                        ),
+                        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                        "sync_state_set": lambda variables, event, rules: frozenset(
+                            (
+                                rules.elect(
+                                    variables.sync_state_set,
+                                    variables.broker_ids,
+                                    event.heartbeats,
+                                    variables.master,
+                                    None,
+                                    event.unclean,
+                                ),
+                            )
+                        ),
+                        "sync_state_set_epoch": lambda variables, _event, _rules: (
+                            variables.sync_state_set_epoch + 1
+                        ),
+                    }
                 ),
-                assigns=("master", "master_epoch", "sync_state_set", "sync_state_set_epoch"),
                 clauses=("RIP44-ELECT-1", "RIP44-ELECT-2"),
             ),
         ),
@@ -714,12 +728,14 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.LED,
                 do=("record_set", "answer_set"),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    sync_state_set=event.members,
-                    sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                assign=MappingProxyType(
+                    {
+                        "sync_state_set": lambda _variables, event, _rules: event.members,
+                        "sync_state_set_epoch": lambda variables, _event, _rules: (
+                            variables.sync_state_set_epoch + 1
+                        ),
+                    }
                 ),
-                assigns=("sync_state_set", "sync_state_set_epoch"),
                 clauses=("RIP44-ALTER-1", "RIP44-SYNCSTATESET-1"),
             ),
         ),
@@ -738,25 +754,33 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.UNKNOWN,
                 do=("record_cleaning", "answer_cleaned"),
                 guard=lambda variables, event, _rules: empties_the_set(variables, event),
-                assign=lambda variables, _event, _rules: replace(
-                    variables,
-                    master=None,
-                    sync_state_set=variables.sync_state_set.difference(variables.sync_state_set),
-                    broker_ids=variables.broker_ids.difference(variables.broker_ids),
+                assign=MappingProxyType(
+                    {
+                        "master": lambda _variables, _event, _rules: None,
+                        "sync_state_set": lambda variables, _event, _rules: (
+                            variables.sync_state_set.difference(variables.sync_state_set)
+                        ),
+                        "broker_ids": lambda variables, _event, _rules: variables.broker_ids.difference(
+                            variables.broker_ids
+                        ),
+                    }
                 ),
-                assigns=("master", "sync_state_set", "broker_ids"),
                 clauses=("BID-CLEAN-2",),
                 text="guard.empties_the_set",
             ),
             Edge(
                 State.LEADERLESS,
                 do=("record_cleaning", "answer_cleaned"),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    sync_state_set=variables.sync_state_set.difference(event.broker_ids),
-                    broker_ids=variables.broker_ids.difference(event.broker_ids),
+                assign=MappingProxyType(
+                    {
+                        "sync_state_set": lambda variables, event, _rules: (
+                            variables.sync_state_set.difference(event.broker_ids)
+                        ),
+                        "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(
+                            event.broker_ids
+                        ),
+                    }
                 ),
-                assigns=("sync_state_set", "broker_ids"),
                 clauses=("BID-CLEAN-2",),
             ),
         ),
@@ -772,13 +796,17 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.UNKNOWN,
                 do=("record_cleaning", "answer_cleaned"),
                 guard=lambda variables, event, _rules: empties_the_set(variables, event),
-                assign=lambda variables, _event, _rules: replace(
-                    variables,
-                    master=None,
-                    sync_state_set=variables.sync_state_set.difference(variables.sync_state_set),
-                    broker_ids=variables.broker_ids.difference(variables.broker_ids),
+                assign=MappingProxyType(
+                    {
+                        "master": lambda _variables, _event, _rules: None,
+                        "sync_state_set": lambda variables, _event, _rules: (
+                            variables.sync_state_set.difference(variables.sync_state_set)
+                        ),
+                        "broker_ids": lambda variables, _event, _rules: variables.broker_ids.difference(
+                            variables.broker_ids
+                        ),
+                    }
                 ),
-                assigns=("master", "sync_state_set", "broker_ids"),
                 clauses=("BID-CLEAN-2",),
                 text="guard.empties_the_set",
             ),
@@ -786,25 +814,33 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.LEADERLESS,
                 do=("record_cleaning", "answer_cleaned"),
                 guard=lambda variables, event, _rules: variables.master in event.broker_ids,
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    master=None,
-                    sync_state_set=variables.sync_state_set.difference(event.broker_ids),
-                    broker_ids=variables.broker_ids.difference(event.broker_ids),
+                assign=MappingProxyType(
+                    {
+                        "master": lambda _variables, _event, _rules: None,
+                        "sync_state_set": lambda variables, event, _rules: (
+                            variables.sync_state_set.difference(event.broker_ids)
+                        ),
+                        "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(
+                            event.broker_ids
+                        ),
+                    }
                 ),
-                assigns=("master", "sync_state_set", "broker_ids"),
                 clauses=("BID-CLEAN-2",),
                 text="master in event.broker_ids",
             ),
             Edge(
                 State.LED,
                 do=("record_cleaning", "answer_cleaned"),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    sync_state_set=variables.sync_state_set.difference(event.broker_ids),
-                    broker_ids=variables.broker_ids.difference(event.broker_ids),
+                assign=MappingProxyType(
+                    {
+                        "sync_state_set": lambda variables, event, _rules: (
+                            variables.sync_state_set.difference(event.broker_ids)
+                        ),
+                        "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(
+                            event.broker_ids
+                        ),
+                    }
                 ),
-                assigns=("sync_state_set", "broker_ids"),
                 clauses=("BID-CLEAN-2",),
             ),
         ),
@@ -821,14 +857,18 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         State.LED,
                         do=("record_election", "answer_elected", "notify_brokers"),
                         guard=lambda variables, _event, _rules: variables.master_epoch == 0,
-                        assign=lambda variables, event, _rules: replace(
-                            variables,
-                            master=event.broker_id,
-                            master_epoch=variables.master_epoch + 1,
-                            sync_state_set=frozenset((event.broker_id,)),
-                            sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                        assign=MappingProxyType(
+                            {
+                                "master": lambda _variables, event, _rules: event.broker_id,
+                                "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                                "sync_state_set": lambda _variables, event, _rules: frozenset(
+                                    (event.broker_id,)
+                                ),
+                                "sync_state_set_epoch": lambda variables, _event, _rules: (
+                                    variables.sync_state_set_epoch + 1
+                                ),
+                            }
                         ),
-                        assigns=("master", "master_epoch", "sync_state_set", "sync_state_set_epoch"),
                         tolerated="elects whoever asks first, known or not",
                         text="master_epoch == 0",
                     ),
@@ -838,14 +878,18 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         guard=lambda variables, event, _rules: (
                             variables.master_epoch == 0 and event.broker_id in variables.broker_ids
                         ),
-                        assign=lambda variables, event, _rules: replace(
-                            variables,
-                            master=event.broker_id,
-                            master_epoch=variables.master_epoch + 1,
-                            sync_state_set=frozenset((event.broker_id,)),
-                            sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                        assign=MappingProxyType(
+                            {
+                                "master": lambda _variables, event, _rules: event.broker_id,
+                                "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                                "sync_state_set": lambda _variables, event, _rules: frozenset(
+                                    (event.broker_id,)
+                                ),
+                                "sync_state_set_epoch": lambda variables, _event, _rules: (
+                                    variables.sync_state_set_epoch + 1
+                                ),
+                            }
                         ),
-                        assigns=("master", "master_epoch", "sync_state_set", "sync_state_set_epoch"),
                         clauses=("RIP44-ELECT-5", "RIP44-ELECT-2"),
                         text="master_epoch == 0 and event.broker_id in broker_ids",
                     ),
@@ -859,32 +903,34 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     Edge(
                         State.LED,
                         do=("record_election", "answer_elected", "notify_brokers"),
-                        assign=lambda variables, event, rules: replace(
-                            variables,
-                            master=rules.elect(
-                                variables.sync_state_set,
-                                variables.broker_ids,
-                                event.heartbeats,
-                                variables.master,
-                                event.preferred,
-                                event.unclean,
-                            ),
-                            master_epoch=variables.master_epoch + 1,
-                            sync_state_set=frozenset(
-                                (
-                                    rules.elect(
-                                        variables.sync_state_set,
-                                        variables.broker_ids,
-                                        event.heartbeats,
-                                        variables.master,
-                                        event.preferred,
-                                        event.unclean,
-                                    ),
-                                )
-                            ),
-                            sync_state_set_epoch=variables.sync_state_set_epoch + 1,
+                        assign=MappingProxyType(
+                            {
+                                "master": lambda variables, event, rules: rules.elect(
+                                    variables.sync_state_set,
+                                    variables.broker_ids,
+                                    event.heartbeats,
+                                    variables.master,
+                                    event.preferred,
+                                    event.unclean,
+                                ),
+                                "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+                                "sync_state_set": lambda variables, event, rules: frozenset(
+                                    (
+                                        rules.elect(
+                                            variables.sync_state_set,
+                                            variables.broker_ids,
+                                            event.heartbeats,
+                                            variables.master,
+                                            event.preferred,
+                                            event.unclean,
+                                        ),
+                                    )
+                                ),
+                                "sync_state_set_epoch": lambda variables, _event, _rules: (
+                                    variables.sync_state_set_epoch + 1
+                                ),
+                            }
                         ),
-                        assigns=("master", "master_epoch", "sync_state_set", "sync_state_set_epoch"),
                         clauses=("RIP44-ELECT-1", "RIP44-ELECT-2"),
                     ),
                 ),
@@ -893,12 +939,16 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         State.LEADERLESS,
                         do=("record_identity", "answer_granted"),
                         guard=lambda _variables, event, _rules: event.owner_code is None,
-                        assign=lambda variables, event, _rules: replace(
-                            variables,
-                            broker_ids=variables.broker_ids.union(frozenset((event.broker_id,))),
-                            next_broker_id=variables.next_broker_id + 1,
+                        assign=MappingProxyType(
+                            {
+                                "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
+                                    frozenset((event.broker_id,))
+                                ),
+                                "next_broker_id": lambda variables, _event, _rules: (
+                                    variables.next_broker_id + 1
+                                ),
+                            }
                         ),
-                        assigns=("broker_ids", "next_broker_id"),
                         tolerated="grants any free id",
                         text="event.owner_code == none",
                     ),
@@ -915,12 +965,16 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         guard=lambda variables, event, _rules: (
                             event.owner_code is None and event.broker_id == variables.next_broker_id
                         ),
-                        assign=lambda variables, event, _rules: replace(
-                            variables,
-                            broker_ids=variables.broker_ids.union(frozenset((event.broker_id,))),
-                            next_broker_id=variables.next_broker_id + 1,
+                        assign=MappingProxyType(
+                            {
+                                "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
+                                    frozenset((event.broker_id,))
+                                ),
+                                "next_broker_id": lambda variables, _event, _rules: (
+                                    variables.next_broker_id + 1
+                                ),
+                            }
                         ),
-                        assigns=("broker_ids", "next_broker_id"),
                         clauses=("BID-APPLY-1", "BID-APPLY-4"),
                         text="event.owner_code == none and event.broker_id == next_broker_id",
                     ),
@@ -931,12 +985,16 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         State.LED,
                         do=("record_identity", "answer_granted"),
                         guard=lambda _variables, event, _rules: event.owner_code is None,
-                        assign=lambda variables, event, _rules: replace(
-                            variables,
-                            broker_ids=variables.broker_ids.union(frozenset((event.broker_id,))),
-                            next_broker_id=variables.next_broker_id + 1,
+                        assign=MappingProxyType(
+                            {
+                                "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
+                                    frozenset((event.broker_id,))
+                                ),
+                                "next_broker_id": lambda variables, _event, _rules: (
+                                    variables.next_broker_id + 1
+                                ),
+                            }
                         ),
-                        assigns=("broker_ids", "next_broker_id"),
                         tolerated="grants any free id",
                         text="event.owner_code == none",
                     ),
@@ -953,12 +1011,16 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         guard=lambda variables, event, _rules: (
                             event.owner_code is None and event.broker_id == variables.next_broker_id
                         ),
-                        assign=lambda variables, event, _rules: replace(
-                            variables,
-                            broker_ids=variables.broker_ids.union(frozenset((event.broker_id,))),
-                            next_broker_id=variables.next_broker_id + 1,
+                        assign=MappingProxyType(
+                            {
+                                "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
+                                    frozenset((event.broker_id,))
+                                ),
+                                "next_broker_id": lambda variables, _event, _rules: (
+                                    variables.next_broker_id + 1
+                                ),
+                            }
                         ),
-                        assigns=("broker_ids", "next_broker_id"),
                         clauses=("BID-APPLY-1", "BID-APPLY-4"),
                         text="event.owner_code == none and event.broker_id == next_broker_id",
                     ),

@@ -8,7 +8,7 @@ One instance per connection; learns broker_id from HaHandshakeId.broker_id.
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
@@ -278,14 +278,14 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.HANDSHAKE,
                 do=("send_answer",),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    answered=True,
-                    positioned=False,
-                    sync_from_last_file=event.sync_from_last_file,
-                    is_learner=event.async_learner,
+                assign=MappingProxyType(
+                    {
+                        "answered": lambda _variables, _event, _rules: True,
+                        "positioned": lambda _variables, _event, _rules: False,
+                        "sync_from_last_file": lambda _variables, event, _rules: event.sync_from_last_file,
+                        "is_learner": lambda _variables, event, _rules: event.async_learner,
+                    }
                 ),
-                assigns=("answered", "positioned", "sync_from_last_file", "is_learner"),
                 clauses=("RIP44-HANDSHAKE-2", "RIP44-LEARNER-1"),
             ),
         ),
@@ -293,14 +293,14 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.HANDSHAKE,
                 do=("send_answer",),
-                assign=lambda variables, event, _rules: replace(
-                    variables,
-                    answered=True,
-                    positioned=False,
-                    sync_from_last_file=event.sync_from_last_file,
-                    is_learner=event.async_learner,
+                assign=MappingProxyType(
+                    {
+                        "answered": lambda _variables, _event, _rules: True,
+                        "positioned": lambda _variables, _event, _rules: False,
+                        "sync_from_last_file": lambda _variables, event, _rules: event.sync_from_last_file,
+                        "is_learner": lambda _variables, event, _rules: event.async_learner,
+                    }
                 ),
-                assigns=("answered", "positioned", "sync_from_last_file", "is_learner"),
                 clauses=("RIP44-HANDSHAKE-2", "RIP44-LEARNER-1"),
             ),
         ),
@@ -320,10 +320,13 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 guard=lambda variables, event, _rules: (
                     report_is_possible(variables, event) and event.max_offset == 0
                 ),
-                assign=lambda variables, _event, _rules: replace(
-                    variables, acknowledged=0, positioned=True, next_offset=-1
+                assign=MappingProxyType(
+                    {
+                        "acknowledged": lambda _variables, _event, _rules: 0,
+                        "positioned": lambda _variables, _event, _rules: True,
+                        "next_offset": lambda _variables, _event, _rules: -1,
+                    }
                 ),
-                assigns=("acknowledged", "positioned", "next_offset"),
                 clauses=("RIP44-START-1", "RIP44-START-2"),
                 text="guard.report_is_possible and event.max_offset == 0",
             ),
@@ -331,10 +334,13 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.TRANSFER,
                 do=("note_report", "position_at_report", "ask_to_expand"),
                 guard=lambda variables, event, _rules: report_is_possible(variables, event),
-                assign=lambda variables, event, _rules: replace(
-                    variables, acknowledged=event.max_offset, positioned=True, next_offset=event.max_offset
+                assign=MappingProxyType(
+                    {
+                        "acknowledged": lambda _variables, event, _rules: event.max_offset,
+                        "positioned": lambda _variables, _event, _rules: True,
+                        "next_offset": lambda _variables, event, _rules: event.max_offset,
+                    }
                 ),
-                assigns=("acknowledged", "positioned", "next_offset"),
                 clauses=("RIP44-START-1", "RIP44-EXPAND-1"),
                 text="guard.report_is_possible",
             ),
@@ -345,8 +351,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.TRANSFER,
                 do=("note_report", "ask_to_expand", "advance_confirm_offset"),
                 guard=lambda variables, event, _rules: report_is_possible(variables, event),
-                assign=lambda variables, event, _rules: replace(variables, acknowledged=event.max_offset),
-                assigns=("acknowledged",),
+                assign=MappingProxyType({"acknowledged": lambda _variables, event, _rules: event.max_offset}),
                 clauses=("RIP44-EXPAND-1", "RIP44-CONFIRM-1", "RIP44-SHRINK-2"),
                 text="guard.report_is_possible",
             ),
@@ -355,10 +360,9 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
         (State.TRANSFER, BatchSent): (
             Edge(
                 State.TRANSFER,
-                assign=lambda variables, event, _rules: replace(
-                    variables, next_offset=event.offset + event.body_size
+                assign=MappingProxyType(
+                    {"next_offset": lambda _variables, event, _rules: event.offset + event.body_size}
                 ),
-                assigns=("next_offset",),
                 clauses=("RIP44-TRANSFER-1", "RIP44-TRANSFER-2", "RIP44-TRANSFER-3"),
             ),
         ),
@@ -369,16 +373,14 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
         (State.HANDSHAKE, LogGrew): (
             Edge(
                 State.HANDSHAKE,
-                assign=lambda variables, event, _rules: replace(variables, log_end=event.log_end),
-                assigns=("log_end",),
+                assign=MappingProxyType({"log_end": lambda _variables, event, _rules: event.log_end}),
             ),
         ),
         (State.TRANSFER, LogGrew): (
             Edge(
                 State.TRANSFER,
                 do=("send_batches",),
-                assign=lambda variables, event, _rules: replace(variables, log_end=event.log_end),
-                assigns=("log_end",),
+                assign=MappingProxyType({"log_end": lambda _variables, event, _rules: event.log_end}),
             ),
         ),
         (State.HANDSHAKE, EpochBegan): (Edge(State.HANDSHAKE),),
@@ -417,13 +419,13 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     Edge(
                         State.TRANSFER,
                         do=("note_report", "ask_to_expand"),
-                        assign=lambda variables, event, _rules: replace(
-                            variables,
-                            acknowledged=event.max_offset,
-                            positioned=True,
-                            next_offset=event.max_offset,
+                        assign=MappingProxyType(
+                            {
+                                "acknowledged": lambda _variables, event, _rules: event.max_offset,
+                                "positioned": lambda _variables, _event, _rules: True,
+                                "next_offset": lambda _variables, event, _rules: event.max_offset,
+                            }
                         ),
-                        assigns=("acknowledged", "positioned", "next_offset"),
                         tolerated="accepts a report without a handshake, and one beyond its own log",
                     ),
                 ),
@@ -431,10 +433,9 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     Edge(
                         State.TRANSFER,
                         do=("note_report", "ask_to_expand"),
-                        assign=lambda variables, event, _rules: replace(
-                            variables, acknowledged=event.max_offset
+                        assign=MappingProxyType(
+                            {"acknowledged": lambda _variables, event, _rules: event.max_offset}
                         ),
-                        assigns=("acknowledged",),
                         tolerated="accepts a report beyond its own log",
                     ),
                 ),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
@@ -321,22 +321,22 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     )
                     is not None
                 ),
-                assign=lambda variables, event, rules: replace(
-                    variables,
-                    log_end=min(
-                        variables.log_end,
-                        rules.consistent_point(
-                            variables.epochs, variables.log_end, event.entries, event.max_offset
+                assign=MappingProxyType(
+                    {
+                        "log_end": lambda variables, event, rules: min(
+                            variables.log_end,
+                            rules.consistent_point(
+                                variables.epochs, variables.log_end, event.entries, event.max_offset
+                            ),
                         ),
-                    ),
-                    epochs=rules.epochs_before(
-                        variables.epochs,
-                        rules.consistent_point(
-                            variables.epochs, variables.log_end, event.entries, event.max_offset
+                        "epochs": lambda variables, event, rules: rules.epochs_before(
+                            variables.epochs,
+                            rules.consistent_point(
+                                variables.epochs, variables.log_end, event.entries, event.max_offset
+                            ),
                         ),
-                    ),
+                    }
                 ),
-                assigns=("log_end", "epochs"),
                 clauses=("RIP44-TRUNC-1", "RIP44-TRUNC-2", "RIP44-TRUNC-3"),
                 text="rule.consistent_point(epochs, log_end, event.entries, event.max_offset) != none",
             ),
@@ -356,13 +356,17 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.TRANSFER,
                 do=("append", "note_epoch", "advance_confirm_offset", "send_report"),
                 guard=lambda variables, event, _rules: continues_the_log(variables, event),
-                assign=lambda variables, event, rules: replace(
-                    variables,
-                    log_end=event.offset + event.body_size,
-                    epochs=rules.with_epoch(variables.epochs, event.epoch, event.epoch_start_offset),
-                    confirm_offset=min(event.confirm_offset, event.offset + event.body_size),
+                assign=MappingProxyType(
+                    {
+                        "log_end": lambda _variables, event, _rules: event.offset + event.body_size,
+                        "epochs": lambda variables, event, rules: rules.with_epoch(
+                            variables.epochs, event.epoch, event.epoch_start_offset
+                        ),
+                        "confirm_offset": lambda _variables, event, _rules: min(
+                            event.confirm_offset, event.offset + event.body_size
+                        ),
+                    }
                 ),
-                assigns=("log_end", "epochs", "confirm_offset"),
                 clauses=("RIP44-TRANSFER-1", "RIP44-EPOCH-1", "RIP44-CONFIRM-2", "RIP44-REPORT-1"),
                 text="guard.continues_the_log",
             ),
@@ -372,12 +376,16 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.TRANSFER,
                 do=("note_epoch", "advance_confirm_offset"),
-                assign=lambda variables, event, rules: replace(
-                    variables,
-                    epochs=rules.with_epoch(variables.epochs, event.epoch, event.epoch_start_offset),
-                    confirm_offset=min(event.confirm_offset, variables.log_end),
+                assign=MappingProxyType(
+                    {
+                        "epochs": lambda variables, event, rules: rules.with_epoch(
+                            variables.epochs, event.epoch, event.epoch_start_offset
+                        ),
+                        "confirm_offset": lambda variables, event, _rules: min(
+                            event.confirm_offset, variables.log_end
+                        ),
+                    }
                 ),
-                assigns=("epochs", "confirm_offset"),
                 clauses=("RIP44-EPOCH-1", "RIP44-CONFIRM-2"),
             ),
         ),

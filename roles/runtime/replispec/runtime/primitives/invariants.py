@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import LocalProtocolError
-from replispec.runtime.primitives.machines import forgotten
+from replispec.runtime.primitives.machines import assigned, forgotten
 from replispec.runtime.primitives.unknown import UnknownRead
 
 EVIDENCE_MAX: Final = 20
@@ -91,8 +91,7 @@ class FoldStep:
     event: str
     condition: Condition | None = None
     checks: tuple[Check, ...] = ()
-    assign: Function | None = None
-    assigns: tuple[str, ...] = ()
+    assign: Mapping[str, Function] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -377,19 +376,14 @@ class _OrderFold:
                 return self._undecided(steps[at:], variables, event)
             if step.checks:
                 self._note(_checked(step.checks, self._invariant.says, variables, event, self._rules))
-            if step.assign is None:
-                return variables
-            try:
-                return step.assign(variables, event, self._rules)
-            except UnknownRead:
-                return forgotten(variables, step.assigns)
+            return assigned(step.assign, variables, event, self._rules)
         return variables
 
     def _undecided(self, steps: Sequence[FoldStep], variables: Any, event: Any) -> Any:
         """The variables when it cannot be told which of these steps is the one."""
         if any(step.checks for step in steps):
             self._note(Evidence(Verdict.UNKNOWN, "not seen enough to tell what this event means", event))
-        return forgotten(variables, {name for step in steps for name in step.assigns})
+        return forgotten(variables, {name for step in steps for name in step.assign})
 
 
 @dataclass(slots=True)

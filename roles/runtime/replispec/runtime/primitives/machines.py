@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Generic, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -61,7 +61,7 @@ class Edge(Generic[StateT]):
     """One way out of a state: taken when `guard` holds (None: always).
 
     `do` names the effects in the order in which they are to be carried out. `assign` gives the new
-    variables; `assigns` names those that it changes. `blames_peer` marks an edge that is taken
+    values of some variables by name, all of them from the old ones. `blames_peer` marks an edge that is taken
     because the peer broke the protocol, `tolerated` says why an implementation's deviation is let
     pass. `text` is the guard as the specification words it.
     """
@@ -69,8 +69,7 @@ class Edge(Generic[StateT]):
     to: StateT
     do: tuple[str, ...] = ()
     guard: Guard | None = None
-    assign: Assign | None = None
-    assigns: tuple[str, ...] = ()
+    assign: Mapping[str, Assign] = field(default_factory=dict)
     clauses: tuple[str, ...] = ()
     blames_peer: bool = False
     tolerated: str = ""
@@ -152,8 +151,7 @@ def step(
     kind = type(event) if kind is None else kind
     for edge in machine.transitions.get((state, kind), ()):
         if edge.guard is None or edge.guard(variables, event, rules):
-            after = variables if edge.assign is None else edge.assign(variables, event, rules)
-            return Step(edge.to, after, edge.do, edge)
+            return Step(edge.to, assigned(edge.assign, variables, event, rules), edge.do, edge)
     raise _no_edge(machine, kind, state.name)
 
 
@@ -234,25 +232,28 @@ def _branches(
     places = []
     for edge in machine.transitions.get((one.state, kind), ()):
         try:
-            holds = edge.guard is None or edge.guard(one.variables, event, rules)
+            holds = edge.guard is None or bool(edge.guard(one.variables, event, rules))
             surely = True
         except UnknownRead:
             holds, surely = True, False
         if holds:
-            places.append(Configuration(edge.to, _assigned(edge, one.variables, event, rules)))
+            places.append(Configuration(edge.to, assigned(edge.assign, one.variables, event, rules)))
             if surely:
                 break
     return places
 
 
-def _assigned(edge: Edge[StateT], variables: VariablesT, event: Any, rules: Any) -> VariablesT:
-    """The variables after an edge; those whose new value cannot be told are unknown."""
-    if edge.assign is None:
+def assigned(assign: Mapping[str, Assign], variables: VariablesT, event: Any, rules: Any) -> VariablesT:
+    """The variables (a dataclass) with their new values; one that cannot be told is unknown."""
+    if not assign:
         return variables
-    try:
-        after: VariablesT = edge.assign(variables, event, rules)
-    except UnknownRead:
-        return forgotten(variables, edge.assigns)
+    values: dict[str, Any] = {}
+    for name, function in assign.items():
+        try:
+            values[name] = function(variables, event, rules)
+        except UnknownRead:
+            values[name] = UNKNOWN
+    after: VariablesT = replace(variables, **values)  # type: ignore[type-var]  # every Variables is a dataclass
     return after
 
 
