@@ -1,25 +1,13 @@
 """`replispec decode`: every frame of a capture, one line each."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from replispec.cli.frame_text import Row, json_line, text_line
 from replispec.cli.output import standard_output
-from replispec.cli.progress import working
-from replispec.replay.classify import Hints
-from replispec.replay.local import DecodedCapture, decode_capture
+from replispec.cli.progress import counting
 
-# Rows that are turned into Python objects at a time.
-ROWS = 1000
-ORDERS = {
-    "time": [("time_ns", "ascending"), ("record_offset", "ascending"), ("sequence", "ascending")],
-    "connection": [],
-}
 EXAMPLES = """\b
 Examples:
   replispec decode trace.pcap | grep ELECT_MASTER
@@ -39,7 +27,7 @@ Examples:
 )
 @click.option(
     "--order",
-    type=click.Choice(list(ORDERS)),
+    type=click.Choice(["time", "connection"]),
     default="time",
     show_default=True,
     help="By time of capture, or connection by connection.",
@@ -57,29 +45,18 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
     Text shows seconds since the first packet, who sent to whom, the command with its fields or the
     replication message, and the size of a body. JSON has every column of the frames table that applies.
     """
-    with working(f"decoding {capture.name}"):
+    from replispec.cli.frame_rows import first_time_ns, rows, totals
+    from replispec.cli.frame_text import json_line, text_line
+    from replispec.replay.classify import Hints
+    from replispec.replay.local import decode_capture
+
+    with counting(f"decoding {capture.name}", 1):
         decoded = decode_capture(capture, Hints(ha_ports=frozenset(ha_ports)))
     for warning in decoded.warnings:
         click.echo(f"replispec: {warning}", err=True)
-    start_ns = pc.min(decoded.streams["first_time_ns"]).as_py() or 0
+    start_ns = first_time_ns(decoded)
     with standard_output() as out:
-        for row in _rows(decoded.frames, order):
+        for row in rows(decoded, by_time=order == "time"):
             out.write(json_line(row) if shape == "json" else f"{text_line(row, start_ns)}\n".encode())
     if sys.stderr.isatty():
-        click.echo(_totals(decoded), err=True)
-
-
-def _rows(frames: pa.Table, order: str) -> Iterator[Row]:
-    if ORDERS[order]:
-        frames = frames.take(pc.sort_indices(frames, ORDERS[order]))
-    for batch in frames.to_batches(max_chunksize=ROWS):
-        yield from batch.to_pylist()
-
-
-def _totals(decoded: DecodedCapture) -> str:
-    remoting = pc.sum(pc.equal(decoded.frames["protocol"], "remoting")).as_py() or 0
-    undecoded = pc.sum(decoded.streams["bytes_undecoded"]).as_py() or 0
-    return (
-        f"{remoting} remoting frames, {decoded.frames.num_rows - remoting} replication frames, "
-        f"{undecoded} bytes undecoded, {decoded.holes.num_rows} holes"
-    )
+        click.echo(totals(decoded), err=True)

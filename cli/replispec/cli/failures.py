@@ -1,12 +1,12 @@
 """What went wrong, as one line a user can act on; faults of our own keep their traceback."""
 
-from replispec.replay.capture_records import CaptureError
-
 EXIT_UNUSABLE = 2
 
 
 def describe(error: Exception) -> str | None:
     """`FILE: reason (at byte N)` for input that cannot be used, None for an error that is ours."""
+    from replispec.replay.capture_records import CaptureError
+
     if isinstance(error, CaptureError):
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:

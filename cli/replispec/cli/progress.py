@@ -1,42 +1,27 @@
 """What long work is doing, on standard error and only where somebody watches."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
+Tell = Callable[[str, int, int], None]
+"""Told what was done last, how much is done, and of how much."""
 
 
 @contextmanager
-def working(what: str) -> Iterator[None]:
-    """Show `what` with a moving sign until the block ends; silent when standard error is no terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield
+def counting(what: str, total: int) -> Iterator[Tell]:
+    """Show `what` with a moving sign and a bar until the block ends; the block tells how far it is."""
+    if not sys.stderr.isatty():
+        yield lambda _name, _done, _total: None
         return
-    with console.status(what):
-        yield
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+    from rich.progress import TimeElapsedColumn as Elapsed
 
-
-@contextmanager
-def counting(what: str, total: int) -> Iterator[Callable[[str, int, int], None]]:
-    """Show `what` with a bar; the block tells what was done last, how much is done, and of how much."""
-    console = Console(stderr=True)
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as shown:
+    # Without markup: names of files are shown, never obeyed.
+    said = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), said, BarColumn(), MofNCompleteColumn(), Elapsed())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=total)
 
         def tell(name: str, done: int, total: int) -> None:
