@@ -31,7 +31,9 @@ def small_model() -> Model:
         _message("Mark", _field("epoch", "int32"), _field("start_offset", "int64")),
     )
     model.messages.update({message.name: message for message in messages})
-    values = tuple(EnumValue(name, number, name, "", _PLACE) for number, name in enumerate(("IDLE", "BUSY", "DONE")))
+    values = tuple(
+        EnumValue(name, number, name, "", _PLACE) for number, name in enumerate(("IDLE", "BUSY", "DONE"))
+    )
     model.enums["SmallState"] = Enum("SmallState", "small", "", _PLACE, values)
     return model
 
@@ -57,7 +59,7 @@ events:
   note:     {origin: local, hidden: true, fields: {text: string}}
   stop:     {origin: local}
 guards:
-  fits: {event: answer, if: event.number == count, about: It is the answer that is awaited., clause: SMALL-CALL-1}
+  fits: {event: answer, if: event.number == count, about: It is the awaited answer., clause: SMALL-CALL-1}
 transitions:
   - {from: IDLE, event: call, if: count < limit, to: BUSY, do: [start_timer], assign: {count: count + 1}}
   - {from: IDLE, event: call, else: true, to: DONE}
@@ -89,8 +91,13 @@ streams:
     about: Calls and answers.
     order: Time.
     events:
-      call:   {group: {type: string, from: Name.}, number: {type: int64, from: Ping.}, who: {type: string or none, from: Ping.}}
-      answer: {group: {type: string, from: Name.}, number: {type: int64, from: Pong.}, who: {type: string or none, from: Pong.}}
+      call:
+        group:  {type: string, from: Name.}
+        number: {type: int64, from: Ping.}
+        who:    {type: string or none, from: Ping.}
+      answer:
+        group:  {type: string, from: Name.}
+        number: {type: int64, from: Pong.}
 """
 
 INVARIANTS = """\
@@ -132,7 +139,7 @@ clauses:
     basis: ours
     source: {document: This test}
     divergence: {other@1.0..: repeats itself}
-  - {id: SMALL-HALF-1, requirement: Half is half., basis: both, source: {document: This test, section: Halves}}
+  - {id: SMALL-HALF-1, requirement: Half is half., basis: both, source: {document: Test, section: Halves}}
 """
 
 FILES = {

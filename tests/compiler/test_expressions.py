@@ -31,9 +31,16 @@ SCOPE = Scope(
         "name": STRING,
         "ready": BOOL,
     },
-    event={"offset": INT64, "size": INT32, "who": Type("string", optional=True), "state": Type("enum", "SmallState")},
+    event={
+        "offset": INT64,
+        "size": INT32,
+        "who": Type("string", optional=True),
+        "state": Type("enum", "SmallState"),
+    },
     event_name="batch",
-    rules={"point": RuleType({"marks": Type("list", item=Type("message", "Mark"))}, Type("int64", optional=True))},
+    rules={
+        "point": RuleType({"marks": Type("list", item=Type("message", "Mark"))}, Type("int64", optional=True))
+    },
 )
 
 
@@ -173,12 +180,16 @@ numbers = st.one_of(names, st.integers(-9, 9).map(ex.Literal), st.just(ex.EventF
 arithmetic = st.recursive(
     numbers, lambda inner: st.builds(ex.Arithmetic, st.sampled_from("+-*"), inner, inner), max_leaves=6
 )
-comparisons = st.builds(ex.Compare, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), arithmetic, arithmetic)
+comparisons = st.builds(
+    ex.Compare, st.sampled_from(["==", "!=", "<", "<=", ">", ">="]), arithmetic, arithmetic
+)
 conditions = st.recursive(
     comparisons,
     lambda inner: st.one_of(
         st.builds(ex.Not, inner),
-        st.builds(ex.Logic, st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3).map(tuple)),
+        st.builds(
+            ex.Logic, st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3).map(tuple)
+        ),
     ),
     max_leaves=6,
 )
@@ -198,7 +209,9 @@ def test_python_and_text_agree_on_every_value(node: ex.Expression, end: int, epo
 
 
 @given(conditions)
-def test_every_mutation_differs_from_the_original_in_one_place_and_still_has_its_type(node: ex.Expression) -> None:
+def test_every_mutation_differs_from_the_original_in_one_place_and_still_has_its_type(
+    node: ex.Expression,
+) -> None:
     mutants = [each.mutant for each in mutations(node)]
     assert node not in mutants
     assert len(set(mutants)) == len(mutants) > 0
@@ -218,7 +231,9 @@ def test_the_mutations_of_a_guard_are_these() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "number", "list", "list of", "set set int64", "int64?", "int64 or nothing"])
+@pytest.mark.parametrize(
+    "text", ["", "number", "list", "list of", "set set int64", "int64?", "int64 or nothing"]
+)
 def test_what_is_no_type_is_refused(text: str) -> None:
     with pytest.raises(SpecificationError, match="is no type"):
         parse_type(text, MODEL, PLACE)

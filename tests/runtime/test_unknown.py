@@ -1,0 +1,73 @@
+"""The value of what was not seen."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, Unseen, is_same
+
+QUESTIONS: list[Callable[[Any, Any], Any]] = [
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.contains,
+    lambda left, _: bool(left),
+    lambda left, _: hash(left),
+    lambda left, _: list(left),
+    lambda left, _: max(left, 1),
+]
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_about_it_is_not_answered(question: Callable[[Any, Any], Any]) -> None:
+    with pytest.raises(UnknownRead):
+        question(UNKNOWN, 1)
+
+
+@pytest.mark.parametrize("other", [0, "text", None, frozenset({1}), 1.5])
+def test_known_values_do_not_equal_it_silently(other: object) -> None:
+    with pytest.raises(UnknownRead):
+        operator.eq(other, UNKNOWN)
+    with pytest.raises(UnknownRead):
+        operator.contains({1, 2}, UNKNOWN)
+
+
+def test_arithmetic_on_it_is_unknown_again() -> None:
+    assert (UNKNOWN + 1) is UNKNOWN
+    assert (1 - UNKNOWN) is UNKNOWN
+    assert (2 * UNKNOWN) is UNKNOWN
+    assert UNKNOWN.union({1}) is UNKNOWN
+
+
+def test_what_decides_alone_is_enough() -> None:
+    known_end = 0
+    assert known_end == 0 or known_end == UNKNOWN
+    with pytest.raises(UnknownRead):
+        assert known_end == UNKNOWN or known_end == 0
+
+
+def test_there_is_one_of_it() -> None:
+    assert copy.deepcopy(UNKNOWN) is UNKNOWN
+    assert pickle.loads(pickle.dumps(UNKNOWN)) is UNKNOWN
+    assert f"{UNKNOWN}" == "unknown"
+
+
+def test_sameness_never_asks() -> None:
+    assert is_same(UNKNOWN, UNKNOWN)
+    assert not is_same(UNKNOWN, 1)
+    assert not is_same(1, UNKNOWN)
+    assert is_same(1, 1)
+
+
+def test_an_unseen_event_has_every_field_and_no_magic() -> None:
+    assert Unseen().anything is UNKNOWN
+    assert not hasattr(Unseen(), "__length_hint__")

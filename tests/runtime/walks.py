@@ -1,0 +1,93 @@
+"""Random events for any generated machine, made from the types that its event classes declare."""
+
+from __future__ import annotations
+
+import functools
+import random
+import types
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from replispec.runtime.primitives.machines import Machine
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.ha import HaEpochEntry
+from replispec.wire.rocketmq.machines import broker_registration, broker_set, ha_master, ha_replica
+
+MODULES = (broker_registration, broker_set, ha_master, ha_replica)
+MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
+
+Chooser = Callable[[random.Random], Any]
+
+
+def _epochs(chance: random.Random) -> tuple[HaEpochEntry, ...]:
+    starts = sorted(chance.sample(range(4), chance.randint(0, 2)))
+    return tuple(HaEpochEntry(epoch=number, start_offset=start) for number, start in enumerate(starts, 1))
+
+
+def _heartbeats(chance: random.Random) -> tuple[BrokerHeartbeatRequest, ...]:
+    brokers = chance.sample(range(1, 4), chance.randint(0, 3))
+    return tuple(
+        BrokerHeartbeatRequest(broker_id=broker, epoch=chance.randint(0, 1), max_offset=chance.randint(0, 2))
+        for broker in brokers
+    )
+
+
+CHOICES: dict[Any, Chooser] = {
+    int: lambda chance: chance.randint(-1, 3),
+    bool: lambda chance: chance.random() < 0.5,
+    str: lambda chance: chance.choice(["", "a", "b"]),
+    frozenset[int]: lambda chance: frozenset(chance.sample(range(1, 4), chance.randint(0, 3))),
+    Sequence[HaEpochEntry]: _epochs,
+    Sequence[BrokerHeartbeatRequest]: _heartbeats,
+}
+
+
+def _choose(kind: Any, chance: random.Random) -> Any:
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        kinds = [each for each in typing.get_args(kind) if each is not type(None)]
+        return None if chance.random() < 0.3 else _choose(kinds[0], chance)
+    return CHOICES[kind](chance)
+
+
+@functools.cache
+def _attributes(kind: type) -> dict[str, Any]:
+    """What guards may read of an event: its fields, or the properties that forward to its message."""
+    if "message" in {each.name for each in fields(kind)}:
+        properties = {name: each for name, each in vars(kind).items() if isinstance(each, property)}
+        return {name: typing.get_type_hints(each.fget)["return"] for name, each in properties.items()}
+    return typing.get_type_hints(kind)
+
+
+def random_variables(machine: Machine[Any, Any], chance: random.Random) -> Any:
+    """Random values of all variables of a machine."""
+    kinds = typing.get_type_hints(type(machine.variables))
+    return type(machine.variables)(**{name: _choose(kind, chance) for name, kind in kinds.items()})
+
+
+def module_of(machine: Machine[Any, Any]) -> ModuleType:
+    """The generated module that holds a machine."""
+    return next(module for module in MODULES if module.MACHINE is machine)
+
+
+def random_event(machine: Machine[Any, Any], chance: random.Random) -> tuple[type, SimpleNamespace]:
+    """A class of events and a light row that fits its `where`."""
+    kind = chance.choice(list(machine.events))
+    return kind, random_row(machine, kind, chance)
+
+
+def random_row(
+    machine: Machine[Any, Any], kind: type, chance: random.Random, variables: Any = None
+) -> SimpleNamespace:
+    """A light row of one class of events; fields named like variables often agree with them."""
+    attributes = _attributes(kind)
+    where = machine.events[kind].where
+    while True:
+        row = SimpleNamespace(**{name: _choose(each, chance) for name, each in attributes.items()})
+        for name in attributes:
+            if hasattr(variables, name) and chance.random() < 0.6:
+                setattr(row, name, getattr(variables, name))
+        if where is None or where(machine.variables, row, None):
+            return row
