@@ -1,6 +1,7 @@
 """The rules of the house as functions from a source text to complaints, each with its line."""
 
 import ast
+import re
 from collections.abc import Collection, Iterator
 
 import yaml
@@ -87,6 +88,15 @@ def long_lines(source: str) -> Iterator[str]:
     for number, line in enumerate(source.splitlines(), start=1):
         if len(line) > LINE_LENGTH_MAXIMUM:
             yield f"line {number}: {len(line)} characters, at most {LINE_LENGTH_MAXIMUM}"
+
+
+def local_links(source: str) -> Iterator[tuple[int, str]]:
+    """Links of a Markdown text to files, as (line, path); links to sites and within the page are left out."""
+    for number, line in enumerate(source.splitlines(), start=1):
+        for target in re.findall(r"\]\(([^()\s]+)\)", line):
+            path = target.partition("#")[0]
+            if path and "://" not in target:
+                yield number, path
 
 
 def boolean_keys(source: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from tests.house.rules import (
     boolean_keys,
     called_builtins,
     forbidden_imports,
+    local_links,
     long_lines,
     request_codes,
     sizes,
@@ -62,6 +63,11 @@ def test_a_file_of_five_hundred_lines_passes_and_one_more_does_not() -> None:
 
 def test_a_long_line_is_found() -> None:
     assert list(long_lines("x" * 110 + "\n" + "x" * 111)) == ["line 2: 111 characters, at most 110"]
+
+
+def test_links_to_files_are_found_and_links_to_sites_are_not() -> None:
+    source = "[a](docs/a.md#part) and [b](https://b.example/b)\n[c](#here) [d](../d.md)\n"
+    assert list(local_links(source)) == [(1, "docs/a.md"), (2, "../d.md")]
 
 
 def test_a_key_that_yaml_reads_as_a_boolean_is_found_at_any_depth() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.rules import boolean_keys, long_lines, sizes
+from tests.house.rules import boolean_keys, local_links, long_lines, sizes
 from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, shown
 
 TEXT_SUFFIXES = {
@@ -86,6 +86,16 @@ def test_texts_end_with_a_newline_and_hold_no_tabs_or_trailing_blanks() -> None:
                 for number, line in enumerate(content.splitlines(), start=1)
                 if line != line.rstrip() or "\t" in line
             ]
+    assert complaints == []
+
+
+def test_every_link_between_documents_leads_somewhere() -> None:
+    complaints = [
+        f"{shown(path)}: line {line}: {target} does not exist"
+        for path in files(suffix=".md")
+        for line, target in local_links(path.read_text())
+        if not (path.parent / target).exists()
+    ]
     assert complaints == []
 
 

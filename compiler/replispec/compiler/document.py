@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from replispec.compiler.expression_text import to_english, to_text
 from replispec.compiler.machine_model import Event, Machine, Table, Transition
 
+# From the page of a machine.
+RULES_PAGE = "../rules.md"
+
 
 def banner(sources: Mapping[str, bytes]) -> list[str]:
     """The line that says where a document comes from, as a comment."""
@@ -99,7 +102,7 @@ def _event_kind(event: Event) -> str:
         return f"timer `{event.timer}` ({event.default_ms} ms)"
     if event.messages:
         names = ", ".join(f"`{each}`" for each in event.messages)
-        where = f", if {to_english(event.where)}" if event.where is not None else ""
+        where = f", if {to_english(event.where, RULES_PAGE)}" if event.where is not None else ""
         return f"{names} {'sent' if event.sends else 'received'}{where}"
     fields = ", ".join(f"`{name}` {kind}" for name, kind in event.fields.items())
     owner = "of the peer" if event.is_peer else "local"
@@ -119,13 +122,17 @@ def _edge_cells(edge: Transition | None) -> tuple[str, str, str, str, str]:
     if edge is None:
         return "not taken", "", "", "", ""
     condition = (
-        to_english(edge.condition) if edge.condition is not None else "otherwise" if edge.otherwise else ""
+        to_english(edge.condition, RULES_PAGE)
+        if edge.condition is not None
+        else "otherwise"
+        if edge.otherwise
+        else ""
     )
     to = f"`{edge.to}`" + " (the peer is to blame)" * edge.blames_peer
     if edge.tolerated:
         to += f" (tolerated: {edge.tolerated})"
     does = ", ".join(name.replace("_", " ") for name in edge.do)
-    then = "; ".join(f"`{name}` becomes {to_english(node)}" for name, node in edge.assign.items())
+    then = "; ".join(f"`{name}` becomes {to_english(node, RULES_PAGE)}" for name, node in edge.assign.items())
     return condition, to, does, then, clause_links(edge.clauses, "../")
 
 

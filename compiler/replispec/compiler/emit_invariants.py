@@ -24,6 +24,8 @@ from replispec.compiler.machine_model import Machine
 from replispec.compiler.machine_reader import guard_types
 from replispec.compiler.model import Model
 
+# From the page of all invariants.
+RULES_PAGE = "rules.md"
 _CLASSES = {
     "set": "SetInvariant",
     "order": "OrderInvariant",
@@ -213,11 +215,11 @@ def _section(invariant: Invariant) -> Iterator[str]:
     if invariant.key:
         yield f"- Events belong together by: {', '.join(f'`{name}`' for name in invariant.key)}"
     if invariant.where is not None:
-        yield f"- Evaluated where {to_english(invariant.where)}"
+        yield f"- Evaluated where {to_english(invariant.where, RULES_PAGE)}"
     if invariant.value is not None:
-        yield f"- The value: {to_english(invariant.value)}"
+        yield f"- The value: {to_english(invariant.value, RULES_PAGE)}"
     if invariant.check is not None:
-        yield f"- Checked at the end: {to_english(invariant.check.holds)}"
+        yield f"- Checked at the end: {to_english(invariant.check.holds, RULES_PAGE)}"
     entries = invariant.otherwise + (invariant.check.otherwise if invariant.check is not None else ())
     yield from _verdict_lines(entries, "- ")
     yield ""
@@ -231,15 +233,19 @@ def _section(invariant: Invariant) -> Iterator[str]:
 
 def _verdict_lines(entries: tuple[Otherwise, ...], start: str) -> Iterator[str]:
     for entry in entries:
-        when = f"if {to_english(entry.condition)}" if entry.condition is not None else "in all other cases"
+        when = (
+            f"if {to_english(entry.condition, RULES_PAGE)}"
+            if entry.condition is not None
+            else "in all other cases"
+        )
         note = f" ({entry.divergence})" if entry.divergence else ""
         yield f"{start}**{entry.verdict}** {when}{note}"
 
 
 def _step_cells(step: FoldStep) -> tuple[str, str, str, str]:
-    condition = to_english(step.condition) if step.condition is not None else ""
-    checks = "; and: ".join(to_english(check.holds) for check in step.checks)
-    then = "; ".join(f"`{name}` becomes {to_english(node)}" for name, node in step.assign.items())
+    condition = to_english(step.condition, RULES_PAGE) if step.condition is not None else ""
+    checks = "; and: ".join(to_english(check.holds, RULES_PAGE) for check in step.checks)
+    then = "; ".join(f"`{name}` becomes {to_english(node, RULES_PAGE)}" for name, node in step.assign.items())
     return f"`{step.event}`", condition, checks, then
 
 

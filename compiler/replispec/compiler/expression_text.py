@@ -180,7 +180,10 @@ class _Python(_Writer):
 
 
 class _English(_Writer):
-    """A sentence for people who read the documents."""
+    """A sentence for people; names of rules are links where the page of the rules is given."""
+
+    def __init__(self, rules_page: str) -> None:
+        self._rules_page = rules_page
 
     def variable(self, name: str) -> str:
         return f"`{name}`"
@@ -192,7 +195,9 @@ class _English(_Writer):
         return f"*{name.replace('_', ' ')}*" + (f" ({machine})" if machine else "")
 
     def rule(self, name: str, arguments: list[str]) -> str:
-        return f"[{name.replace('_', ' ')}](../rules.md#{name})({', '.join(arguments)})"
+        shown = name.replace("_", " ")
+        linked = f"[{shown}]({self._rules_page}#{name})" if self._rules_page else shown
+        return f"{linked}({', '.join(arguments)})"
 
     def function(self, name: str, arguments: list[str]) -> str:
         match name:
@@ -221,9 +226,9 @@ def to_text(node: ex.Expression) -> str:
     return _Writer().write(node)
 
 
-def to_english(node: ex.Expression) -> str:
-    """The expression as Markdown prose."""
-    return _English().write(node)
+def to_english(node: ex.Expression, rules_page: str = "") -> str:
+    """The expression as Markdown prose; `rules_page` is the way from its document to that of the rules."""
+    return _English(rules_page).write(node)
 
 
 def to_python(

@@ -17,8 +17,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from google.protobuf import descriptor_pb2
-from replispec.compiler.family import compile_family
 
+from replispec.compiler.family import compile_family
 from replispec.compiler.format import format_files
 from replispec.compiler.model import SpecificationError
 from replispec.compiler.proto_reader import read_model

@@ -437,7 +437,7 @@ ACKNOWLEDGED_SEND_SURVIVES: Final = EndInvariant(
             Otherwise(Verdict.VIOLATED),
         ),
         says="",
-        text="(`latest` is at most the event's `epoch` and [next start](../rules.md#next_start)(`epochs`, the event's `epoch`) is absent) or ([next start](../rules.md#next_start)(`epochs`, the event's `epoch`) is present and [survives](../rules.md#survives)(`epochs`, the event's `epoch`, the event's `offset`))",
+        text="(`latest` is at most the event's `epoch` and next start(`epochs`, the event's `epoch`) is absent) or (next start(`epochs`, the event's `epoch`) is present and survives(`epochs`, the event's `epoch`, the event's `offset`))",
     ),
 )
 
@@ -620,7 +620,7 @@ BATCH_IN_ONE_EPOCH: Final = OrderInvariant(
                             ),
                             otherwise=(),
                             says="the run of {event.body_size} bytes from {event.offset} on crosses the start of an epoch",
-                            text="not [start inside](../rules.md#start_inside)(the event's `known_starts`, the event's `offset`, the event's `offset` + the event's `body_size`)",
+                            text="not start inside(the event's `known_starts`, the event's `offset`, the event's `offset` + the event's `body_size`)",
                         ),
                         Check(
                             holds=lambda _variables, event, _rules: (
