@@ -14,20 +14,32 @@ from replispec.replay.frames import FRAMES
 from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.observation import SCHEMA
 from replispec.replay.observe import REMOTING, REPLICATION, observe
-from replispec.replay.run import EVENTS_NAME, FRAMES_NAME, UNUSABLE, CaptureResult, Options, judged, unusable
+from replispec.replay.run import (
+    EVENTS_NAME,
+    FRAMES_NAME,
+    UNUSABLE,
+    CaptureResult,
+    Options,
+    Progress,
+    judged,
+    unusable,
+)
 from replispec.replay.summary import CaptureRow
 
 
 class LocalEngine:
     """Decodes and judges in this process; memory grows with the largest capture."""
 
-    def results(self, captures: Sequence[Path], out: Path, options: Options) -> Iterator[CaptureResult]:
+    def results(
+        self, captures: Sequence[Path], out: Path, options: Options, progress: Progress
+    ) -> Iterator[CaptureResult]:
         """One result per capture; frames and events are appended to one file each."""
         with (
             pq.ParquetWriter(out / FRAMES_NAME, FRAMES) as frames,
             pq.ParquetWriter(out / EVENTS_NAME, SCHEMA) as events,
         ):
-            for path in captures:
+            for done, path in enumerate(captures):
+                progress(path.name, done, len(captures))
                 try:
                     decoded = decode_capture(path, hints(options))
                 except UNUSABLE as fault:
@@ -46,19 +58,28 @@ def hints(options: Options) -> Hints:
 
 def capture_row(file: str, decoded: DecodedCapture) -> CaptureRow:
     """The figures of one decoded capture."""
-    frames, streams = decoded.frames, decoded.streams
+    frames = decoded.frames
     remoting = pc.sum(pc.equal(frames.column("protocol"), REMOTING)).as_py() or 0
+    counts = (remoting, frames.num_rows - remoting)
+    warnings = tuple(str(warning) for warning in decoded.warnings)
+    return stream_figures(file, counts, decoded.holes.num_rows, decoded.streams, warnings)
+
+
+def stream_figures(
+    file: str, frames: tuple[int, int], holes: int, streams: pa.Table, warnings: tuple[str, ...]
+) -> CaptureRow:
+    """The figures of one capture; `frames` are those of remoting and of replication."""
     foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
     return CaptureRow(
         file=file,
-        frames_remoting=remoting,
-        frames_ha=frames.num_rows - remoting,
+        frames_remoting=frames[0],
+        frames_ha=frames[1],
         bytes_undecoded=_total(streams, "bytes_undecoded"),
-        holes=decoded.holes.num_rows,
+        holes=holes,
         bytes_foreign=_total(foreign, "bytes_payload"),
         first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
         last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
-        warnings=tuple(str(warning) for warning in decoded.warnings),
+        warnings=warnings,
     )
 
 

@@ -7,6 +7,7 @@ Spark a folder of parts), summary.json and report.html. Source of the layout: do
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -76,16 +77,18 @@ class CaptureResult:
     timelines: list[Timeline] = field(default_factory=list)
 
 
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much is done (captures, or stages) and of how much."""
+
+
 class Engine(Protocol):
     """Decodes, observes and judges captures, and writes frames and events below a folder."""
 
-    def results(self, captures: Sequence[Path], out: Path, options: Options) -> Iterator[CaptureResult]:
+    def results(
+        self, captures: Sequence[Path], out: Path, options: Options, progress: Progress
+    ) -> Iterator[CaptureResult]:
         """One result per capture, in order. Raises nothing for an unusable capture: its result says so."""
         ...
-
-
-Progress = Callable[[str, int, int], None]
-"""Told what was done last, how many captures are done and how many there are."""
 
 
 def replay(
@@ -99,11 +102,12 @@ def replay(
     out.mkdir(parents=True, exist_ok=True)
     for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME):
         _remove(out / name)
-    results = []
-    for result in _engine(engine).results(captures, out, options):
-        results.append(result)
-        if progress is not None:
-            progress(result.capture.file, len(results), len(captures))
+    names = Counter(path.name for path in captures)
+    distinct = [path for path in captures if names[path.name] == 1]
+    found = {path: _twice(path) for path in captures if names[path.name] > 1}
+    running = _engine(engine).results(distinct, out, options, progress or (lambda *_: None))
+    found |= dict(zip(distinct, running, strict=True))
+    results = [found[path] for path in dict.fromkeys(captures)]
     summary = Summary(engine.value)
     for result in results:
         summary.captures.append(result.capture)
@@ -135,6 +139,11 @@ def unusable(path: Path, fault: Exception) -> CaptureResult:
 
 UNUSABLE = (CaptureError, OSError)
 """What reading a capture may raise through no fault of ours."""
+
+
+def _twice(path: Path) -> CaptureResult:
+    """Rows say which capture they are of by its name, so that two of one name cannot be told apart."""
+    return CaptureResult(CaptureRow(path.name, error="two captures have this name; rename one"))
 
 
 def _engine(name: EngineName) -> Engine:

@@ -1,0 +1,109 @@
+"""The Spark engine: captures are decoded inside their splits, rows are judged where they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from replispec.replay.capture import open_capture
+from replispec.replay.capture_records import CaptureWarning
+from replispec.replay.engine_local import hints, stream_figures
+from replispec.replay.observe import REMOTING
+from replispec.replay.run import (
+    EVENTS_NAME,
+    FRAMES_NAME,
+    UNUSABLE,
+    CaptureResult,
+    Options,
+    Progress,
+    unusable,
+)
+from replispec.replay.spark_events import judgements, observed
+from replispec.replay.spark_frames import decode_on_spark
+from replispec.replay.spark_session import spark_session
+from replispec.replay.summary import CaptureRow
+
+_STAGES = ("starting Spark", "decoding", "joining", "judging")
+
+
+class SparkEngine:
+    """Decodes and judges on Spark: memory is bounded by the size of a split, not of a capture."""
+
+    def results(
+        self, captures: Sequence[Path], out: Path, options: Options, progress: Progress
+    ) -> Iterator[CaptureResult]:
+        """One result per capture; frames and events are written as folders of Parquet files."""
+        refused = {path: fault for path in captures if (fault := _refusal(path)) is not None}
+        usable = [path for path in captures if path not in refused]
+        found = _replayed(usable, out, options, progress)
+        for path in captures:
+            fault = refused.get(path)
+            yield found[path.name] if fault is None else unusable(path, fault)
+
+
+def _refusal(path: Path) -> Exception | None:
+    """Why a file cannot be replayed; None when it can."""
+    try:
+        with open_capture(path):
+            return None
+    except UNUSABLE as fault:
+        return fault
+
+
+def _replayed(
+    paths: Sequence[Path], out: Path, options: Options, progress: Progress
+) -> dict[str, CaptureResult]:
+    """The results of usable captures by name."""
+    _tell(progress, 0)
+    spark = spark_session()
+    _tell(progress, 1)
+    with decode_on_spark(spark, paths, hints(options), split_bytes=options.split_bytes) as decoded:
+        frames = _written(spark, decoded.frames, out / FRAMES_NAME)
+        holes, streams = decoded.holes.toArrow(), decoded.streams.toArrow()
+        captures = _capture_rows(paths, frames, holes, streams, decoded.warnings)
+    _tell(progress, 2)
+    events = _written(spark, observed(frames, holes, streams), out / EVENTS_NAME)
+    _tell(progress, 3)
+    return judgements(events, captures, options)
+
+
+def _tell(progress: Progress, stage: int) -> None:
+    progress(_STAGES[stage], stage, len(_STAGES))
+
+
+def _written(spark: SparkSession, rows: DataFrame, folder: Path) -> DataFrame:
+    rows.write.mode("overwrite").parquet(str(folder))
+    return spark.read.schema(rows.schema).parquet(str(folder))
+
+
+def _capture_rows(
+    paths: Iterable[Path],
+    frames: DataFrame,
+    holes: pa.Table,
+    streams: pa.Table,
+    warnings: Iterable[CaptureWarning],
+) -> dict[str, CaptureRow]:
+    """The figures of each capture, by name."""
+    counts: dict[tuple[str, bool], int] = defaultdict(int)
+    for row in frames.groupBy("capture", "protocol").count().collect():
+        counts[row["capture"], row["protocol"] == REMOTING] += row["count"]
+    said: dict[str, list[str]] = defaultdict(list)
+    for warning in warnings:
+        said[warning.file].append(str(warning))
+    rows = {}
+    for path in paths:
+        name = path.name
+        own = pc.field("capture") == name
+        rows[name] = stream_figures(
+            name,
+            (counts[name, True], counts[name, False]),
+            holes.filter(own).num_rows,
+            streams.filter(own),
+            tuple(said[name]),
+        )
+    return rows
