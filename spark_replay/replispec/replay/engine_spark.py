@@ -17,6 +17,7 @@ from replispec.replay.observe import REMOTING
 from replispec.replay.run import (
     EVENTS_NAME,
     FRAMES_NAME,
+    SPARK_LOG_NAME,
     UNUSABLE,
     CaptureResult,
     Options,
@@ -60,7 +61,7 @@ def _replayed(
 ) -> dict[str, CaptureResult]:
     """The results of usable captures by name."""
     _tell(progress, 0)
-    spark = spark_session()
+    spark = spark_session(log=out / SPARK_LOG_NAME)
     _tell(progress, 1)
     with decode_on_spark(spark, paths, hints(options), split_bytes=options.split_bytes) as decoded:
         frames = _written(spark, decoded.frames, out / FRAMES_NAME)

@@ -1,7 +1,7 @@
 """A replay from capture files to an output folder: both engines, the same rows.
 
 Output: frames.parquet, events.parquet and findings.parquet (of the local engine one file each, of
-Spark a folder of parts), summary.json and report.html. Source of the layout: docs/replay.md.
+Spark a folder of parts), summary.json, report.html, and the log of Spark. See docs/replay.md.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from replispec.replay.summary import CaptureRow, Summary
 
 FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events.parquet", "findings.parquet"
 SUMMARY_NAME, REPORT_NAME = "summary.json", "report.html"
+SPARK_LOG_NAME = "spark.log"
 
 FINDINGS = pa.schema(
     [

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 LOOPBACK = "127.0.0.1"
+STANDARD_ERROR = 2
 
 
-def spark_session(*, cores: int | None = None, driver_memory: str = "2g") -> SparkSession:
+def spark_session(
+    *, cores: int | None = None, driver_memory: str = "2g", log: Path | None = None
+) -> SparkSession:
     """The running session, or a new one in local mode on `cores` cores (None: all).
 
     Only what has to be known before the JVM starts is put into the environment; it is not changed
-    when a session is running already.
+    when a session is running already. With `log`, what the JVM and the workers write to standard
+    error goes to that file for as long as they live.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
@@ -38,4 +45,22 @@ def spark_session(*, cores: int | None = None, driver_memory: str = "2g") -> Spa
         .config("spark.sql.shuffle.partitions", "8")
         .config("spark.sql.execution.arrow.pyspark.enabled", "true")
     )
-    return builder.getOrCreate()
+    with _standard_error_to(log):
+        return builder.getOrCreate()
+
+
+@contextmanager
+def _standard_error_to(log: Path | None) -> Iterator[None]:
+    """Let processes that are started meanwhile write their standard error to a file."""
+    if log is None:
+        yield
+        return
+    sys.stderr.flush()
+    kept = os.dup(STANDARD_ERROR)
+    with log.open("wb") as file:
+        os.dup2(file.fileno(), STANDARD_ERROR)
+    try:
+        yield
+    finally:
+        os.dup2(kept, STANDARD_ERROR)
+        os.close(kept)
