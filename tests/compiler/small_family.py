@@ -144,10 +144,10 @@ clauses:
 
 FILES = {
     "statemachines/small/caller.yaml": MACHINE,
-    "vectors/half.yaml": VECTORS,
+    "vectors/small/half.yaml": VECTORS,
     "invariants/small/streams.yaml": STREAMS,
     "invariants/small/calls.yaml": INVARIANTS,
-    "clauses/small.yaml": CLAUSES,
+    "clauses/small/small.yaml": CLAUSES,
 }
 
 

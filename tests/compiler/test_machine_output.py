@@ -89,21 +89,24 @@ def test_a_machine_module_holds_this_line(output: dict[str, str], line: str) -> 
 @pytest.mark.parametrize(
     ("page", "line"),
     [
-        ("docs/machines/caller.md", "    IDLE --> BUSY: call"),
-        ("docs/machines/caller.md", "| `BUSY` | `answer` | *fits* | `IDLE` | deliver, stop timer |  |"),
-        ("docs/machines/caller.md", "| `BUSY` | `answer` | otherwise | `DONE` (the peer is to blame) |"),
-        ("docs/machines/caller.md", "`count` becomes [half](../rules.md#half)(`count`)"),
-        ("docs/machines/caller.md", "## Differences in other@2.0.."),
-        ("docs/machines/caller.md", "| `IDLE` | `answer` |  | `IDLE` (tolerated: answers twice) |"),
-        ("docs/rules.md", "| odd | 5 | 2 |"),
-        ("docs/invariants.md", "- A finding says: {event.number} comes after {last}"),
+        ("docs/small/machines/caller.md", "    IDLE --> BUSY: call"),
+        ("docs/small/machines/caller.md", "| `BUSY` | `answer` | *fits* | `IDLE` | deliver, stop timer |  |"),
         (
-            "docs/invariants.md",
+            "docs/small/machines/caller.md",
+            "| `BUSY` | `answer` | otherwise | `DONE` (the peer is to blame) |",
+        ),
+        ("docs/small/machines/caller.md", "`count` becomes [half](../rules.md#half)(`count`)"),
+        ("docs/small/machines/caller.md", "## Differences in other@2.0.."),
+        ("docs/small/machines/caller.md", "| `IDLE` | `answer` |  | `IDLE` (tolerated: answers twice) |"),
+        ("docs/small/rules.md", "| odd | 5 | 2 |"),
+        ("docs/small/invariants.md", "- A finding says: {event.number} comes after {last}"),
+        (
+            "docs/small/invariants.md",
             "- On `call`: **diverged** if the event's `number` is `last` (other@1.0..: repeats itself)",
         ),
-        ("docs/clauses.md", "- Diverges in other@1.0..: repeats itself"),
-        ("docs/clauses.md", "- Used by: rule half"),
-        ("docs/clauses.md", "guard caller.fits"),
+        ("docs/small/clauses.md", "- Diverges in other@1.0..: repeats itself"),
+        ("docs/small/clauses.md", "- Used by: rule half"),
+        ("docs/small/clauses.md", "guard caller.fits"),
     ],
 )
 def test_a_document_holds_this_line(output: dict[str, str], page: str, line: str) -> None:

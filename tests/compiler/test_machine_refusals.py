@@ -10,8 +10,12 @@ import pytest
 from replispec.compiler.model import SpecificationError
 from tests.compiler.small_family import FILES, compiled, write
 
-CALLER, HALF = "statemachines/small/caller.yaml", "vectors/half.yaml"
-STREAMS, CALLS, CLAUSES = "invariants/small/streams.yaml", "invariants/small/calls.yaml", "clauses/small.yaml"
+CALLER, HALF = "statemachines/small/caller.yaml", "vectors/small/half.yaml"
+STREAMS, CALLS, CLAUSES = (
+    "invariants/small/streams.yaml",
+    "invariants/small/calls.yaml",
+    "clauses/small/small.yaml",
+)
 
 ANSWER = "{from: BUSY, event: answer, else: true, to: DONE, blame: peer}"
 STOP = "{from: [IDLE, BUSY], event: stop, to: DONE}"
@@ -167,10 +171,10 @@ CLAUSE_FAULTS = [
         "id: SMALL-HALF-1",
         "id: SMALL-CALL-1",
         "the clause SMALL-CALL-1 stands twice",
-        "see clauses/small.yaml:2",
+        "see clauses/small/small.yaml:2",
     ),
     ("id: SMALL-HALF-1", "id: half", "'half' is no clause id", "RIP44-ALTER-1"),
-    ("basis: ours", "basis: theirs", "'theirs' is no basis", "use rip"),
+    ("basis: ours", "basis: theirs", "'theirs' is no basis", "use proposal"),
     ("basis: ours", "basis: ours\n    severity: HIGH", "'HIGH' is no severity", "REQUIRED"),
     (
         "    divergence: {other@1.0..: repeats itself}\n  - {id",

@@ -18,7 +18,7 @@ from replispec.runtime import rules
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.rules import Rules
 
-VECTORS = Path(__file__).parents[2] / "spec/vectors"
+VECTORS = Path(__file__).parents[2] / "spec/vectors/rocketmq"
 # The module offers what the generated protocol asks for: a type checker reads this line.
 OFFERED: Rules = rules
 

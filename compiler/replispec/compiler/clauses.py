@@ -18,9 +18,9 @@ from replispec.compiler.yaml_source import Tree
 _ID: Final = re.compile(r"[A-Z][A-Z0-9]*-[A-Z][A-Z0-9]*-[1-9][0-9]*")
 SEVERITIES: Final = ("REQUIRED", "RECOMMENDED", "OPTIONAL")
 BASES: Final = {
-    "rip": "the proposal",
-    "java": "Apache RocketMQ's source or measured behaviour",
-    "both": "the proposal and Apache RocketMQ",
+    "proposal": "the proposal",
+    "implementation": "an implementation's source or measured behaviour",
+    "both": "the proposal and an implementation",
     "ours": "a decision of this specification",
 }
 

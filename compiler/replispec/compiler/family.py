@@ -1,7 +1,8 @@
 """Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
 
 Layout of a family: statemachines/FAMILY/*.yaml, invariants/FAMILY/*.yaml (streams.yaml declares the
-streams of events), clauses/*.yaml, vectors/*.yaml. All are optional, so that a family may grow.
+streams of events), clauses/FAMILY/*.yaml, vectors/FAMILY/*.yaml. All are optional, so that a family may
+grow; its documents lie below docs/FAMILY.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     uses = check_citations(clauses, family.model, family.machines, family.rules, family.invariants)
     python = format_files(_python(family))
     documents = _documents(family)
-    documents["docs/clauses.md"] = clauses_document(clauses, uses, _only(sources, "clauses/"))
+    documents[f"docs/{model.family}/clauses.md"] = clauses_document(clauses, uses, _only(sources, "clauses/"))
     return {name: text.encode("utf-8") for name, text in sorted({**python, **documents}.items())}
 
 
@@ -59,8 +60,8 @@ def read_family(model: Model, spec_dir: Path) -> Family:
 
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
-    folders = (f"statemachines/{model.family}", f"invariants/{model.family}", "clauses", "vectors")
-    paths = [path for folder in folders for path in sorted((spec_dir / folder).glob("*.yaml"))]
+    kinds = ("statemachines", "invariants", "clauses", "vectors")
+    paths = [path for kind in kinds for path in sorted((spec_dir / kind / model.family).glob("*.yaml"))]
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
 
 
@@ -110,11 +111,13 @@ def _python(family: Family) -> dict[str, str]:
         texts[f"{root}/machines/{name}.py"] = MachineEmitter(machine, family.model).text(
             _only(family.sources, source)
         )
-    texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _only(family.sources, "vectors/"))
-    sources = _only(family.sources, "invariants/")
-    texts[f"{root}/invariants.py"] = invariants_text(
-        family.invariants, family.model, family.machines, sources
-    )
+    if family.rules:
+        texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _only(family.sources, "vectors/"))
+    if family.invariants:
+        sources = _only(family.sources, "invariants/")
+        texts[f"{root}/invariants.py"] = invariants_text(
+            family.invariants, family.model, family.machines, sources
+        )
     return texts
 
 
@@ -125,10 +128,14 @@ def _package_text(family: Family) -> str:
 
 def _documents(family: Family) -> dict[str, str]:
     """The Markdown pages, without that of the clauses."""
-    pages = {"docs/rules.md": rules_document(family.rules, _only(family.sources, "vectors/"))}
+    root = f"docs/{family.model.family}"
+    pages: dict[str, str] = {}
+    if family.rules:
+        pages[f"{root}/rules.md"] = rules_document(family.rules, _only(family.sources, "vectors/"))
     for name, machine in family.machines.items():
         source = f"statemachines/{family.model.family}/{name}.yaml"
-        pages[f"docs/machines/{name}.md"] = machine_document(machine, _only(family.sources, source))
-    sources = _only(family.sources, "invariants/")
-    pages["docs/invariants.md"] = invariants_document(family.invariants, sources)
+        pages[f"{root}/machines/{name}.md"] = machine_document(machine, _only(family.sources, source))
+    if family.invariants:
+        sources = _only(family.sources, "invariants/")
+        pages[f"{root}/invariants.md"] = invariants_document(family.invariants, sources)
     return pages

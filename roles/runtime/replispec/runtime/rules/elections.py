@@ -1,7 +1,7 @@
 """The choice of a master among the brokers of a set.
 
 Source: RIP-44 "Elect Master"; apache/rocketmq DefaultElectPolicy; golden examples in
-spec/vectors/elections.yaml.
+spec/vectors/rocketmq/elections.yaml.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 An epoch entry is anything with `epoch` and `start_offset`; lists are ascending by epoch. An epoch
 ends where the next one starts, the last one where the log ends. Offsets are bytes of the commit log.
 Source: RIP-44 "Election Truncation Algorithm", "Epoch file updates and corrections"; golden examples
-in spec/vectors/epochs.yaml.
+in spec/vectors/rocketmq/epochs.yaml.
 """
 
 from __future__ import annotations

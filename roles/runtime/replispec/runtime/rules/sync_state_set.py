@@ -2,7 +2,7 @@
 
 Offsets are bytes of the commit log; times are milliseconds of one clock. Source: RIP-44
 "SyncStateSet", "ConfirmOffset"; apache/rocketmq AutoSwitchHAService, ReplicasManager; golden
-examples in spec/vectors/sync_state_set.yaml.
+examples in spec/vectors/rocketmq/sync_state_set.yaml.
 """
 
 from __future__ import annotations
