@@ -1,0 +1,51 @@
+"""The Spark engine's frames are the local engine's frames."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from replispec.replay.capture_records import CaptureError
+from replispec.replay.frames import FRAMES_ORDER, HOLES_ORDER, STREAMS_ORDER
+from replispec.replay.local import decode_capture
+from replispec.replay.spark_frames import decode_on_spark
+from replispec.replay.spark_session import spark_session
+from tests.replay.pcap_writer import pcap
+from tests.replay.talks import Harm, random_capture
+
+CAPTURES = Path(__file__).parents[2] / "spark_replay" / "captures"
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Real traffic, replication over many segments, a harmed capture, and a compressed one."""
+    folder = tmp_path_factory.mktemp("captures")
+    harm = Harm(lost=0.03, repeated=0.05, reordered=0.1, cut=0.05, headless=0.3)
+    harmed = folder / "harmed.pcap"
+    harmed.write_bytes(pcap(random_capture(11, harm, talks=8)))
+    packed = folder / "packed.pcap.gz"
+    packed.write_bytes(gzip.compress((CAPTURES / "t_binary_header.pcap").read_bytes(), mtime=0))
+    return [CAPTURES / "g_mqadmin.pcap", CAPTURES / "m_mtu1500.pcap", harmed, packed]
+
+
+def test_both_engines_give_the_same_rows(captures: list[Path]) -> None:
+    local = [decode_capture(path) for path in captures]
+    orders = {"frames": FRAMES_ORDER, "holes": HOLES_ORDER, "streams": STREAMS_ORDER}
+    with decode_on_spark(spark_session(cores=2), captures, split_bytes=60_000) as decoded:
+        for name, order in orders.items():
+            found = getattr(decoded, name).orderBy(*order).toArrow()
+            expected = pa.concat_tables([getattr(part, name) for part in local])
+            expected = expected.sort_by([(column, "ascending") for column in order])
+            assert found.schema == expected.schema
+            assert found.to_pylist() == expected.to_pylist()
+        assert decoded.warnings == tuple(warning for part in local for warning in part.warnings)
+
+
+def test_what_is_no_capture_is_refused_before_any_work(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("no capture")
+    with pytest.raises(CaptureError, match=r"notes\.txt"), decode_on_spark(spark_session(cores=2), [path]):
+        pass

@@ -1,0 +1,90 @@
+"""Splits and their stitch give what decoding in one go gives, whatever the size of the splits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replispec.replay.by_splits import decode_by_splits
+from replispec.replay.local import DecodedCapture, decode_capture
+from tests.replay.pcap_writer import Conversation, Packet, pcap, pcapng, with_times
+from tests.replay.talks import HARMLESS, Harm, batch, command, random_capture
+
+CLIENT, SERVER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911)
+HARMS = (
+    HARMLESS,
+    Harm(lost=0.05, headless=0.5),
+    Harm(repeated=0.2, reordered=0.3),
+    Harm(lost=0.02, repeated=0.1, reordered=0.1, cut=0.1, headless=0.3),
+)
+
+
+def assert_same(left: DecodedCapture, right: DecodedCapture) -> None:
+    assert left.frames.to_pylist() == right.frames.to_pylist()
+    assert left.holes.to_pylist() == right.holes.to_pylist()
+    assert left.streams.to_pylist() == right.streams.to_pylist()
+    assert left.warnings == right.warnings
+
+
+def check(data: bytes, *sizes: int) -> DecodedCapture:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "made.pcap"
+        path.write_bytes(data)
+        whole = decode_capture(path)
+        for size in sizes:
+            assert_same(whole, decode_by_splits(path, size))
+        return whole
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(HARMS), st.integers(300, 30_000), st.booleans())
+def test_any_split_size_gives_the_same_rows(seed: int, harm: Harm, split_bytes: int, blocks: bool) -> None:
+    packets = random_capture(seed, harm, talks=4)
+    check(pcapng(packets) if blocks else pcap(packets), split_bytes)
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_split_for_each_packet_gives_the_same_rows(harm: Harm) -> None:
+    check(pcap(random_capture(5, harm, talks=2)), 1)
+
+
+def test_a_capture_inside_messages_does_not_mislead_the_splits() -> None:
+    inner = pcap(Conversation(CLIENT, SERVER).open().send(command(1) * 40, from_client=True).packets)
+    talk = Conversation(CLIENT, SERVER).open()
+    for opaque in range(6):
+        talk.send(command(opaque, body=inner * 3), from_client=True)
+    whole = check(pcap(talk.packets), 2000, 9000)
+    assert whole.frames["opaque"].to_pylist() == list(range(6))
+
+
+def test_one_long_flow_with_bodies_over_several_splits() -> None:
+    talk = Conversation(CLIENT, SERVER, client_initial=2**32 - 5000).open()
+    offset = 0
+    for size in (30_000, 100, 0, 32_768, 5, 60_000, 36) * 3:
+        talk.send(batch(offset, size), from_client=False)
+        offset += size
+    whole = check(pcap(talk.packets), 4000, 20_000, 50_000)
+    assert whole.frames.num_rows == 21
+
+
+def test_ports_used_again_at_a_border() -> None:
+    packets: list[Packet] = []
+    for at in range(12):
+        talk = Conversation(CLIENT, SERVER, client_initial=at * 1000, server_initial=at * 77_777).open()
+        talk.send(command(at) * 3, from_client=True).send(command(at, answer=True), from_client=False)
+        packets += talk.packets
+    whole = check(pcap(with_times(packets)), 100, 200, 300, 1000)
+    assert whole.streams.num_rows == 24
+
+
+def test_a_late_copy_in_another_split_changes_nothing() -> None:
+    talk = (
+        Conversation(CLIENT, SERVER, mss=400).open().send(command(1, body=b"b" * 900) * 9, from_client=True)
+    )
+    again = talk.packets[4:20]
+    check(pcap(with_times([*talk.packets, *again])), 1500, 4000)
+    check(pcap(with_times([*talk.packets[:12], *again, *talk.packets[12:]])), 1500, 4000)
