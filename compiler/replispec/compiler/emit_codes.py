@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 
-from replispec.compiler.layout import bounds, is_constant, is_fixed, wire_fields
-from replispec.compiler.model import Enum, Field, Message, Model, SpecificationError
+from replispec.compiler.forms import Form, form_of, stream_members, stream_names
+from replispec.compiler.model import Enum, Message, Model
 
 
 def certificate(sources: Mapping[str, bytes]) -> list[str]:
@@ -82,71 +82,27 @@ def streams_text(model: Model, sources: Mapping[str, bytes]) -> str:
         "",
     ]
     lines += ["from replispec.runtime.primitives.streams import FrameForm, FrameTest, Stream", "", ""]
-    names = list(dict.fromkeys(name for message in model.messages.values() for name in message.streams))
+    names = stream_names(model)
     for name in names:
-        members = [message for message in model.messages.values() if name in message.streams]
-        sender = members[0].sender
-        lines.append(f'{name} = Stream(name="{name}", sender="{sender}", forms=(')
-        lines += [f"    {_form(message)}," for message in members]
+        members = stream_members(model, name)
+        lines.append(f'{name} = Stream(name="{name}", sender="{members[0].sender}", forms=(')
+        lines += [f"    {_form(form_of(message))}," for message in members]
         lines += ["))", ""]
     joined = ", ".join(names)
     return "\n".join([*lines, f"STREAMS: tuple[Stream, ...] = ({joined},)"]) + "\n"
 
 
-def _form(message: Message) -> str:
-    tests: list[str] = []
-    at = 0
-    length = "fixed={fixed}"
-    for field in wire_fields(message):
-        size = field.size if is_fixed(field) else field.prefix
-        if field.tells:
-            low, high = (field.equals, field.equals) if is_constant(field) else _test_bounds(field, size)
-            tests.append(f"FrameTest(at={at}, size={size}, minimum={low}, maximum={high})")
-        found = _length(message, field, at, size)
-        if found is not None:
-            length = found
-        if not is_fixed(field):
-            at += field.prefix
-            break
-        at += field.size
-    tail = "," if tests else ""
-    return f'FrameForm(message="{message.name}", tests=({", ".join(tests)}{tail}), {length.format(fixed=at)})'
-
-
-def _test_bounds(field: Field, size: int) -> tuple[int, int]:
-    if is_fixed(field):
-        return bounds(field)
-    return field.minimum or 0, (1 << 8 * size - 1) - 1 if field.maximum is None else field.maximum
-
-
-def _length(message: Message, field: Field, at: int, size: int) -> str | None:
-    """The arguments that describe the length field, when this is it; `fixed` may stay open."""
-    if field.prefix:
-        low, high = field.minimum or 0, field.maximum
-        fixed = "{fixed}"
-    elif field.measures:
-        low, high = bounds(field)[0], field.maximum
-        fixed = str(at + size) if field.measures == "after" else "0"
-    elif (
-        any(other.length == field.name for other in message.fields)
-        and message.fixed
-        and not _measured(message)
-    ):
-        low, high = bounds(field)[0], field.maximum
-        fixed = "{fixed}"
-    else:
-        return None
-    if high is None:
-        raise SpecificationError(
-            field.place,
-            f"{message.name}.{field.name} has no maximum",
-            "bound it: readers make room for what it says",
-        )
-    return f"fixed={fixed}, length_at={at}, length_size={size}, minimum={low}, maximum={high}"
-
-
-def _measured(message: Message) -> bool:
-    return any(field.measures for field in message.fields)
+def _form(form: Form) -> str:
+    tests = "".join(
+        f"FrameTest(at={test.at}, size={test.size}, minimum={test.minimum}, maximum={test.maximum}),"
+        for test in form.tests
+    )
+    length = ""
+    if form.length is not None:
+        at, size = form.length.at, form.length.size
+        limits = f"minimum={form.length.minimum}, maximum={form.length.maximum}"
+        length = f", length_at={at}, length_size={size}, {limits}"
+    return f'FrameForm(message="{form.message}", tests=({tests}), fixed={form.fixed}{length})'
 
 
 # ---- commands ------------------------------------------------------------------------------------
