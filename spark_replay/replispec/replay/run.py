@@ -7,7 +7,6 @@ Spark a folder of parts), summary.json, report.html, and the log of Spark. See d
 from __future__ import annotations
 
 import shutil
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -99,16 +98,16 @@ def replay(
     options: Options,
     progress: Progress | None = None,
 ) -> Summary:
-    """Replay captures into the folder `out` (made when absent) and return what they come to."""
+    """Replay captures into the folder `out` (made when absent) and return what they come to.
+
+    Rows say which capture they are of by the name of its file: raises ValueError when two share one.
+    """
+    if len({path.name for path in captures}) < len(captures):
+        raise ValueError("two captures share a name")
     out.mkdir(parents=True, exist_ok=True)
     for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME):
         _remove(out / name)
-    names = Counter(path.name for path in captures)
-    distinct = [path for path in captures if names[path.name] == 1]
-    found = {path: _twice(path) for path in captures if names[path.name] > 1}
-    running = _engine(engine).results(distinct, out, options, progress or (lambda *_: None))
-    found |= dict(zip(distinct, running, strict=True))
-    results = [found[path] for path in dict.fromkeys(captures)]
+    results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
     summary = Summary(engine.value)
     for result in results:
         summary.captures.append(result.capture)
@@ -140,11 +139,6 @@ def unusable(path: Path, fault: Exception) -> CaptureResult:
 
 UNUSABLE = (CaptureError, OSError)
 """What reading a capture may raise through no fault of ours."""
-
-
-def _twice(path: Path) -> CaptureResult:
-    """Rows say which capture they are of by its name, so that two of one name cannot be told apart."""
-    return CaptureResult(CaptureRow(path.name, error="two captures have this name; rename one"))
 
 
 def _engine(name: EngineName) -> Engine:
