@@ -116,12 +116,12 @@ def test_every_package_belongs_to_a_layer() -> None:
 
 
 def test_only_the_spark_engine_knows_spark() -> None:
-    kernels = [path for path in hand_written("spark_replay") if not path.stem.startswith("spark")]
     complaints = [
         f"{shown(path)}: line {line}: imports {name}"
-        for path in kernels
+        for path in hand_written("spark_replay", "cli")
+        if "spark" not in path.stem
         for line, name in imports(path.read_text())
-        if within(name, SPARK) or (within(name, ("replispec.replay",)) and ".spark" in name)
+        if within(name, SPARK)
     ]
     assert complaints == []
 
