@@ -61,6 +61,11 @@ LAYERS = (
     Layer("replispec.compiler", ("replispec.compiler",), (*NETWORK, *COMMAND_LINE, *SPARK)),
     Layer(PRIMITIVES, (PRIMITIVES,), (*WORLD, *_ANYTHING_ELSE), pure=True),
     Layer(WIRE, (WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True),
+    # Our own messages, which protobuf's tools generate.
+    *(
+        Layer(own, (own,), (*NETWORK, *COMMAND_LINE, *SPARK, "grpc_tools", "yaml"))
+        for own in ("replispec.adapter", "replispec.event", "replispec.trace")
+    ),
     Layer(
         "replispec.runtime.framing",
         ("replispec.runtime.framing", WIRE, PRIMITIVES),

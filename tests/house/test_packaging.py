@@ -18,7 +18,7 @@ from tests.house.tree import PROJECT, ROOMS, ROOT, files, module_name
 NAME = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 # What the core install leaves out.
-EXTRAS = ("google.protobuf", "grpc_tools", "pandas", "py4j", "pyspark", "yaml")
+EXTRAS = ("grpc_tools", "pandas", "py4j", "pyspark", "yaml")
 
 
 def run(command: Sequence[str | Path], cwd: Path) -> str:
