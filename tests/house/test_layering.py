@@ -11,6 +11,8 @@ from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, module_n
 
 PRIMITIVES = "replispec.runtime.primitives"
 WIRE = "replispec.wire"
+DOCUMENTS = "replispec.runtime.documents"
+OWN_MESSAGES = ("replispec.adapter", "replispec.event", "replispec.trace")
 # The world: a core is handed time, bytes and chance, it never fetches them.
 WORLD = (
     "asyncio",
@@ -38,7 +40,10 @@ WORLD_CALLS = ("breakpoint", "eval", "exec", "input", "open", "print")
 NETWORK = ("asyncio", "random", "secrets", "socket", "ssl", "time", "trio", "urllib")
 COMMAND_LINE = ("click", "rich")
 SPARK = ("pandas", "py4j", "pyspark")
-COMPILING = ("google.protobuf", "grpc_tools", "yaml")
+COMPILING = ("grpc_tools", "yaml")
+# Runtimes of protobuf stand behind the seams of DOCUMENTS: only our own messages travel as protobuf.
+PROTOBUF = ("betterproto", "google.protobuf")
+SEAMS = {"betterproto": f"{DOCUMENTS}.betterproto_seam", "google.protobuf": f"{DOCUMENTS}.official_seam"}
 
 
 @dataclass(frozen=True)
@@ -56,16 +61,17 @@ class Layer:
         return [path for path in inside if within(module_name(path), (self.package,))]
 
 
-_ANYTHING_ELSE = (*COMMAND_LINE, *SPARK, *COMPILING)
+_ANYTHING_ELSE = (*COMMAND_LINE, *SPARK, *COMPILING, *PROTOBUF)
 LAYERS = (
     Layer("replispec.compiler", ("replispec.compiler",), (*NETWORK, *COMMAND_LINE, *SPARK)),
     Layer(PRIMITIVES, (PRIMITIVES,), (*WORLD, *_ANYTHING_ELSE), pure=True),
     Layer(WIRE, (WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True),
-    # Our own messages, which protobuf's tools generate.
+    # Our own messages, which protobuf's tools generate, and what reads and writes them.
     *(
-        Layer(own, (own,), (*NETWORK, *COMMAND_LINE, *SPARK, "grpc_tools", "yaml"))
-        for own in ("replispec.adapter", "replispec.event", "replispec.trace")
+        Layer(package, (package,), (*WORLD, *COMMAND_LINE, *SPARK, *COMPILING), pure=True)
+        for package in OWN_MESSAGES
     ),
+    Layer(DOCUMENTS, (DOCUMENTS, PRIMITIVES), (*WORLD, *COMMAND_LINE, *SPARK, *COMPILING), pure=True),
     Layer(
         "replispec.runtime.framing",
         ("replispec.runtime.framing", WIRE, PRIMITIVES),
@@ -81,9 +87,9 @@ LAYERS = (
     Layer(
         "replispec.replay",
         ("replispec.replay", "replispec.runtime", WIRE),
-        (*NETWORK, *COMMAND_LINE, *COMPILING),
+        (*NETWORK, *COMMAND_LINE, *COMPILING, *PROTOBUF),
     ),
-    Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING)),
+    Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING, *PROTOBUF)),
 )
 # Where positions in bytes are the subject; everything else goes through generated codecs.
 STRUCT_ALLOWED = (PRIMITIVES, WIRE)
@@ -131,6 +137,19 @@ def test_only_the_spark_engine_knows_spark() -> None:
     assert complaints == []
 
 
+@pytest.mark.parametrize("runtime", SEAMS)
+def test_each_runtime_of_protobuf_stands_behind_its_seam(runtime: str) -> None:
+    """The compiler reads descriptors and generated code is made for its runtime; nobody else knows one."""
+    inside = [path for path in hand_written(*ROOMS) if not module_name(path).startswith("replispec.compiler")]
+    knowing = {
+        module_name(path)
+        for path in inside
+        for _, name in imports(path.read_text())
+        if within(name, (runtime,))
+    }
+    assert knowing == {SEAMS[runtime]}
+
+
 def test_struct_stays_where_bytes_are_the_subject() -> None:
     complaints = [
         f"{shown(path)}: line {line}: imports {name}"
@@ -173,8 +192,11 @@ def test_no_test_sleeps_or_looks_at_the_clock() -> None:
 @pytest.mark.parametrize(
     ("config", "packages"),
     [
-        ("roles/runtime/ruff.toml", [PRIMITIVES, "replispec.runtime.framing", "replispec.runtime.rules"]),
-        ("generated/ruff.toml", [WIRE]),
+        (
+            "roles/runtime/ruff.toml",
+            [PRIMITIVES, DOCUMENTS, "replispec.runtime.framing", "replispec.runtime.rules"],
+        ),
+        ("generated/ruff.toml", [WIRE, *OWN_MESSAGES]),
         ("compiler/ruff.toml", ["replispec.compiler"]),
         ("spark_replay/ruff.toml", ["replispec.replay"]),
         ("cli/ruff.toml", ["replispec.cli"]),

@@ -21,10 +21,11 @@ from google.protobuf import descriptor_pb2
 from replispec.compiler.family import compile_family
 from replispec.compiler.format import format_files
 from replispec.compiler.model import SpecificationError
+from replispec.compiler.own_messages import compile_own, own_packages
 from replispec.compiler.proto_reader import read_model
 
 # What the compiler owns below generated/, and replaces whole.
-OWNED = ("replispec/wire", "docs")
+OWNED = ("replispec", "docs")
 
 
 def generate(spec: Path) -> dict[str, bytes]:
@@ -32,9 +33,10 @@ def generate(spec: Path) -> dict[str, bytes]:
 
     Raises SpecificationError, with the place in the specification, when it is not well formed.
     """
-    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b""}
+    own = own_packages(spec / "proto")
+    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b"", **compile_own(spec / "proto", own)}
     for family in sorted(
-        path.name for path in (spec / "proto/replispec").iterdir() if path.name != "options"
+        path.name for path in (spec / "proto/replispec").iterdir() if path.name not in {"options", *own}
     ):
         outputs |= _generate_family(spec, family)
     return outputs

@@ -1,0 +1,119 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ElectionCause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ELECTION_CAUSE_UNSPECIFIED: _ClassVar[ElectionCause]
+    ELECTION_CAUSE_BROKER_ASKED: _ClassVar[ElectionCause]
+    ELECTION_CAUSE_OPERATOR_ASKED: _ClassVar[ElectionCause]
+    ELECTION_CAUSE_MASTER_SILENT: _ClassVar[ElectionCause]
+ELECTION_CAUSE_UNSPECIFIED: ElectionCause
+ELECTION_CAUSE_BROKER_ASKED: ElectionCause
+ELECTION_CAUSE_OPERATOR_ASKED: ElectionCause
+ELECTION_CAUSE_MASTER_SILENT: ElectionCause
+
+class ControllerEvent(_message.Message):
+    __slots__ = ("format", "proposer", "proposal", "proposed_time_ns", "cluster_name", "broker_name", "alter_sync_state_set", "apply_broker_id", "elect_master", "clean_broker_data", "update_broker_address")
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    PROPOSER_FIELD_NUMBER: _ClassVar[int]
+    PROPOSAL_FIELD_NUMBER: _ClassVar[int]
+    PROPOSED_TIME_NS_FIELD_NUMBER: _ClassVar[int]
+    CLUSTER_NAME_FIELD_NUMBER: _ClassVar[int]
+    BROKER_NAME_FIELD_NUMBER: _ClassVar[int]
+    ALTER_SYNC_STATE_SET_FIELD_NUMBER: _ClassVar[int]
+    APPLY_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    ELECT_MASTER_FIELD_NUMBER: _ClassVar[int]
+    CLEAN_BROKER_DATA_FIELD_NUMBER: _ClassVar[int]
+    UPDATE_BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    format: int
+    proposer: int
+    proposal: int
+    proposed_time_ns: int
+    cluster_name: str
+    broker_name: str
+    alter_sync_state_set: AlterSyncStateSet
+    apply_broker_id: ApplyBrokerId
+    elect_master: ElectMaster
+    clean_broker_data: CleanBrokerData
+    update_broker_address: UpdateBrokerAddress
+    def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ...) -> None: ...
+
+class AlterSyncStateSet(_message.Message):
+    __slots__ = ("master_broker_id", "master_epoch", "sync_state_set_epoch", "new_sync_state_set", "alive")
+    MASTER_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    MASTER_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    SYNC_STATE_SET_EPOCH_FIELD_NUMBER: _ClassVar[int]
+    NEW_SYNC_STATE_SET_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
+    master_broker_id: int
+    master_epoch: int
+    sync_state_set_epoch: int
+    new_sync_state_set: _containers.RepeatedScalarFieldContainer[int]
+    alive: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, master_broker_id: _Optional[int] = ..., master_epoch: _Optional[int] = ..., sync_state_set_epoch: _Optional[int] = ..., new_sync_state_set: _Optional[_Iterable[int]] = ..., alive: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class ApplyBrokerId(_message.Message):
+    __slots__ = ("broker_id", "register_check_code", "broker_address", "accept_unused_ids")
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    REGISTER_CHECK_CODE_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    ACCEPT_UNUSED_IDS_FIELD_NUMBER: _ClassVar[int]
+    broker_id: int
+    register_check_code: str
+    broker_address: str
+    accept_unused_ids: bool
+    def __init__(self, broker_id: _Optional[int] = ..., register_check_code: _Optional[str] = ..., broker_address: _Optional[str] = ..., accept_unused_ids: _Optional[bool] = ...) -> None: ...
+
+class ElectMaster(_message.Message):
+    __slots__ = ("cause", "asking_broker_id", "designated_broker_id", "silent_broker_id", "unclean_allowed", "candidates")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    ASKING_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    DESIGNATED_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    SILENT_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    UNCLEAN_ALLOWED_FIELD_NUMBER: _ClassVar[int]
+    CANDIDATES_FIELD_NUMBER: _ClassVar[int]
+    cause: ElectionCause
+    asking_broker_id: int
+    designated_broker_id: int
+    silent_broker_id: int
+    unclean_allowed: bool
+    candidates: _containers.RepeatedCompositeFieldContainer[Candidate]
+    def __init__(self, cause: _Optional[_Union[ElectionCause, str]] = ..., asking_broker_id: _Optional[int] = ..., designated_broker_id: _Optional[int] = ..., silent_broker_id: _Optional[int] = ..., unclean_allowed: _Optional[bool] = ..., candidates: _Optional[_Iterable[_Union[Candidate, _Mapping]]] = ...) -> None: ...
+
+class Candidate(_message.Message):
+    __slots__ = ("broker_id", "epoch", "max_offset", "election_priority", "async_learner")
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    MAX_OFFSET_FIELD_NUMBER: _ClassVar[int]
+    ELECTION_PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    ASYNC_LEARNER_FIELD_NUMBER: _ClassVar[int]
+    broker_id: int
+    epoch: int
+    max_offset: int
+    election_priority: int
+    async_learner: bool
+    def __init__(self, broker_id: _Optional[int] = ..., epoch: _Optional[int] = ..., max_offset: _Optional[int] = ..., election_priority: _Optional[int] = ..., async_learner: _Optional[bool] = ...) -> None: ...
+
+class CleanBrokerData(_message.Message):
+    __slots__ = ("broker_ids", "alive_too", "alive")
+    BROKER_IDS_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_TOO_FIELD_NUMBER: _ClassVar[int]
+    ALIVE_FIELD_NUMBER: _ClassVar[int]
+    broker_ids: _containers.RepeatedScalarFieldContainer[int]
+    alive_too: bool
+    alive: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, broker_ids: _Optional[_Iterable[int]] = ..., alive_too: _Optional[bool] = ..., alive: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class UpdateBrokerAddress(_message.Message):
+    __slots__ = ("broker_id", "broker_address")
+    BROKER_ID_FIELD_NUMBER: _ClassVar[int]
+    BROKER_ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    broker_id: int
+    broker_address: str
+    def __init__(self, broker_id: _Optional[int] = ..., broker_address: _Optional[str] = ...) -> None: ...
