@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
 from replispec.compiler.layout import check_layout
-from replispec.compiler.model import Field, Message, Model, SpecificationError, VersionRange
-
-COMMAND_ENUM = "RequestCode"
+from replispec.compiler.model import Field, Given, Message, Model, SpecificationError, VersionRange
 
 
 def check_model(model: Model) -> None:
@@ -23,6 +21,7 @@ def check_model(model: Model) -> None:
         if message.layout == "BINARY":
             check_layout(message)
         _check_types(model, message)
+        _check_given(model, message)
         _check_alternatives(message)
     _check_codes(model)
 
@@ -53,17 +52,72 @@ def _check_types(model: Model, message: Message) -> None:
             )
 
 
+def _check_given(model: Model, message: Message) -> None:
+    """Refuse given numbers that nobody gives, or outside of what the element knows."""
+    binary_only = any(field.when or field.nullable or field.distinct for field in message.fields)
+    if message.layout != "BINARY" and (message.given or binary_only):
+        raise SpecificationError(
+            message.place, f"{message.name} is not BINARY", "drop given, when, nullable and distinct"
+        )
+    if message.given and message.streams:
+        raise SpecificationError(
+            message.place,
+            f"{message.name} is a frame of its own, so nobody gives it {message.given[0].name}",
+            "put it into the frame as a field",
+        )
+    if message.codes and message.layout == "BINARY" and [each.name for each in message.given] != ["version"]:
+        raise SpecificationError(
+            message.place,
+            f"{message.name} has a code, but no version goes with it",
+            'binary messages are found by both: given: {name: "version" first: 0 last: 1}, and nothing else',
+        )
+    for field in message.fields:
+        element = model.messages.get(field.type)
+        if not field.is_message or element is None:
+            continue
+        for wanted in element.given:
+            _check_passed_on(message, field, element, wanted)
+        if field.distinct and not any(part.identifies for part in element.fields):
+            raise SpecificationError(
+                field.place,
+                f"nothing identifies a {element.name}",
+                "mark its key fields with identifies: true",
+            )
+
+
+def _check_passed_on(message: Message, field: Field, element: Message, wanted: Given) -> None:
+    """The number that an element wants is one of the message's own, within the element's range."""
+    own, held = message.given_named(wanted.name), message.field_named(wanted.name)
+    if own is None and held is None:
+        raise SpecificationError(
+            field.place,
+            f"{message.name}.{field.name}: nobody gives {element.name} its {wanted.name}",
+            f"give it to {message.name}, or make it an earlier field",
+        )
+    if own is not None and not wanted.first <= own.first <= own.last <= wanted.last:
+        raise SpecificationError(
+            field.place,
+            f"{message.name} has {wanted.name} {own.first}..{own.last}, but {element.name} only"
+            f" {wanted.first}..{wanted.last}",
+            "widen the element's range or narrow the message's",
+        )
+
+
 def _check_codes(model: Model) -> None:
     commands = [message for message in model.messages.values() if message.codes]
-    known = (
-        {value.number for value in model.enums[COMMAND_ENUM].values} if COMMAND_ENUM in model.enums else set()
-    )
+    enums = [enum for enum in model.enums.values() if enum.codes]
+    if len(enums) > 1:
+        raise SpecificationError(
+            enums[1].place, f"{enums[0].name} and {enums[1].name} both hold the codes", "mark one of them"
+        )
+    known = {value.number for enum in enums for value in enum.values}
     for message in commands:
         for code in message.codes:
             if code not in known:
+                where = f"enum {enums[0].name}" if enums else "an enum marked as (numbers) = {codes: true}"
                 raise SpecificationError(
                     message.place,
-                    f"{message.name}: code {code} is not in enum {COMMAND_ENUM}",
+                    f"{message.name}: code {code} is not in {where}",
                     "add it there with its name",
                 )
         if not message.kind:
@@ -73,7 +127,8 @@ def _check_codes(model: Model) -> None:
     for one, other in combinations(commands, 2):
         shared = set(one.codes) & set(other.codes)
         same_side = (one.kind == "RESPONSE") == (other.kind == "RESPONSE")
-        if shared and same_side and overlap(one.versions, other.versions):
+        same_number = not one.given or not other.given or one.given[0].overlaps(other.given[0])
+        if shared and same_side and same_number and overlap(one.versions, other.versions):
             raise SpecificationError(
                 other.place,
                 f"{other.name} takes code {min(shared)}, which {one.name} ({one.place}) has in the same"

@@ -8,8 +8,10 @@ from replispec.compiler.layout import (
     FixedRun,
     Step,
     VariablePart,
+    bounds,
     derived_fields,
     is_constant,
+    is_number_list,
     steps,
     wire_fields,
 )
@@ -38,16 +40,22 @@ def attribute_type(field: Field) -> str:
     if field.type == "map":
         return "dict[str, str | None] | None" if field.optional else "dict[str, str | None]"
     if field.repeated:
-        return f"list[{field.type}]"
+        elements = f"list[{'int' if is_number_list(field) else field.type}]"
+        return f"{elements} | None" if may_be_none(field) else elements
     base = "str" if is_named(field) else {"string": "str", "bytes": "bytes", "bool": "bool"}.get(field.type)
     if base is None:
         base = field.type if field.is_message else "int"
-    return f"{base} | None" if (field.optional or field.checksum) else base
+    return f"{base} | None" if (field.optional or field.checksum or may_be_none(field)) else base
+
+
+def may_be_none(field: Field) -> bool:
+    """True when the message may lack the field, or say that there is none."""
+    return field.when is not None or field.nullable
 
 
 def attribute_default(field: Field, named: Mapping[str, str]) -> str:
     """The default of that attribute; `named` maps an enum to the name of its value 0."""
-    if field.optional or field.checksum:
+    if field.optional or field.checksum or may_be_none(field):
         return "None"
     if field.type == "map":
         return "field(default_factory=dict)"
@@ -82,29 +90,41 @@ def members(message: Message, suffix: str) -> Iterator[str]:
 
 def _decode_whole(message: Message, suffix: str) -> Iterator[str]:
     yield "@classmethod"
-    yield f"def decode{suffix}(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:"
+    given = _parameters(message)
+    yield f"def decode{suffix}(cls, buffer: Buffer, at: int = 0, end: int | None = None{given}) -> Self:"
     yield f'    """The {message.name} that fills `buffer[at:end]`. Raises RemoteProtocolError."""'
     yield "    limit = len(buffer) if end is None else end"
-    yield f"    message, position = cls.decode{suffix}_at(buffer, at, limit)"
+    passed = "".join(f", {each.name}={each.name}" for each in message.given)
+    yield f"    message, position = cls.decode{suffix}_at(buffer, at, limit{passed})"
     yield f'    exactly(position, limit, "{message.name}")'
     yield "    return message"
 
 
 def _decode_at(message: Message, suffix: str) -> Iterator[str]:
     yield "@classmethod"
-    yield f"def decode{suffix}_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:"
+    yield (
+        f"def decode{suffix}_at(cls, buffer: Buffer, at: int, end: int{_parameters(message)})"
+        " -> tuple[Self, int]:"
+    )
     yield f'    """The {message.name} that starts at `buffer[at]`, and the position behind it.'
     yield ""
     yield "    Raises RemoteProtocolError when the bytes break the layout."
     yield '    """'
     if any(field.measures for field in message.fields):
         yield "    start = at"
+    for each in message.given:
+        yield f'    check_range({each.name}, {each.first}, {each.last}, at, "{message.name}: {each.name}")'
     for number, step in enumerate(steps(message)):
         yield from ("    " + line for line in _decode_step(message, number, step))
     arguments = ", ".join(
         f"{field.name}={field.name}" for field in attributes(message) if not field.json_only
     )
     yield f"    return cls({arguments}), at"
+
+
+def _parameters(message: Message) -> str:
+    """The parameters for the numbers that the message must be given."""
+    return "".join([", *", *(f", {each.name}: int" for each in message.given)]) if message.given else ""
 
 
 def _decode_step(message: Message, number: int, step: Step) -> Iterator[str]:
@@ -126,7 +146,7 @@ def _decode_checks(message: Message, field: Field) -> Iterator[str]:
         yield from ()
     elif field.size == 3:
         yield f"{field.name} = unsigned({field.name})"
-    if field.type == "bool":
+    if field.type == "bool" and field.minimum is None and field.maximum is None:
         yield f"{field.name} = {field.name} == 1"
     if is_named(field):
         yield f"{field.name} = name_of({field.name}, {field.enum})"
@@ -137,6 +157,8 @@ def _decode_checks(message: Message, field: Field) -> Iterator[str]:
         edge = 8 * field.size - 1
         low, high = -(1 << edge) if low is None else low, (1 << edge) - 1 if high is None else high
         yield f"check_range({field.name}, {low}, {high}, at, {what})"
+        if field.type == "bool":
+            yield f"{field.name} = {field.name} == 1"
     if field.measures:
         own = "" if field.measures == "whole" else f" + {field.size}"
         yield f"need(start, {field.name}{own}, end, {what})"
@@ -150,14 +172,34 @@ def _size_expression(field: Field) -> str:
     return f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.size}"
 
 
+def _condition(field: Field, own: str = "") -> str:
+    """The Python condition under which the field is there; `own` stands before a field of the message."""
+    assert field.when is not None
+    low, high = field.when.minimum, field.when.maximum
+    value = f"{own}{field.when.field}"
+    if low == high:
+        return f"{value} == {low}"
+    parts = ([] if low is None else [f"{low} <= "]) + [value] + ([] if high is None else [f" <= {high}"])
+    return f"{value} >= {low}" if high is None else "".join(parts)
+
+
 def _decode_variable(message: Message, field: Field) -> Iterator[str]:
+    if field.when is None:
+        yield from _decode_present(message, field)
+        return
+    yield f"{field.name}: {attribute_type(field)} = None"
+    yield f"if {_condition(field)}:"
+    yield from ("    " + line for line in _decode_present(message, field))
+
+
+def _decode_present(message: Message, field: Field) -> Iterator[str]:
+    """Lines that read a field that is there."""
     what = f'"{message.name}.{field.name}"'
     if field.count:
-        yield f"count, at = read_count(buffer, at, {field.count}, end, {what})"
-        yield f"{field.name} = []"
-        yield "for _ in range(count):"
-        yield f"    element, at = {field.type}.decode_at(buffer, at, end)"
-        yield f"    {field.name}.append(element)"
+        yield from _decode_list(field, what)
+        return
+    if field.when is not None and field.size and field.type != "bytes":
+        yield from _decode_lone_number(field, what)
         return
     if field.prefix:
         yield from _decode_prefix(field, what)
@@ -167,8 +209,53 @@ def _decode_variable(message: Message, field: Field) -> Iterator[str]:
         yield f"size = {field.length}"
     else:
         yield f"size = {_size_expression(field)}"
-    yield f"need(at, size, end, {what})"
-    yield from _decode_content(field, what)
+    if not field.nullable:
+        yield f"need(at, size, end, {what})"
+        yield from _decode_content(field, what)
+        return
+    if field.when is None:
+        yield f"{field.name}: {attribute_type(field)} = None"
+    yield "if size >= 0:"
+    yield f"    need(at, size, end, {what})"
+    yield from ("    " + line for line in _decode_content(field, what))
+
+
+def _decode_list(field: Field, what: str) -> Iterator[str]:
+    """Lines that read a count and as many elements."""
+    reader = "read_nullable" if field.nullable else "read_count"
+    yield f"count, at = {reader}(buffer, at, {field.count}, end, {what})"
+    indent = ""
+    if field.nullable:
+        if field.when is None:
+            yield f"{field.name}: {attribute_type(field)} = None"
+        yield "if count >= 0:"
+        yield f"    need(at, count, end, {what})"
+        indent = "    "
+    if is_number_list(field):
+        numbers = f"read_numbers(buffer, at, count, {field.size}, {field.type != 'uint32'}, end, {what})"
+        yield f"{indent}{field.name}, at = {numbers}"
+    else:
+        passed = "".join(f", {name}={name}" for name in field.passes)
+        yield f"{indent}{field.name} = []"
+        yield f"{indent}for _ in range(count):"
+        yield f"{indent}    element, at = {field.type}.decode_at(buffer, at, end{passed})"
+        yield f"{indent}    {field.name}.append(element)"
+    if field.distinct:
+        yield f"{indent}check_distinct({_identities(field, field.name)}, at, {what})"
+
+
+def _identities(field: Field, value: str) -> str:
+    """What tells the elements of a list apart: numbers by themselves, messages by their `identity`."""
+    return value if is_number_list(field) else f"[element.identity for element in {value}]"
+
+
+def _decode_lone_number(field: Field, what: str) -> Iterator[str]:
+    yield f"{field.name}, at = read_number(buffer, at, {field.size}, {field.type != 'uint32'}, end, {what})"
+    if field.minimum is not None or field.maximum is not None:
+        low, high = bounds(field)
+        yield f"check_range({field.name}, {low}, {high}, at, {what})"
+    if field.type == "bool":
+        yield f"{field.name} = {field.name} == 1"
 
 
 def _decode_prefix(field: Field, what: str) -> Iterator[str]:
@@ -176,7 +263,8 @@ def _decode_prefix(field: Field, what: str) -> Iterator[str]:
     if field.wider is not None:
         wider = field.wider
         prefix = f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
-    yield f"size, at = read_prefix(buffer, at, {prefix}, end, {what})"
+    reader = "read_nullable" if field.nullable else "read_prefix"
+    yield f"size, at = {reader}(buffer, at, {prefix}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         high = (1 << 31) - 1 if field.maximum is None else field.maximum
         yield f"check_range(size, {field.minimum or 0}, {high}, at, {what})"
@@ -204,9 +292,11 @@ def _decode_content(field: Field, what: str) -> Iterator[str]:
 
 
 def _encode(message: Message, suffix: str) -> Iterator[str]:
-    yield f"def encode{suffix}(self) -> bytes:"
+    yield f"def encode{suffix}(self{_parameters(message)}) -> bytes:"
     yield f'    """The {message.name} as bytes. Raises LocalProtocolError when a value does not fit."""'
     found = steps(message)
+    for each in message.given:
+        yield f'    must_be_in({each.name}, {each.first}, {each.last}, "{message.name}: {each.name}")'
     for step in found:
         if isinstance(step, VariablePart):
             yield from ("    " + line for line in _encode_variable(message, step.field))
@@ -220,16 +310,52 @@ def _encode(message: Message, suffix: str) -> Iterator[str]:
 
 
 def _encode_variable(message: Message, field: Field) -> Iterator[str]:
+    value = f"self.{field.name}"
+    if field.when is None:
+        yield from _encode_present(message, field, value)
+        return
+    what = f'"{message.name}.{field.name}"'
+    own = "" if message.given_named(field.when.field) else "self."
+    yield f"{field.name}_bytes = b''"
+    yield f"if {_condition(field, own)}:"
+    if not field.nullable:
+        yield f"    {field.name} = required({value}, {what})"
+        value = field.name
+    yield from ("    " + line for line in _encode_present(message, field, value))
+    yield "else:"
+    yield f"    excluded({value if field.nullable else f'self.{field.name}'}, {what})"
+
+
+def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]:
+    """Lines that make the bytes of a field that is there; `value` is what it holds."""
+    if not field.nullable:
+        yield from _encode_content(message, field, value)
+        return
+    yield f"if {value} is None:"
+    yield f"    {field.name}_bytes = write_none({field.prefix or field.count})"
+    yield "else:"
+    yield from ("    " + line for line in _encode_content(message, field, value))
+
+
+def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]:
     what = f'"{message.name}.{field.name}"'
     local = f"{field.name}_bytes"
-    value = f"self.{field.name}"
+    if field.distinct:
+        yield f"must_be_distinct({_identities(field, value)}, {what})"
     if field.type == "map":
         entries = f"{value} or {{}}" if field.optional else value
         yield f"{local} = write_text_map({entries}, {field.key_prefix}, {field.value_prefix}, {what})"
+    elif is_number_list(field):
+        yield f"{local} = write_numbers({value}, {field.size}, {field.type != 'uint32'}, {what})"
     elif field.repeated:
-        yield f'{local} = b"".join([element.encode() for element in {value}])'
+        passed = ", ".join(
+            f"{name}={'' if message.given_named(name) else 'self.'}{name}" for name in field.passes
+        )
+        yield f'{local} = b"".join([element.encode({passed}) for element in {value}])'
     elif field.type == "string":
         yield f'{local} = ({value} or "").encode()' if field.optional else f"{local} = {value}.encode()"
+    elif field.when is not None and field.size and field.type != "bytes":
+        yield f"{local} = write_numbers((int({value}),), {field.size}, {field.type != 'uint32'}, {what})"
     else:
         yield f"{local} = {value}"
     if field.count:
@@ -278,7 +404,13 @@ def _encode_value(message: Message, field: Field, derived: str) -> str:
 
 
 def _properties(message: Message) -> Iterator[str]:
-    """Derived numbers and checksums as properties."""
+    """Derived numbers, checksums and what identifies the message among others, as properties."""
+    keys = [field.name for field in message.fields if field.identifies]
+    if keys:
+        yield "@property"
+        yield "def identity(self) -> tuple[object, ...]:"
+        yield f'    """What tells one {message.name} from another of the same list."""'
+        yield f"    return ({', '.join(f'self.{name}' for name in keys)},)"
     by_name = {field.name: field for field in message.fields}
     for name, kind in derived_fields(message).items():
         if not kind.startswith("length:"):

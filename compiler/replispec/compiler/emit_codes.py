@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from replispec.compiler.forms import Form, form_of, stream_members, stream_names
-from replispec.compiler.model import Enum, Message, Model
+from replispec.compiler.model import Enum, Message, Model, VersionRange
 
 
 def certificate(sources: Mapping[str, bytes]) -> list[str]:
@@ -19,7 +19,7 @@ def certificate(sources: Mapping[str, bytes]) -> list[str]:
 
 
 def codes_text(model: Model, sources: Mapping[str, bytes]) -> str:
-    """The enums of the family, the names of numbers that changed their meaning, and all wire keys."""
+    """The enums of the family, the names of numbers that changed their meaning, and all wire keys, if any."""
     lines = [
         *certificate(sources),
         f'"""Numbers and keys of {model.family}."""',
@@ -39,9 +39,10 @@ def codes_text(model: Model, sources: Mapping[str, bytes]) -> str:
     keys = sorted(
         {field.key for message in model.messages.values() if _has_keys(message) for field in message.fields}
     )
-    lines += ["# Every key that some message has on the wire.", "WIRE_KEYS: frozenset[str] = frozenset(("]
-    lines += [f'    "{key}",' for key in keys]
-    return "\n".join([*lines, "))"]) + "\n"
+    if keys:
+        lines += ["# Every key that some message has on the wire.", "WIRE_KEYS: frozenset[str] = frozenset(("]
+        lines += [*(f'    "{key}",' for key in keys), "))"]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _has_keys(message: Message) -> bool:
@@ -61,19 +62,26 @@ def _enum(enum: Enum) -> Iterator[str]:
     yield f"# What each number of {enum.name} is called, and in which releases."
     yield f"{constant}: tuple[NamedNumber, ...] = ("
     for value in enum.values:
-        releases = "None"
-        if value.versions:
-            versions = value.versions
-            releases = f'Releases("{versions.implementation}", {versions.first!r}, {versions.last!r})'
-        yield f'    NamedNumber({value.number}, "{value.wire_name}", {releases}),'
+        yield f'    NamedNumber({value.number}, "{value.wire_name}", {_releases(value.versions)}),'
     yield ")"
+
+
+def _releases(versions: VersionRange | None) -> str:
+    if versions is None:
+        return "None"
+    return f'Releases("{versions.implementation}", {versions.first!r}, {versions.last!r})'
 
 
 # ---- streams -------------------------------------------------------------------------------------
 
 
 def streams_text(model: Model, sources: Mapping[str, bytes]) -> str:
-    """The byte streams of the family: which frames each carries and how they are told apart."""
+    """The byte streams of the family: which frames each carries and how they are told apart.
+
+    Empty when there are none.
+    """
+    if not any(message.streams for message in model.messages.values()):
+        return ""
     lines = [
         *certificate(sources),
         f'"""Byte streams of {model.family}."""',
@@ -109,16 +117,24 @@ def _form(form: Form) -> str:
 
 
 def commands_text(model: Model, sources: Mapping[str, bytes]) -> str:
-    """Which header and body belong to each request code, in requests and in answers."""
+    """Which messages belong to each code, in requests and in answers; empty when none has a code.
+
+    Headers with bodies are found by code alone. Messages that must be given a number, the version of
+    the request, are found by code and number, and where implementations differ by implementation.
+    """
     commands = [message for message in model.messages.values() if message.codes]
+    if not commands:
+        return ""
     bodies = {name: model.messages[name] for message in commands for name in message.bodies}
-    lines = [
-        *certificate(sources),
-        f'"""Commands of {model.family}: headers and bodies by request code."""',
-        "",
-    ]
+    headers = [message for message in commands if not message.given]
+    numbered = [message for message in commands if message.given]
+    about = "headers and bodies by request code" if headers else "messages by code and version"
+    lines = [*certificate(sources), f'"""Commands of {model.family}: {about}."""', ""]
     lines += ["from __future__ import annotations", ""]
-    lines += ["from replispec.runtime.primitives.commands import BodyType, HeaderType"]
+    names = ["BodyType", "HeaderType"] * bool(headers) + ["VersionedForm"] * bool(numbered)
+    lines += [f"from replispec.runtime.primitives.commands import {', '.join(names)}"]
+    if any(message.versions for message in numbered):
+        lines += ["from replispec.runtime.primitives.releases import Releases"]
     for module in sorted({message.module for message in [*commands, *bodies.values()]}):
         names = sorted(
             m.name
@@ -128,15 +144,28 @@ def commands_text(model: Model, sources: Mapping[str, bytes]) -> str:
         lines.append(f"from replispec.wire.{model.family}.{module} import {', '.join(names)}")
     lines.append("")
     for title, kinds in (("REQUEST", ("REQUEST", "ONEWAY")), ("RESPONSE", ("RESPONSE",))):
-        chosen = [message for message in commands if message.kind in kinds]
-        lines.append(f"{title}_HEADERS: dict[int, HeaderType] = {{")
-        lines += [f"    {code}: {message.name}," for message in chosen for code in message.codes]
-        lines += ["}", f"{title}_BODIES: dict[int, BodyType] = {{"]
-        lines += [
-            f"    {code}: {message.bodies[0]},"
-            for message in chosen
-            if message.bodies
-            for code in message.codes
-        ]
-        lines.append("}")
+        if headers:
+            lines += _header_tables(title, [message for message in headers if message.kind in kinds])
+        if numbered:
+            lines += _numbered_table(title, [message for message in numbered if message.kind in kinds])
     return "\n".join(lines) + "\n"
+
+
+def _header_tables(title: str, messages: Sequence[Message]) -> Iterator[str]:
+    yield f"{title}_HEADERS: dict[int, HeaderType] = {{"
+    yield from (f"    {code}: {message.name}," for message in messages for code in message.codes)
+    yield "}"
+    yield f"{title}_BODIES: dict[int, BodyType] = {{"
+    for message in messages:
+        if message.bodies:
+            yield from (f"    {code}: {message.bodies[0]}," for code in message.codes)
+    yield "}"
+
+
+def _numbered_table(title: str, messages: Sequence[Message]) -> Iterator[str]:
+    yield f"{title}S: tuple[VersionedForm, ...] = ("
+    for message in messages:
+        given, releases = message.given[0], _releases(message.versions)
+        for code in message.codes:
+            yield f"    VersionedForm({code}, {given.first}, {given.last}, {releases}, {message.name}),"
+    yield ")"

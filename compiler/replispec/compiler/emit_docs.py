@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from replispec.compiler.emit_python import describe_when
 from replispec.compiler.model import Field, Message, Model
 
 _NOTE = "<!-- made by `make generate`; change the specification, not this page -->"
@@ -34,6 +35,7 @@ def _message(message: Message) -> Iterator[str]:
         facts.append(f"stream {', '.join(message.streams)}")
     if message.bodies:
         facts.append(f"body {', '.join(f'[{name}](#{name.lower()})' for name in message.bodies)}")
+    facts += [f"{given.name} {given.first} to {given.last}" for given in message.given]
     if message.versions:
         facts.append(f"releases {message.versions}")
     if message.clauses:
@@ -72,7 +74,8 @@ def _bytes(field: Field) -> str:
     if field.length:
         return "the rest" if field.length == "rest" else field.length
     if field.count:
-        return f"{field.count} (number), elements"
+        elements = f"{field.size} each" if field.size else "elements"
+        return f"{field.count} (number), {elements}"
     size = f"{field.prefix} (length), content" if field.prefix else str(field.size)
     if field.wider:
         wider = field.wider
@@ -87,6 +90,14 @@ def _limits(field: Field) -> str:
     elif field.minimum is not None or field.maximum is not None:
         low, high = ("" if bound is None else str(bound) for bound in (field.minimum, field.maximum))
         limits.append(f"Range {low}..{high}.")
+    if field.nullable:
+        limits.append("A length or number of -1: there is none.")
+    if field.distinct:
+        limits.append("No two elements agree in what identifies them.")
+    if field.identifies:
+        limits.append("Identifies the element.")
+    if field.when:
+        limits.append(f"There when {describe_when(field.when)}.")
     if field.unit:
         limits.append(f"Unit: {field.unit.lower().replace('_', ' ')}.")
     if field.checksum:

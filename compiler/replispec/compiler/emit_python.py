@@ -11,15 +11,16 @@ from collections.abc import Iterator, Mapping
 
 from replispec.compiler import emit_binary, emit_fields, emit_text
 from replispec.compiler.emit_codes import certificate
-from replispec.compiler.model import Field, Message, Model
+from replispec.compiler.model import Field, Message, Model, When
 
 # Columns of a docstring's text.
 WIDTH = 96
 
 PRIMITIVES = {
     "binary": (
-        "Buffer check_known check_range crc32 exactly need pack read_count read_prefix read_text"
-        " read_text_map to_unsigned unsigned write_prefix write_text_map"
+        "Buffer check_distinct check_known check_range crc32 exactly excluded must_be_distinct must_be_in"
+        " need pack read_count read_nullable read_number read_numbers read_prefix read_text read_text_map"
+        " required to_unsigned unsigned write_none write_numbers write_prefix write_text_map"
     ),
     "jsons": (
         "bare_key dumps holds_text loads name_of number_of present take_bool take_ext_fields take_list"
@@ -165,6 +166,8 @@ def _docstring(message: Message) -> Iterator[str]:
     yield ""
     if message.codes:
         yield f"Request code {', '.join(map(str, message.codes))}; {message.sender} to {message.receiver}."
+    for given in message.given:
+        yield f"Given: {given.name} {given.first}..{given.last}."
     for field in message.fields:
         yield from textwrap.wrap(
             f"{field.name}: {_clean(describe_field(field))}", WIDTH, subsequent_indent="    "
@@ -182,12 +185,29 @@ def describe_field(field: Field) -> str:
         facts.append(f"{field.size} bytes")
     if field.prefix:
         facts.append(f"length of {field.prefix} bytes before it")
+    if field.nullable:
+        facts.append("a length of -1: none")
+    if field.distinct:
+        facts.append("all distinct")
+    if field.when:
+        facts.append(f"there when {describe_when(field.when)}")
     if field.unit:
         facts.append(field.unit.lower().replace("_", " "))
     if field.versions:
         facts.append(str(field.versions))
     text = ", ".join(facts)
     return f"{text}; {field.about}" if field.about else text
+
+
+def describe_when(when: When) -> str:
+    """The condition under which a field is there, in words."""
+    if when.minimum == when.maximum:
+        return f"{when.field} is {when.minimum}"
+    if when.maximum is None:
+        return f"{when.field} is {when.minimum} or more"
+    if when.minimum is None:
+        return f"{when.field} is {when.maximum} or less"
+    return f"{when.field} is {when.minimum} to {when.maximum}"
 
 
 def _clean(text: str) -> str:

@@ -58,7 +58,12 @@ def wire_fields(message: Message) -> tuple[Field, ...]:
 
 def is_fixed(field: Field) -> bool:
     """True when the field's size does not depend on other bytes."""
-    return field.size > 0 and field.wider is None and not field.repeated
+    return field.size > 0 and field.wider is None and not field.repeated and field.when is None
+
+
+def is_number_list(field: Field) -> bool:
+    """True for a counted list of numbers, each of `size` bytes."""
+    return field.repeated and field.type in ("int32", "uint32", "int64")
 
 
 def fixed_size(message: Message) -> int:
@@ -109,6 +114,7 @@ def check_layout(message: Message) -> None:
     for field in wire_fields(message):
         _check_size(message, field)
         _check_references(message, field, seen)
+        _check_absence(message, field, seen)
         seen.add(field.name)
     if message.fixed and message.fixed != fixed_size(message):
         raise SpecificationError(
@@ -122,7 +128,15 @@ def check_layout(message: Message) -> None:
 def _check_size(message: Message, field: Field) -> None:
     where = f"{message.name}.{field.name}"
     widest = 4 if field.is_enum else TYPE_BYTES.get(field.type)
-    if widest is not None and not field.repeated:
+    if field.repeated and not (field.is_message or is_number_list(field)):
+        raise SpecificationError(
+            field.place, f"{where}: lists of {field.type} do not exist", "make it a list of messages"
+        )
+    if is_number_list(field) and not field.count:
+        raise SpecificationError(
+            field.place, f"{where}: no count tells how many numbers there are", "give its bytes, as count: 4"
+        )
+    if widest is not None:
         if field.size == 0:
             raise SpecificationError(field.place, f"{where} has no size", "give its bytes, as size: 4")
         if field.size > widest:
@@ -142,6 +156,35 @@ def _check_size(message: Message, field: Field) -> None:
             field.place,
             f"{where}: nothing, or more than one thing, tells where it ends",
             "give one of size, prefix, length, count",
+        )
+
+
+def _check_absence(message: Message, field: Field, seen: set[str]) -> None:
+    """Refuse a condition that cannot be decided, and a "none" that the bytes cannot say."""
+    where = f"{message.name}.{field.name}"
+    if field.nullable and max(field.prefix, field.count) < 2:
+        raise SpecificationError(
+            field.place, f"{where}: no length or count can be -1", "give prefix or count of 2 or 4 bytes"
+        )
+    if field.distinct and not field.repeated:
+        raise SpecificationError(field.place, f"{where} is no list", "drop distinct")
+    if field.when is None:
+        return
+    tested = message.field_named(field.when.field)
+    if message.given_named(field.when.field) is None:
+        if tested is None or tested.name not in seen:
+            raise SpecificationError(
+                field.place,
+                f"{where} refers to {field.when.field!r}, which no earlier field has and nobody gives",
+                "name a field that stands before it, or a given number",
+            )
+        if not is_fixed(tested) or tested.type not in TYPE_BYTES or tested.name in derived_fields(message):
+            raise SpecificationError(
+                field.place, f"{where}: {tested.name} decides nothing", "test a number that is always there"
+            )
+    if field.when.minimum is None and field.when.maximum is None:
+        raise SpecificationError(
+            field.place, f"{where}: when without a bound always holds", "give minimum, maximum or both"
         )
 
 

@@ -36,7 +36,7 @@ def compile_messages(files: Iterable[descriptor_pb2.FileDescriptorProto], family
         own = {name: data for name, data in sources.items() if name.endswith(f"/{module}.proto")}
         outputs[f"{package}/{module}.py"] = module_text(model, module, own)
         outputs[f"docs/{family}/messages/{module}.md"] = messages_markdown(model, module)
-    return outputs
+    return {name: text for name, text in outputs.items() if text}
 
 
 def _fingerprint(file: descriptor_pb2.FileDescriptorProto) -> bytes:

@@ -65,6 +65,28 @@ class Wider:
 
 
 @dataclass(frozen=True, slots=True)
+class When:
+    """A field is there only when `field`, earlier or given, lies in minimum..maximum (None: open)."""
+
+    field: str
+    minimum: int | None
+    maximum: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A number first..last that a message does not hold and whoever reads or writes it must know."""
+
+    name: str
+    first: int
+    last: int
+
+    def overlaps(self, other: Given) -> bool:
+        """True when some number lies in both ranges."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True, slots=True)
 class Checksum:
     """CRC-32 of the field `over`, masked; a stored zero means unchecked when `zero_unchecked`."""
 
@@ -78,7 +100,8 @@ class Field:
     """One field of a message.
 
     `type` is int32, int64, uint32, bool, string, bytes, a message name or an enum name; `map_key`
-    and `map_value` are set for maps (then `type` is "map").
+    and `map_value` are set for maps (then `type` is "map"). `passes` names the numbers that a message
+    of this type must be given.
     """
 
     name: str
@@ -106,6 +129,11 @@ class Field:
     equals: int | None = None
     tells: bool = False
     wider: Wider | None = None
+    when: When | None = None
+    nullable: bool = False
+    distinct: bool = False
+    identifies: bool = False
+    passes: tuple[str, ...] = ()
     checksum: Checksum | None = None
     counts: str = ""
     unquoted_keys: bool = False
@@ -141,7 +169,12 @@ class Message:
     separator: str = ""
     lines: bool = False
     end_of_line: bool = False
+    given: tuple[Given, ...] = ()
     clauses: tuple[str, ...] = ()
+
+    def given_named(self, name: str) -> Given | None:
+        """The given number of this name, or None."""
+        return next((given for given in self.given if given.name == name), None)
 
     def field_named(self, name: str) -> Field | None:
         """The field with this (snake case) name, or None."""
@@ -163,13 +196,17 @@ class EnumValue:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """An enum; `values` excludes an UNSPECIFIED 0, which protobuf demands and nobody sends."""
+    """An enum; `values` excludes an UNSPECIFIED 0, which protobuf demands and nobody sends.
+
+    `codes` marks the one enum of a family whose values name messages.
+    """
 
     name: str
     module: str
     about: str
     place: Place
     values: tuple[EnumValue, ...]
+    codes: bool = False
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ compiler needs no generated module of the options and a copy of the specificatio
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
@@ -16,10 +17,12 @@ from replispec.compiler.model import (
     Enum,
     EnumValue,
     Field,
+    Given,
     Message,
     Model,
     Place,
     SpecificationError,
+    When,
     Wider,
 )
 from replispec.compiler.versions import parse_versions
@@ -81,7 +84,16 @@ def read_model(files: Iterable[descriptor_pb2.FileDescriptorProto], family: str)
     for file in everything:
         if file.name.startswith(f"replispec/{family}/"):
             _FileReader(file, options).read_into(model)
+    for name, message in model.messages.items():
+        fields = tuple(replace(field, passes=_wanted(field, model)) for field in message.fields)
+        model.messages[name] = replace(message, fields=fields)
     return model
+
+
+def _wanted(field: Field, model: Model) -> tuple[str, ...]:
+    """The names of the numbers that the field's message must be given."""
+    element = model.messages.get(field.type) if field.is_message else None
+    return tuple(given.name for given in element.given) if element else ()
 
 
 class _FileReader:
@@ -118,7 +130,12 @@ class _FileReader:
             clauses = tuple(named.clause)
             values.append(EnumValue(name, value.number, named.wire or name, about, place, versions, clauses))
         return Enum(
-            enum.name, self._module, self._comments.about(path), self._comments.place(path), tuple(values)
+            enum.name,
+            self._module,
+            self._comments.about(path),
+            self._comments.place(path),
+            tuple(values),
+            codes=self._options.read(enum.options, "numbers").codes,
         )
 
     def _message(self, message: descriptor_pb2.DescriptorProto, path: tuple[int, ...]) -> Message:
@@ -151,6 +168,7 @@ class _FileReader:
             separator=wire.text.separator,
             lines=wire.text.lines,
             end_of_line=wire.text.end_of_line,
+            given=tuple(Given(given.name, given.first, given.last) for given in wire.given),
             clauses=tuple(wire.clause),
         )
 
@@ -190,6 +208,10 @@ class _FileReader:
             **optional,
             tells=wire.tells or wire.HasField("equals"),
             wider=_wider(wire),
+            when=_when(wire),
+            nullable=wire.nullable,
+            distinct=wire.distinct,
+            identifies=wire.identifies,
             checksum=_checksum(wire),
             counts=wire.counts,
             unquoted_keys=wire.unquoted_keys,
@@ -236,6 +258,15 @@ def _wider(wire: Any) -> Wider | None:
     if not wire.HasField("wider"):
         return None
     return Wider(wire.wider.field, wire.wider.mask, wire.wider.equals, wire.wider.size)
+
+
+def _when(wire: Any) -> When | None:
+    if not wire.HasField("when"):
+        return None
+    low, high = (
+        getattr(wire.when, name) if wire.when.HasField(name) else None for name in ("minimum", "maximum")
+    )
+    return When(wire.when.field, low, high)
 
 
 def _checksum(wire: Any) -> Checksum | None:

@@ -7,14 +7,15 @@ the frame, and blames the peer with that position when the bytes do not reach.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from struct import Struct, error
-from typing import Any
+from typing import Any, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 
 Buffer = bytes | bytearray | memoryview
+Value = TypeVar("Value")
 
 
 def need(at: int, size: int, end: int, what: str) -> None:
@@ -87,6 +88,81 @@ def read_count(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple
     count, position = read_prefix(buffer, at, size, end, what)
     need(position, count, end, what)
     return count, position
+
+
+def read_nullable(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple[int, int]:
+    """A signed length or count of `size` bytes (-1: there is none), and the position behind it.
+
+    Raises RemoteProtocolError when it is cut or smaller.
+    """
+    need(at, size, end, what)
+    length = int.from_bytes(buffer[at : at + size], "big", signed=True)
+    if length < -1:
+        raise RemoteProtocolError(f"{what}: negative length {length}", offset=at)
+    return length, at + size
+
+
+def read_number(buffer: Buffer, at: int, size: int, signed: bool, end: int, what: str) -> tuple[int, int]:
+    """The number of `size` bytes at `at`, and the position behind it. Raises RemoteProtocolError when cut."""
+    need(at, size, end, what)
+    return int.from_bytes(buffer[at : at + size], "big", signed=signed), at + size
+
+
+def read_numbers(
+    buffer: Buffer, at: int, count: int, size: int, signed: bool, end: int, what: str
+) -> tuple[list[int], int]:
+    """`count` numbers of `size` bytes, and the position behind them. Raises RemoteProtocolError."""
+    need(at, count * size, end, what)
+    behind = at + count * size
+    numbers = [
+        int.from_bytes(buffer[place : place + size], "big", signed=signed)
+        for place in range(at, behind, size)
+    ]
+    return numbers, behind
+
+
+def write_numbers(values: Iterable[int], size: int, signed: bool, what: str) -> bytes:
+    """The numbers, `size` bytes each. Raises LocalProtocolError when one does not fit."""
+    try:
+        return b"".join([value.to_bytes(size, "big", signed=signed) for value in values])
+    except OverflowError as fault:
+        raise LocalProtocolError(f"{what}: {fault}") from None
+
+
+def write_none(size: int) -> bytes:
+    """The length or count of `size` bytes that says that there is none: -1."""
+    return (-1).to_bytes(size, "big", signed=True)
+
+
+def required(value: Value | None, what: str) -> Value:
+    """A value that this form of the message has. Raises LocalProtocolError when it is None."""
+    if value is None:
+        raise LocalProtocolError(f"{what}: this form of the message has it, but it is None")
+    return value
+
+
+def excluded(value: object, what: str) -> None:
+    """Raises LocalProtocolError when a value is given that this form of the message does not have."""
+    if value is not None:
+        raise LocalProtocolError(f"{what}: this form of the message has no room for it")
+
+
+def must_be_in(value: int, minimum: int, maximum: int, what: str) -> None:
+    """Raises LocalProtocolError when `value` lies outside minimum..maximum."""
+    if not minimum <= value <= maximum:
+        raise LocalProtocolError(f"{what}: {value} is outside {minimum}..{maximum}")
+
+
+def check_distinct(identities: Collection[object], at: int, what: str) -> None:
+    """Raises RemoteProtocolError when two of the identities are equal."""
+    if len(set(identities)) != len(identities):
+        raise RemoteProtocolError(f"{what}: an element stands twice", offset=at)
+
+
+def must_be_distinct(identities: Collection[object], what: str) -> None:
+    """Raises LocalProtocolError when two of the identities are equal."""
+    if len(set(identities)) != len(identities):
+        raise LocalProtocolError(f"{what}: an element stands twice")
 
 
 def write_prefix(length: int, size: int, what: str) -> bytes:
