@@ -25,7 +25,7 @@ from replispec.compiler.own_messages import compile_own, own_packages
 from replispec.compiler.proto_reader import read_model
 
 # What the compiler owns below generated/, and replaces whole.
-OWNED = ("replispec", "docs")
+OWNED = ("replispec", "docs", "wireshark")
 
 
 def generate(spec: Path) -> dict[str, bytes]:
@@ -34,12 +34,12 @@ def generate(spec: Path) -> dict[str, bytes]:
     Raises SpecificationError, with the place in the specification, when it is not well formed.
     """
     own = own_packages(spec / "proto")
-    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b"", **compile_own(spec / "proto", own)}
+    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b""}
     for family in sorted(
         path.name for path in (spec / "proto/replispec").iterdir() if path.name not in {"options", *own}
     ):
         outputs |= _generate_family(spec, family)
-    return outputs
+    return outputs | compile_own(spec / "proto", own)
 
 
 def _generate_family(spec: Path, family: str) -> dict[str, bytes]:

@@ -56,7 +56,7 @@ def compile_own(proto: Path, packages: Sequence[str]) -> dict[str, bytes]:
         folder = Path(name)
         files = [read_file(parsed) for parsed in _parse(proto, sources, folder)]
         check_files(files)
-        outputs = _official(proto, sources, folder) | _betterproto(proto, files, folder)
+        outputs = _compile(proto, files, folder)
     for package in packages:
         outputs[f"replispec/{package}/py.typed"] = b""
     for file in files:
@@ -74,29 +74,32 @@ def _parse(proto: Path, sources: Sequence[str], folder: Path) -> list[descriptor
     return list(descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file)
 
 
-def _official(proto: Path, sources: Sequence[str], folder: Path) -> dict[str, bytes]:
-    """What protoc itself writes."""
-    out = folder / "official"
-    out.mkdir()
-    _protoc(proto, [f"--python_out={out}", f"--pyi_out={out}"], sources)
-    return {path.relative_to(out).as_posix(): path.read_bytes() for path in sorted(out.rglob("*_pb2.py*"))}
-
-
-def _betterproto(proto: Path, files: Sequence[OwnFile], folder: Path) -> dict[str, bytes]:
-    """What betterproto's plugin writes, as messages.py beside an __init__.py that imports nothing.
-
-    The plugin makes packages all the way up; `replispec/__init__.py` would hide every other room.
-    """
-    out, plugin = folder / "betterproto", folder / "protoc-gen-python_betterproto"
-    out.mkdir()
+def _compile(proto: Path, files: Sequence[OwnFile], folder: Path) -> dict[str, bytes]:
+    """One run of protoc: what it writes itself, and what betterproto's plugin writes."""
+    official, dataclasses = folder / "official", folder / "dataclasses"
+    official.mkdir()
+    dataclasses.mkdir()
+    plugin = folder / "protoc-gen-python_betterproto"
     plugin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m betterproto.plugin\n', "utf-8")
     plugin.chmod(plugin.stat().st_mode | stat.S_IXUSR)
     options = [
+        f"--python_out={official}",
+        f"--pyi_out={official}",
         f"--plugin=protoc-gen-python_betterproto={plugin}",
-        f"--python_betterproto_out={out}",
+        f"--python_betterproto_out={dataclasses}",
         "--python_betterproto_opt=typing.310",
     ]
     _protoc(proto, options, [file.parsed.name for file in files])
+    written = sorted(official.rglob("*_pb2.py*"))
+    outputs = {path.relative_to(official).as_posix(): path.read_bytes() for path in written}
+    return outputs | _dataclasses(proto, files, dataclasses)
+
+
+def _dataclasses(proto: Path, files: Sequence[OwnFile], out: Path) -> dict[str, bytes]:
+    """What betterproto's plugin wrote, as messages.py beside an __init__.py that imports nothing.
+
+    The plugin makes packages all the way up; `replispec/__init__.py` would hide every other room.
+    """
     texts: dict[str, str] = {}
     for file in files:
         package = file.parsed.package.replace(".", "/")
