@@ -135,21 +135,30 @@ def read_yaml(path: Path, spec: Path) -> Tree:
     """
     file = path.relative_to(spec).as_posix()
     try:
-        events = list(yaml.parse(path.read_text("utf-8"), Loader=yaml.SafeLoader))
-        root = yaml.compose(path.read_text("utf-8"), Loader=yaml.SafeLoader)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise SpecificationError(Place(file), "the file is not UTF-8", "save it as UTF-8") from error
+    return parse_yaml(text, file)
+
+
+def parse_yaml(text: str, file: str) -> Tree:
+    """The mapping that `text` holds; `file` is its name in places. Raises like `read_yaml`."""
+    try:
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+                line = event.start_mark.line + 1 if event.start_mark else 0
+                raise SpecificationError(
+                    Place(file, line), "anchors and aliases are not in the language", "write it out"
+                )
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
+        reason = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).split("\n")[0]
         raise SpecificationError(
-            Place(file, line),
-            f"this is no YAML ({error.problem})",
+            Place(file, mark.line + 1 if mark else 0),
+            f"this is no YAML ({reason})",
             "quote texts that hold `: `, `, ` or brackets",
         ) from error
-    for event in events:
-        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            line = event.start_mark.line + 1 if event.start_mark else 0
-            raise SpecificationError(
-                Place(file, line), "anchors and aliases are not in the language", "write it out"
-            )
     tree = _node(root, file) if root is not None else None
     if not isinstance(tree, Tree):
         raise SpecificationError(
