@@ -40,7 +40,7 @@ class Searcher:
         head = max(reader.stream.head_size for reader in readers)
         place = space.next_known(position)
         while place is not None and (limit is None or place < limit):
-            at = space.window(place, 1)
+            at = space.window(place, head)
             buffer = space.buffer
             for offset, reader in _candidates(readers, buffer, at):
                 if limit is not None and place + offset - at >= limit:
@@ -53,10 +53,9 @@ class Searcher:
                 if proved(space, reader, found):
                     return found, reader
                 self._attempts += 1
-                space.window(place, 1)
-            # The last bytes of a window are looked at again with what follows them.
-            searched = place + max(1, len(buffer) - at - head + 1)
-            place = space.next_known(searched)
+            # Unless a hole comes there, the last bytes of a window are looked at again with what follows.
+            end = place + len(buffer) - at
+            place = space.next_known(end if end == space.run_end(place) else end - head + 1)
         return None
 
 
