@@ -9,6 +9,7 @@ from google.protobuf import descriptor_pb2
 from replispec.compiler.checks import check_model
 from replispec.compiler.emit_codes import codes_text, commands_text, streams_text
 from replispec.compiler.emit_docs import messages_markdown, numbers_markdown
+from replispec.compiler.emit_lua import dissector_texts
 from replispec.compiler.emit_python import module_text
 from replispec.compiler.proto_reader import read_model
 
@@ -31,6 +32,7 @@ def compile_messages(files: Iterable[descriptor_pb2.FileDescriptorProto], family
         f"{package}/commands.py": commands_text(model, sources),
         f"{package}/__init__.py": f'"""The wire protocol of {family}, made from the specification."""\n',
         f"docs/{family}/numbers.md": numbers_markdown(model),
+        **dissector_texts(model, sources),
     }
     for module in modules:
         own = {name: data for name, data in sources.items() if name.endswith(f"/{module}.proto")}

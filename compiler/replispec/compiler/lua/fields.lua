@@ -1,0 +1,240 @@
+-- ---- fields --------------------------------------------------------------------------------------
+
+local FIELDS = {}
+local ENTRIES_MAXIMUM = 10000
+
+local MAKERS = {
+  string = function(filter)
+    return ProtoField.string(filter.name, filter.title, base.NONE, filter.about)
+  end,
+  bytes = function(filter)
+    return ProtoField.bytes(filter.name, filter.title, base.NONE, filter.about)
+  end,
+  bool = function(filter)
+    return ProtoField.bool(filter.name, filter.title, base.NONE, nil, nil, filter.about)
+  end,
+  none = function(filter)
+    return ProtoField.none(filter.name, filter.title, filter.about)
+  end,
+  request = function(filter)
+    return ProtoField.framenum(filter.name, filter.title, base.NONE, frametype.REQUEST, nil, filter.about)
+  end,
+  response = function(filter)
+    return ProtoField.framenum(filter.name, filter.title, base.NONE, frametype.RESPONSE, nil, filter.about)
+  end,
+  duration = function(filter)
+    return ProtoField.relative_time(filter.name, filter.title, filter.about)
+  end,
+}
+
+-- A protocol with all its filters, and the complaint that its bytes break the specification.
+local function new_protocol(name)
+  local about = SPECIFICATION.protocols[name]
+  local protocol = Proto(name, about.title)
+  local fields = {}
+  for _, filter in ipairs(about.filters) do
+    local make = MAKERS[filter.type]
+    local values = filter.enum and SPECIFICATION.enums[filter.enum] or nil
+    local field = make and make(filter)
+      or ProtoField[filter.type](filter.name, filter.title, base.DEC, values, nil, filter.about)
+    FIELDS[filter.name] = field
+    fields[#fields + 1] = field
+  end
+  protocol.fields = fields
+  local severity = expert.severity.WARN
+  local malformed = ProtoExpert.new(name .. ".malformed", "Malformed", expert.group.MALFORMED, severity)
+  protocol.experts = {malformed}
+  return protocol, malformed
+end
+
+-- The number of an enum's value, by the value's name.
+local function number_of(enum, name)
+  for number, names in pairs(SPECIFICATION.enums[enum]) do
+    if names == name then
+      return number
+    end
+  end
+  return nil
+end
+
+local function name_of(enum, number)
+  return SPECIFICATION.enums[enum][number] or string.format("%d", number)
+end
+
+-- ---- reading binary messages ---------------------------------------------------------------------
+-- A part is {field, at, size, value}; `value` is the number or text, nil for bytes. The parts of a list
+-- or map are in `parts`. A frame is {tvb, data}. Readers return nil and the fault when the bytes break
+-- the layout; nothing is shown before it was read.
+
+local read_message
+
+local function read_number(frame, field, at, limit)
+  local size, data = field.size, frame.data
+  if at + size > limit then
+    return nil, field.name .. " is cut"
+  end
+  local is_unsigned = field.type == "uint32" or size == 1
+  if not within(data, at, size, is_unsigned, field.minimum, field.maximum) then
+    return nil, field.name .. " is out of bounds"
+  end
+  local value
+  if field.type == "bool" then
+    value = unsigned(data, at, size) == 1
+  elseif size == 8 then
+    value = frame.tvb(at, size):int64()
+  else
+    value = is_unsigned and unsigned(data, at, size) or signed(data, at, size)
+  end
+  return {field = field, at = at, size = size, value = value}
+end
+
+-- The number before a variable part: of 1 or 3 bytes without a sign, else with one.
+local function read_prefix(frame, at, size, limit)
+  if at + size > limit then
+    return nil
+  end
+  return (size % 2 == 1 and unsigned or signed)(frame.data, at, size)
+end
+
+-- Bytes of the prefix of a variable part, and of its content.
+local function extent(frame, field, at, limit, values)
+  local wider = field.wider
+  local widened = wider and masked(values[wider.field], wider.mask) == wider.equals % WORD
+  if field.prefix then
+    local prefix = widened and wider.size or field.prefix
+    return prefix, read_prefix(frame, at, prefix, limit)
+  elseif field.length == "rest" then
+    return 0, limit - at
+  elseif field.length then
+    return 0, values[field.length]
+  end
+  return 0, widened and wider.size or field.size
+end
+
+local function read_map(frame, field, at, limit)
+  local parts = {}
+  while at < limit do
+    local key_size = read_prefix(frame, at, field.key_prefix, limit)
+    local value_at = key_size and at + field.key_prefix + key_size
+    local value_size = key_size and key_size >= 0 and read_prefix(frame, value_at, field.value_prefix, limit)
+    if not value_size or value_size < 0 or #parts >= ENTRIES_MAXIMUM then
+      return nil, field.name .. " breaks off"
+    end
+    local following = value_at + field.value_prefix + value_size
+    if following > limit then
+      return nil, field.name .. " is cut"
+    end
+    local key = frame.data:sub(at + field.key_prefix + 1, value_at)
+    local value = frame.data:sub(following - value_size + 1, following)
+    parts[#parts + 1] = {
+      key = clean(key), key_at = at, key_size = value_at - at,
+      value = value_size > 0 and clean(value) or nil, at = value_at, size = following - value_at,
+    }
+    at = following
+  end
+  return parts
+end
+
+local function read_list(frame, field, at, limit)
+  local parts = {}
+  while at < limit do
+    local part, following = read_message(frame, field.fields, at, limit)
+    if not part or following == at then
+      return nil, field.name .. " is cut"
+    end
+    parts[#parts + 1] = {at = at, size = following - at, parts = part.parts}
+    at = following
+  end
+  return parts
+end
+
+local function read_variable(frame, field, at, limit, values)
+  local prefix, size = extent(frame, field, at, limit, values)
+  if not size or size < 0 or at + prefix + size > limit then
+    return nil, field.name .. " is cut"
+  end
+  if not ((field.minimum or 0) <= size and size <= (field.maximum or size)) then
+    return nil, "the length of " .. field.name .. " is out of bounds"
+  end
+  local part = {field = field, at = at, size = prefix + size, content_at = at + prefix, content_size = size}
+  local fault
+  if field.type == "map" then
+    part.parts, fault = read_map(frame, field, at + prefix, at + prefix + size)
+  elseif field.fields then
+    part.parts, fault = read_list(frame, field, at + prefix, at + prefix + size)
+  elseif field.type == "string" then
+    part.value = clean(frame.data:sub(at + prefix + 1, at + prefix + size))
+  end
+  if fault then
+    return nil, fault
+  end
+  return part
+end
+
+-- The parts and values by name of the message at byte `at`, and the position behind it.
+function read_message(frame, fields, at, limit)
+  local message, start = {parts = {}, values = {}}, at
+  for _, field in ipairs(fields) do
+    local part, fault
+    if field.number then
+      part, fault = read_number(frame, field, at, limit)
+    else
+      part, fault = read_variable(frame, field, at, limit, message.values)
+    end
+    if not part then
+      return nil, fault
+    end
+    at = at + part.size
+    if field.measures then
+      local whole = part.value + (field.measures == "after" and at - start or 0)
+      if whole < at - start or start + whole > limit then
+        return nil, field.name .. " is out of bounds"
+      end
+      limit = start + whole
+    end
+    message.parts[#message.parts + 1] = part
+    message.values[field.name] = part.value
+    message[field.name] = part
+  end
+  return message, at
+end
+
+-- The fields of a message before its first variable part, and their bytes.
+local function fixed_part(fields)
+  local found, size = {}, 0
+  for _, field in ipairs(fields) do
+    if not field.number then
+      break
+    end
+    found[#found + 1], size = field, size + field.size
+  end
+  return found, size
+end
+
+-- ---- showing -------------------------------------------------------------------------------------
+
+local function show_part(frame, tree, part)
+  local field = part.field
+  local range = frame.tvb(part.at, part.size)
+  if field.fields then
+    local list = tree:add(FIELDS[field.filter], range)
+    for _, element in ipairs(part.parts) do
+      local item = list:add(FIELDS[field.filter .. ".element"], frame.tvb(element.at, element.size))
+      for _, inner in ipairs(element.parts) do
+        show_part(frame, item, inner)
+      end
+    end
+  elseif part.value ~= nil then
+    tree:add(FIELDS[field.filter], range, part.value)
+  elseif field.type == "bytes" and part.content_size > 0 then
+    tree:add(FIELDS[field.filter], frame.tvb(part.content_at, part.content_size))
+  end
+end
+
+local function show_generated(tree, filter, value)
+  tree:add(FIELDS[filter], value):set_generated()
+end
+
+local function show_fault(tree, malformed, fault)
+  tree:add_proto_expert_info(malformed, fault)
+end

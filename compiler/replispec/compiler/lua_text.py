@@ -1,0 +1,65 @@
+"""Values as Lua source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+LINE_LENGTH = 110
+# What may stand in a table: a value that is None is left out.
+Value = str | int | bool | None | Sequence["Value"] | Mapping[str, "Value"] | Mapping[int, "Value"]
+
+
+def lua_value(value: Value, indent: int = 0, name: str = "") -> str:
+    """`value` as a Lua expression, a member with this `name` when it has one.
+
+    Short ones stand on one line, others have one line a member.
+    """
+    return name + _expression(value, indent, LINE_LENGTH - indent - len(name))
+
+
+def _expression(value: Value, indent: int, room: int) -> str:
+    if isinstance(value, str):
+        return _text(value, indent, room)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if value is None:
+        return "nil"
+    members = list(_members(value, indent + 2))
+    line = "{" + ", ".join(members) + "}"
+    if len(line) < room and "\n" not in line:
+        return line
+    blank = " " * (indent + 2)
+    return "{\n" + "".join(f"{blank}{member},\n" for member in members) + " " * indent + "}"
+
+
+def _members(
+    value: Sequence[Value] | Mapping[str, Value] | Mapping[int, Value], indent: int
+) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, member in value.items():
+            if member is not None:
+                name = f"[{key}]" if isinstance(key, int) else key
+                yield lua_value(member, indent, f"{name} = ")
+    else:
+        for member in value:
+            yield lua_value(member, indent)
+
+
+def _text(text: str, indent: int, room: int) -> str:
+    """A Lua string; a long one in pieces, so that lines stay short."""
+    room -= len('"" ..,')
+    pieces = []
+    while len(text) > room:
+        cut = text.rfind(" ", 1, room) + 1 or room
+        pieces.append(text[:cut])
+        text = text[cut:]
+    quoted = [_quoted(piece) for piece in (*pieces, text)]
+    return f" ..\n{' ' * (indent + 2)}".join(quoted)
+
+
+def _quoted(text: str) -> str:
+    for plain, escaped in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(plain, escaped)
+    return f'"{text}"'
