@@ -19,6 +19,8 @@ from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Evidence, Inva
 from replispec.wire.rocketmq.invariants import INVARIANTS
 
 SURVIVAL = "acknowledged-send-survives"
+# Events that only tell others what they mean: a group of which nothing else is known has no findings.
+_CONTEXT = ("epoch_started", "epoch_named")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def judge_capture(
     """Judge the observations of one capture by every invariant of the specification."""
     joined = join(observations, learners)
     judgement = Judgement(file, joined=joined)
-    names = sorted({event.group for event in joined.events if event.name != "epoch_started"})
+    names = sorted({event.group for event in joined.events if event.name not in _CONTEXT})
     by_group: dict[tuple[str, str], list[StreamEvent]] = defaultdict(list)
     for event in joined.events:
         by_group[event.stream, event.group].append(event)

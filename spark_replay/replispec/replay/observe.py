@@ -24,7 +24,7 @@ REPLICATION = ("ha_replica", "ha_master")
 
 def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> pa.Table:
     """The observations of the connections whose rows (of FRAMES, HOLES, STREAMS) are given, sorted."""
-    found = [*_remoting(frames, holes, streams), *_replication(frames, streams)]
+    found = [*_remoting(frames, holes, streams), *_replication(frames, holes, streams)]
     return to_table(found).sort_by([(name, "ascending") for name in SORTED_BY])
 
 
@@ -40,11 +40,12 @@ def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[
     yield from _unseen(holes, streams)
 
 
-def _replication(frames: pa.Table, streams: pa.Table) -> Iterator[Observation]:
+def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
     ordered = delivered(frames.filter(pc.field("protocol").isin(list(REPLICATION))))
     whole = streams.filter(pc.field("from_start"))
     directions = zip(column(whole, "connection"), column(whole, "direction"), strict=True)
-    yield from observe_replication(ordered, frozenset(directions))
+    cut_short = _cut_short(ordered.frames, holes)
+    yield from observe_replication(ordered, frozenset(directions), cut_short)
 
 
 def _cut_short(frames: pa.Table, holes: pa.Table) -> frozenset[tuple[str, int]]:

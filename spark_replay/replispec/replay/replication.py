@@ -44,24 +44,40 @@ class _Row:
         )
 
 
-def observe_replication(frames: Delivered, whole: Collection[tuple[str, int]]) -> Iterator[Observation]:
+def observe_replication(
+    frames: Delivered, whole: Collection[tuple[str, int]], cut_short: Collection[tuple[str, int]]
+) -> Iterator[Observation]:
     """Observations of replication frames (rows of FRAMES, all replication).
 
-    `whole` names the directions (connection, direction) that were seen from their first byte.
+    `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
+    those in which bytes behind the last frame were lost. A gap stands directly behind the frame before
+    it: whatever the other direction says after that moment may answer what was lost.
     """
-    ends: dict[tuple[str, int], int] = {}
+    rows = list(_rows(frames.frames, frames.order.tolist()))
+    lost_behind = _lost_behind(rows, cut_short)
     opened: set[str] = set()
-    for row in _rows(frames.frames, frames.order.tolist()):
-        connection, direction = row.values["connection"], row.values["direction"]
+    for row, lost in zip(rows, lost_behind, strict=True):
+        connection = row.values["connection"]
         if connection not in opened:
             opened.add(connection)
             if {(connection, 0), (connection, 1)} <= set(whole):
                 yield replace(row.seen(), kind=Kind.OPENED)
-        start = row.values["sequence"]
-        if start != ends.get((connection, direction), start):
-            yield row.seen()
-        ends[connection, direction] = start + row.values["size"]
         yield _observation(row)
+        if lost:
+            yield row.seen()
+
+
+def _lost_behind(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> list[bool]:
+    """For each frame: were bytes lost between it and the next one of its direction?"""
+    following: dict[tuple[str, int], int] = {}
+    lost = []
+    for row in reversed(rows):
+        values = row.values
+        direction = (values["connection"], values["direction"])
+        end = values["sequence"] + values["size"]
+        lost.append(following[direction] != end if direction in following else direction in cut_short)
+        following[direction] = values["sequence"]
+    return lost[::-1]
 
 
 def _rows(frames: pa.Table, orders: list[int]) -> Iterator[_Row]:

@@ -205,6 +205,10 @@ def _sends(rows: list[Observation], groups: Groups, history: History) -> Iterato
                 written[row.group][row.epoch] = row
     for name in sorted(written.keys() | history.starts.keys()):
         yield from _epoch_starts(name, history.starts[name], written[name])
+    for name in sorted(history.tenures):
+        for epoch in sorted(history.tenures[name]):
+            event = SimpleNamespace(row=None, group=name, epoch=epoch)
+            yield StreamEvent("sends", "epoch_named", event)
     for row in acknowledged:
         epoch = UNKNOWN if row.epoch is None else row.epoch
         yield StreamEvent("sends", "acknowledged", _event(row, epoch=epoch, offset=row.offset))
