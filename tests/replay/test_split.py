@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replispec.replay.by_splits import decode_by_splits
+from replispec.replay.capture_records import CaptureError
 from replispec.replay.local import DecodedCapture, decode_capture
 from tests.replay.pcap_writer import Conversation, Packet, pcap, pcapng, with_times
 from tests.replay.talks import HARMLESS, Harm, batch, command, random_capture
@@ -88,3 +91,36 @@ def test_a_late_copy_in_another_split_changes_nothing() -> None:
     again = talk.packets[4:20]
     check(pcap(with_times([*talk.packets, *again])), 1500, 4000)
     check(pcap(with_times([*talk.packets[:12], *again, *talk.packets[12:]])), 1500, 4000)
+
+
+@pytest.mark.parametrize("data", [pcap([]), pcapng([])])
+def test_a_capture_without_packets_is_one_empty_split(data: bytes) -> None:
+    assert check(data, 1, 1000).streams.num_rows == 0
+
+
+def damaged(seed: int) -> bytes:
+    """A capture file with some bytes overwritten, put in or taken out."""
+    rng = random.Random(seed)
+    packets = random_capture(seed % 7, HARMS[3], talks=3)
+    data = bytearray((pcapng if seed % 2 else pcap)(packets, link_type=rng.choice([0, 1, 101, 113, 276])))
+    for _ in range(rng.choice([1, 5, 50, 500])):
+        at = rng.randrange(len(data))
+        match rng.randrange(4):
+            case 0:
+                data[at] = rng.randrange(256)
+            case 1:
+                data[at : at + 4] = rng.choice(
+                    [b"\xff" * 4, b"\x7f\xff\xff\xff", bytes(4), b"\x00\x00\x00\x02"]
+                )
+            case 2:
+                data[at:at] = rng.randbytes(rng.randrange(8))
+            case _:
+                del data[at : at + rng.randrange(8)]
+    return bytes(data)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32), st.integers(2000, 30_000))
+def test_a_damaged_file_is_refused_or_gives_the_same_rows_either_way(seed: int, split_bytes: int) -> None:
+    with contextlib.suppress(CaptureError):
+        check(damaged(seed), split_bytes)

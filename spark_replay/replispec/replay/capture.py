@@ -122,12 +122,14 @@ def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], 
             if at >= due and kind in capture_pcapng.PACKET_BLOCK_MINIMUM:
                 borders.append((at, reader.byte_order, tuple(reader.interfaces)))
                 due = at + split_bytes
+    if not borders:
+        return [whole], warnings
     ends = [at for at, _, _ in borders[1:]] + [whole.end]
     splits = [
         replace(whole, number=number, start=at, end=end, byte_order=order, interfaces=interfaces)
         for number, ((at, order, interfaces), end) in enumerate(zip(borders, ends, strict=True))
     ]
-    return splits or [whole], warnings
+    return splits, warnings
 
 
 def _open_gzip(path: Path, name: str) -> Capture:
