@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from replispec.compiler.document import banner
+from replispec.compiler.example_reader import Example
 from replispec.compiler.invariant_model import Invariant
 from replispec.compiler.machine_model import Machine
 from replispec.compiler.model import Model, Place, SpecificationError
@@ -94,10 +95,14 @@ def check_citations(
     machines: Mapping[str, Machine],
     rules: Mapping[str, RuleSource],
     invariants: Mapping[str, Invariant],
+    examples: Sequence[Example] = (),
 ) -> dict[str, list[str]]:
     """Where each clause is cited. Raises SpecificationError when a cited clause is not defined."""
     uses: dict[str, list[str]] = {name: [] for name in clauses}
-    for name, where, place in _citations(model, machines, rules, invariants):
+    for name, where, place in (
+        *_citations(model, machines, rules, invariants),
+        *((name, f"example: {each.name}", each.place) for each in examples for name in each.clauses),
+    ):
         if name not in uses:
             raise SpecificationError(
                 place, f"nobody defined the clause {name!r}", "define it under spec/clauses"

@@ -196,7 +196,7 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
     """Lines that read a field that is there."""
     what = f'"{message.name}.{field.name}"'
     if field.count:
-        yield from _decode_list(field, what)
+        yield from _decode_list(message, field, what)
         return
     if field.when is not None and field.size and field.type != "bytes":
         yield from _decode_lone_number(field, what)
@@ -220,7 +220,7 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
     yield from ("    " + line for line in _decode_content(field, what))
 
 
-def _decode_list(field: Field, what: str) -> Iterator[str]:
+def _decode_list(message: Message, field: Field, what: str) -> Iterator[str]:
     """Lines that read a count and as many elements."""
     reader = "read_nullable" if field.nullable else "read_count"
     yield f"count, at = {reader}(buffer, at, {field.count}, end, {what})"
@@ -236,10 +236,12 @@ def _decode_list(field: Field, what: str) -> Iterator[str]:
         yield f"{indent}{field.name}, at = {numbers}"
     else:
         passed = "".join(f", {name}={name}" for name in field.passes)
+        alone = sum(other.repeated and other.is_message for other in message.fields) == 1
+        element = "element" if alone else f"{field.name}_element"
         yield f"{indent}{field.name} = []"
         yield f"{indent}for _ in range(count):"
-        yield f"{indent}    element, at = {field.type}.decode_at(buffer, at, end{passed})"
-        yield f"{indent}    {field.name}.append(element)"
+        yield f"{indent}    {element}, at = {field.type}.decode_at(buffer, at, end{passed})"
+        yield f"{indent}    {field.name}.append({element})"
     if field.distinct:
         yield f"{indent}check_distinct({_identities(field, field.name)}, at, {what})"
 
@@ -250,12 +252,13 @@ def _identities(field: Field, value: str) -> str:
 
 
 def _decode_lone_number(field: Field, what: str) -> Iterator[str]:
-    yield f"{field.name}, at = read_number(buffer, at, {field.size}, {field.type != 'uint32'}, end, {what})"
+    number = "number" if field.type == "bool" else field.name
+    yield f"{number}, at = read_number(buffer, at, {field.size}, {field.type != 'uint32'}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         low, high = bounds(field)
-        yield f"check_range({field.name}, {low}, {high}, at, {what})"
+        yield f"check_range({number}, {low}, {high}, at, {what})"
     if field.type == "bool":
-        yield f"{field.name} = {field.name} == 1"
+        yield f"{field.name} = {number} == 1"
 
 
 def _decode_prefix(field: Field, what: str) -> Iterator[str]:

@@ -89,12 +89,15 @@ def streams_text(model: Model, sources: Mapping[str, bytes]) -> str:
         "from __future__ import annotations",
         "",
     ]
-    lines += ["from replispec.runtime.primitives.streams import FrameForm, FrameTest, Stream", "", ""]
     names = stream_names(model)
-    for name in names:
-        members = stream_members(model, name)
-        lines.append(f'{name} = Stream(name="{name}", sender="{members[0].sender}", forms=(')
-        lines += [f"    {_form(form_of(message))}," for message in members]
+    forms = {name: list(map(form_of, stream_members(model, name))) for name in names}
+    tested = any(form.tests for found in forms.values() for form in found)
+    imported = "FrameForm, FrameTest, Stream" if tested else "FrameForm, Stream"
+    lines += [f"from replispec.runtime.primitives.streams import {imported}", "", ""]
+    for name, found in forms.items():
+        sender = stream_members(model, name)[0].sender
+        lines.append(f'{name} = Stream(name="{name}", sender="{sender}", forms=(')
+        lines += [f"    {_form(form)}," for form in found]
         lines += ["))", ""]
     joined = ", ".join(names)
     return "\n".join([*lines, f"STREAMS: tuple[Stream, ...] = ({joined},)"]) + "\n"

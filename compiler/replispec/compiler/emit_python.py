@@ -182,7 +182,7 @@ def describe_field(field: Field) -> str:
     kind = f"map of {field.map_key} to {field.map_value}" if field.type == "map" else field.type
     facts = [f"list of {kind}" if field.repeated else kind]
     if field.size:
-        facts.append(f"{field.size} bytes")
+        facts.append(f"{field.size} bytes each" if field.repeated else f"{field.size} bytes")
     if field.prefix:
         facts.append(f"length of {field.prefix} bytes before it")
     if field.nullable:

@@ -7,7 +7,7 @@ grow; its documents lie below docs/FAMILY.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from replispec.compiler.clauses import check_citations, clauses_document, read_c
 from replispec.compiler.document import machine_document
 from replispec.compiler.emit_invariants import invariants_document, invariants_text
 from replispec.compiler.emit_machine import MachineEmitter
+from replispec.compiler.example_reader import Example, examples_document, read_examples
 from replispec.compiler.format import format_files
 from replispec.compiler.invariant_model import Invariant
 from replispec.compiler.invariant_reader import read_invariants, read_streams
@@ -33,6 +34,7 @@ class Family:
     machines: Mapping[str, Machine]
     rules: Mapping[str, RuleSource]
     invariants: Mapping[str, Invariant]
+    examples: Sequence[Example]
     sources: Mapping[str, bytes]
 
 
@@ -45,7 +47,9 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     trees = {name: read_yaml(spec_dir / name, spec_dir) for name in sources}
     family = _read(model, trees, sources)
     clauses = read_clauses({name: tree for name, tree in trees.items() if name.startswith("clauses/")})
-    uses = check_citations(clauses, family.model, family.machines, family.rules, family.invariants)
+    uses = check_citations(
+        clauses, family.model, family.machines, family.rules, family.invariants, family.examples
+    )
     python = format_files(_python(family))
     documents = _documents(family)
     documents[f"docs/{model.family}/clauses.md"] = clauses_document(clauses, uses, _only(sources, "clauses/"))
@@ -71,7 +75,11 @@ def _only(sources: Mapping[str, bytes], start: str) -> dict[str, bytes]:
 
 def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes]) -> Family:
     rules: dict[str, RuleSource] = {}
+    examples: list[Example] = []
     for name in _only(sources, "vectors/"):
+        if "messages" in trees[name].items:
+            examples += read_examples(trees[name], model)
+            continue
         for rule in read_rules(trees[name], model):
             if rule.name in rules:
                 raise SpecificationError(
@@ -99,7 +107,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
                             found.place, f"the invariant {found.id} stands twice", "rename one"
                         )
                     invariants[found.id] = found
-    return Family(model, machines, rules, invariants, sources)
+    return Family(model, machines, rules, invariants, tuple(examples), sources)
 
 
 def _python(family: Family) -> dict[str, str]:
@@ -112,13 +120,19 @@ def _python(family: Family) -> dict[str, str]:
             _only(family.sources, source)
         )
     if family.rules:
-        texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _only(family.sources, "vectors/"))
+        texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _rule_sources(family))
     if family.invariants:
         sources = _only(family.sources, "invariants/")
         texts[f"{root}/invariants.py"] = invariants_text(
             family.invariants, family.model, family.machines, sources
         )
     return texts
+
+
+def _rule_sources(family: Family) -> dict[str, bytes]:
+    """The files of vectors that hold rules."""
+    files = {rule.place.file for rule in family.rules.values()}
+    return {name: data for name, data in family.sources.items() if name in files}
 
 
 def _package_text(family: Family) -> str:
@@ -131,7 +145,12 @@ def _documents(family: Family) -> dict[str, str]:
     root = f"docs/{family.model.family}"
     pages: dict[str, str] = {}
     if family.rules:
-        pages[f"{root}/rules.md"] = rules_document(family.rules, _only(family.sources, "vectors/"))
+        pages[f"{root}/rules.md"] = rules_document(family.rules, _rule_sources(family))
+    if family.examples:
+        sources = {
+            name: family.sources[name] for name in sorted({each.place.file for each in family.examples})
+        }
+        pages[f"{root}/examples.md"] = examples_document(family.examples, sources)
     for name, machine in family.machines.items():
         source = f"statemachines/{family.model.family}/{name}.yaml"
         pages[f"{root}/machines/{name}.md"] = machine_document(machine, _only(family.sources, source))

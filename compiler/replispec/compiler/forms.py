@@ -62,7 +62,7 @@ def form_of(message: Message) -> Form:
         if field.tells:
             low, high = (field.equals, field.equals) if is_constant(field) else _test_bounds(field, size)
             tests.append(Test(at, size, low or 0, high or 0))
-        length = _length(message, field, at, size)
+        length = None if measured else _length(message, field, at, size)
         if length is not None:
             measured = bool(field.measures)
             fixed = at + size if field.measures == "after" else 0

@@ -119,7 +119,7 @@ def rules_text(rules: Mapping[str, RuleSource], model: Model, sources: Mapping[s
     lines += [
         "",
         "class Rules(Protocol):",
-        '    """What `replispec.runtime.rules` offers to guards and checks."""',
+        '    """What the rules of the runtime offer to guards and checks."""',
     ]
     for name, rule in rules.items():
         parameters = ", ".join(f"{each}: {kind.python()}" for each, kind in rule.type.parameters.items())

@@ -14,7 +14,7 @@ from replispec.wire.rocketmq.ha import HaEpochEntry
 
 
 class Rules(Protocol):
-    """What `replispec.runtime.rules` offers to guards and checks."""
+    """What the rules of the runtime offer to guards and checks."""
 
     def elect(
         self,

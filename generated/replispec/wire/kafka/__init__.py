@@ -1,0 +1,1 @@
+"""The wire protocol of kafka, made from the specification."""
