@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from replispec.replay.by_splits import decode_by_splits
 from replispec.replay.capture_records import CaptureError
 from replispec.replay.local import DecodedCapture, decode_capture
-from tests.replay.pcap_writer import Conversation, Packet, pcap, pcapng, with_times
+from tests.replay.pcap_writer import RST, SYN, Conversation, Packet, pcap, pcapng, with_times
 from tests.replay.talks import HARMLESS, Harm, batch, command, random_capture
 
 CLIENT, SERVER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911)
@@ -124,3 +124,10 @@ def damaged(seed: int) -> bytes:
 def test_a_damaged_file_is_refused_or_gives_the_same_rows_either_way(seed: int, split_bytes: int) -> None:
     with contextlib.suppress(CaptureError):
         check(damaged(seed), split_bytes)
+
+
+def test_a_reset_that_also_says_syn_opens_nothing() -> None:
+    talk = Conversation(CLIENT, SERVER).open().send(command(1) * 3, from_client=True)
+    odd = Packet(CLIENT, SERVER, 77, flags=SYN | RST)
+    whole = check(pcap(with_times([*talk.packets, odd])), 1, 500)
+    assert whole.streams.num_rows == 2

@@ -171,7 +171,7 @@ def incarnations(grouped: Grouped, before: Handshake | None = None) -> Integers:
     """
     packets = grouped.packets
     openings = np.zeros(len(packets), np.int64)
-    rows = np.flatnonzero(packets.flags & SYN)
+    rows = np.flatnonzero(packets.flags & (SYN | RST) == SYN)
     for flow, members in _by_flow(grouped.flow[rows], rows):
         state = before or Handshake([None, None], [None, None])
         for row in _openings(grouped, int(grouped.borders[flow]), members, state):

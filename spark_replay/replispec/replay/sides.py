@@ -33,7 +33,7 @@ def read_connections(packets: Packets, before: Handshake | None = None) -> list[
     for at, row in enumerate(np.flatnonzero(np.append([True], change[1:])).tolist()):
         pair = (sides.get(2 * at), sides.get(2 * at + 1))
         opening = None
-        if packets.flags[row] & SYN:
+        if packets.flags[row] & (SYN | RST) == SYN:
             opening = (int(grouped.direction[row]), int(packets.sequence[row]))
         found.append(Incarnation(grouped.keys[int(grouped.flow[row])], int(number[row]), pair, opening))
     return found
