@@ -10,7 +10,7 @@ from replispec.adapter.v1 import adapter_pb2
 from replispec.adapter.v1 import messages as adapter
 from replispec.event.v1 import event_pb2
 from replispec.runtime.documents import betterproto_seam, official_seam
-from replispec.runtime.documents.shapes import MESSAGES_MAXIMUM, Shape, Slot
+from replispec.runtime.documents.shapes import MESSAGES_MAXIMUM, UNKNOWN_MAXIMUM, Shape, Slot
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from tests.runtime.own_messages import (
     PAIRS,
@@ -115,22 +115,26 @@ def test_garbage_is_refused_or_read_alike(pair: Pair, garbage: bytes, unknown_al
     [
         ("Describe", "08", "the bytes end inside a number (at byte 1)"),
         ("Describe", "0880", "the bytes end inside a number (at byte 1)"),
-        ("Describe", "08ffffffffffffffffffff01", "a number of more than 64 bits (at byte 1)"),
+        ("Describe", "08ffffffffffffffffffff01", "a number of more than 10 bytes (at byte 1)"),
         ("Describe", "08ffffffffffffffffff02", "a number of more than 64 bits (at byte 1)"),
         ("Describe", "088080808010", "Describe.protocol: 4294967296 is no uint32 (at byte 1)"),
         ("Describe", "0a0101", "Describe.protocol has wire type 2 and is uint32 (at byte 0)"),
         ("Describe", "0d01000000", "Describe.protocol has wire type 5 and is uint32 (at byte 0)"),
         ("Describe", "08010802", "Describe.protocol comes twice (at byte 2)"),
+        ("Describe", "88808080800001", "a number of more than 5 bytes (at byte 0)"),
         ("Describe", "0001", "Describe has a field of number 0 (at byte 0)"),
         ("Describe", "13", "Describe has a field of wire type 3 (at byte 0)"),
         ("Describe", "1501", "Describe ends inside field 2 (at byte 1)"),
         ("Describe", "1205", "5 bytes announced, 0 left (at byte 1)"),
+        ("Reset", "0a81808080800061", "a number of more than 5 bytes (at byte 1)"),
         ("Reset", "0a0561", "5 bytes announced, 1 left (at byte 1)"),
         ("Reset", "0a03616263ff", "the bytes end inside a number (at byte 5)"),
         ("Reset", "0a0361ff63", "Reset.instance is not UTF-8 (at byte 3)"),
         ("Reset", "0801", "Reset.instance has wire type 0 and is string (at byte 0)"),
         ("RunnerMessage", "12002200", "RunnerMessage.request comes twice (at byte 2)"),
+        ("Description", "42050a01631801", "Entry has the unknown field 3 (at byte 5)"),
         ("Description", "2a01012a0102", "Description.roles comes twice (at byte 3)"),
+        ("Description", "28012a0102", "Description.roles comes twice (at byte 2)"),
         ("Description", "2affffffff0f", "4294967295 bytes announced, 0 left (at byte 1)"),
         ("Exited", "108080808008", "Exited.status: 2147483648 is no int32 (at byte 1)"),
         ("Result", "3002", "Result.continued: 2 is no bool (at byte 1)"),
@@ -172,6 +176,12 @@ def test_the_messages_in_one_document_are_bounded() -> None:
     assert len(_by_official(pair, most, False)["messages"]) == MESSAGES_MAXIMUM - 1
     with pytest.raises(RemoteProtocolError, match="more than 65536 messages"):
         _by_betterproto(pair, most + bytes.fromhex("2200"), False)
+
+
+def test_the_unknown_fields_in_one_document_are_bounded() -> None:
+    pair = PAIRS["adapter.Done"]
+    assert both(pair, b"\x08\x00" * UNKNOWN_MAXIMUM) == {}
+    assert both(pair, b"\x08\x00" * (UNKNOWN_MAXIMUM + 1)) is None
 
 
 @pytest.mark.parametrize("seam", [betterproto_seam, official_seam])

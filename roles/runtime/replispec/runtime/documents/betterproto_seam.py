@@ -9,6 +9,7 @@ Source: betterproto 2.0.0b7.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Final, TypeVar
 
@@ -65,6 +66,6 @@ def shape_of(kind: type[betterproto.Message]) -> Shape:
             kind="message" if is_message else meta.proto_type,
             repeated=mapped or known.default_gen[name] is list,
             oneof=None if meta.optional else meta.group,
-            shape=shape_of(held) if is_message else None,
+            shape=replace(shape_of(held), is_entry=mapped) if is_message else None,
         )
     return Shape(kind.__name__, slots)

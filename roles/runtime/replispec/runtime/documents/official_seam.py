@@ -76,4 +76,5 @@ def _shape(descriptor: Descriptor) -> Shape:
             oneof=oneof.name if oneof and len(oneof.fields) > 1 else None,
             shape=_shape(item.message_type) if item.message_type else None,
         )
-    return Shape("Entry" if descriptor.GetOptions().map_entry else descriptor.name, slots)
+    is_entry = descriptor.GetOptions().map_entry
+    return Shape("Entry" if is_entry else descriptor.name, slots, is_entry)

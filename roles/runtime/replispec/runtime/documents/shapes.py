@@ -33,10 +33,14 @@ _NEGATIVE_INT32: Final = range(2**64 - 2**31, 2**64)
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _FIXED_SIZES: Final = {_FIXED_64: 8, _FIXED_32: 4}
 _VARINT_BYTES_MAXIMUM: Final = 10
+# Of the number of a field with its wire type, and of a length.
+_SHORT_BYTES_MAXIMUM: Final = 5
 _NUMBER_MAXIMUM: Final = 2**29 - 1
 # Messages inside one document, entries of maps counted too: each costs a few bytes on the wire and
 # hundreds in memory.
 MESSAGES_MAXIMUM: Final = 65_536
+# Unknown fields inside one document: one runtime copies all that it kept for each further one.
+UNKNOWN_MAXIMUM: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +56,15 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One message: its fields by number. A map is a repeated message with the fields key and value."""
+    """One message: its fields by number. A map is a repeated message with the fields key and value.
+
+    `is_entry`: it is an entry of a map, which never has unknown fields: one runtime keeps the entry and
+    drops the field, the other one puts the whole entry aside.
+    """
 
     name: str
     slots: Mapping[int, Slot] = field(default_factory=dict)
+    is_entry: bool = False
 
     def __post_init__(self) -> None:
         for slot in self.slots.values():
@@ -76,6 +85,7 @@ class _Walk:
         self._data = data
         self._unknown_allowed = unknown_allowed
         self._messages = 0
+        self._unknowns = 0
 
     def message(self, shape: Shape, at: int, end: int) -> None:
         """Walk one message, which is the bytes from `at` to `end`."""
@@ -86,17 +96,16 @@ class _Walk:
         slots = shape.slots
         while at < end:
             start = at
-            tag, at = self._varint(at, end)
+            tag, at = self._varint(at, end, _SHORT_BYTES_MAXIMUM)
             slot = slots.get(tag >> 3)
             if slot is None:
                 at = self._unknown(shape, tag, at, end, start)
                 continue
             packed = slot.repeated and tag & 7 == _BYTES and slot.kind in _LARGEST
-            if not slot.repeated or packed:
-                once = slot.oneof or slot.name
-                if once in seen:
-                    raise RemoteProtocolError(f"{shape.name}.{once} comes twice", offset=start)
-                seen.add(once)
+            once = slot.oneof or slot.name
+            if once in seen and (packed or not slot.repeated):
+                raise RemoteProtocolError(f"{shape.name}.{once} comes twice", offset=start)
+            seen.add(once)
             if tag & 7 == _VARINT and slot.kind in _LARGEST:
                 at = self._number(shape, slot, at, end)
             elif tag & 7 == _BYTES and (packed or slot.kind not in _LARGEST):
@@ -133,8 +142,11 @@ class _Walk:
         number, wire_type = tag >> 3, tag & 7
         if not 0 < number <= _NUMBER_MAXIMUM:
             raise RemoteProtocolError(f"{shape.name} has a field of number {number}", offset=start)
-        if not self._unknown_allowed:
+        if shape.is_entry or not self._unknown_allowed:
             raise RemoteProtocolError(f"{shape.name} has the unknown field {number}", offset=start)
+        self._unknowns += 1
+        if self._unknowns > UNKNOWN_MAXIMUM:
+            raise RemoteProtocolError(f"more than {UNKNOWN_MAXIMUM} unknown fields", offset=start)
         if wire_type == _VARINT:
             return self._varint(at, end)[1]
         if wire_type == _BYTES:
@@ -148,24 +160,23 @@ class _Walk:
 
     def _span(self, at: int, end: int) -> tuple[int, int]:
         """Read a length; first position and end of what it measures."""
-        size, start = self._varint(at, end)
+        size, start = self._varint(at, end, _SHORT_BYTES_MAXIMUM)
         if size > end - start:
             raise RemoteProtocolError(f"{size} bytes announced, {end - start} left", offset=at)
         return start, start + size
 
-    def _varint(self, at: int, end: int) -> tuple[int, int]:
-        """The unsigned value of the varint at `at`, at most 2^64-1, and the position behind it."""
+    def _varint(self, at: int, end: int, most: int = _VARINT_BYTES_MAXIMUM) -> tuple[int, int]:
+        """The unsigned value of a varint of at most `most` bytes, below 2^64, and what is behind it."""
         data = self._data
         value, shift = 0, 0
-        for place in range(at, min(end, at + _VARINT_BYTES_MAXIMUM)):
+        for place in range(at, min(end, at + most)):
             byte = data[place]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 if value >= 2**64:
-                    break
+                    raise RemoteProtocolError("a number of more than 64 bits", offset=at)
                 return value, place + 1
             shift += 7
-        else:
-            if end - at < _VARINT_BYTES_MAXIMUM:
-                raise RemoteProtocolError("the bytes end inside a number", offset=at)
-        raise RemoteProtocolError("a number of more than 64 bits", offset=at)
+        if end - at < most:
+            raise RemoteProtocolError("the bytes end inside a number", offset=at)
+        raise RemoteProtocolError(f"a number of more than {most} bytes", offset=at)
