@@ -26,7 +26,7 @@ from replispec.runtime.primitives.machines import (
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaReport, HaTransferHeader
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
-from tests.runtime.walks import MACHINES, module_of, random_event, random_row, random_variables
+from tests.runtime.walks import MACHINES, module_of, random_event, random_row, random_variables, rules_of
 
 Walker = ha_replica.State
 machines = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
@@ -48,9 +48,9 @@ def test_a_random_walk_stays_in_the_declared_states_and_blames_whoever_is_to_bla
         if (now.state, kind) not in machine.transitions:
             is_peer = machine.events[kind].origin is Origin.PEER
             with pytest.raises(RemoteProtocolError if is_peer else LocalProtocolError, match=now.state.name):
-                step(machine, now.state, now.variables, row, rules, kind)
+                step(machine, now.state, now.variables, row, rules_of(machine), kind)
             continue
-        taken = step(machine, now.state, now.variables, row, rules, kind)
+        taken = step(machine, now.state, now.variables, row, rules_of(machine), kind)
         assert taken.state in machine.states
         assert taken.state not in machine.unreached
         assert now.state not in machine.final
@@ -85,7 +85,7 @@ def _can_be_taken(
     for _ in range(20_000):
         variables = random_variables(machine, chance)
         row = random_row(machine, kind, chance, variables)
-        fits = (edge for edge in edges if edge.guard is None or edge.guard(variables, row, rules))
+        fits = (edge for edge in edges if edge.guard is None or edge.guard(variables, row, rules_of(machine)))
         if next(fits, None) is edges[-1]:
             return True
     return False
@@ -105,12 +105,12 @@ def test_whoever_knows_everything_ends_where_the_machine_does(machine: Machine[A
             break
         kind = chance.choice(kinds)
         row = random_row(machine, kind, chance)
-        taken = step(machine, now.state, now.variables, row, rules, kind)
+        taken = step(machine, now.state, now.variables, row, rules_of(machine), kind)
         now = Configuration(taken.state, taken.variables)
         if machine.events[kind].hidden:
             continue
-        possible = step_all(machine, possible, row, rules, kind)
-        blind = step_all(machine, blind, row, rules, kind)
+        possible = step_all(machine, possible, row, rules_of(machine), kind)
+        blind = step_all(machine, blind, row, rules_of(machine), kind)
         assert any(holds(each, now) for each in possible)
         assert any(holds(each, now) for each in blind)
         assert len(possible) <= CONFIGURATIONS_MAX

@@ -11,12 +11,16 @@ from dataclasses import fields
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from replispec.runtime import rules
 from replispec.runtime.primitives.machines import Machine
+from replispec.runtime.rules import kafka as kafka_rules
+from replispec.wire.kafka.machines import partition, replica
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import broker_registration, broker_set, ha_master, ha_replica
 
-MODULES = (broker_registration, broker_set, ha_master, ha_replica)
+KAFKA = (partition, replica)
+MODULES = (broker_registration, broker_set, ha_master, ha_replica, *KAFKA)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
 Chooser = Callable[[random.Random], Any]
@@ -39,6 +43,7 @@ CHOICES: dict[Any, Chooser] = {
     int: lambda chance: chance.randint(-1, 3),
     bool: lambda chance: chance.random() < 0.5,
     str: lambda chance: chance.choice(["", "a", "b"]),
+    Sequence[int]: lambda chance: tuple(chance.sample(range(1, 4), chance.randint(0, 3))),
     frozenset[int]: lambda chance: frozenset(chance.sample(range(1, 4), chance.randint(0, 3))),
     Sequence[HaEpochEntry]: _epochs,
     Sequence[BrokerHeartbeatRequest]: _heartbeats,
@@ -70,6 +75,11 @@ def random_variables(machine: Machine[Any, Any], chance: random.Random) -> Any:
 def module_of(machine: Machine[Any, Any]) -> ModuleType:
     """The generated module that holds a machine."""
     return next(module for module in MODULES if module.MACHINE is machine)
+
+
+def rules_of(machine: Machine[Any, Any]) -> ModuleType:
+    """The algorithms that the guards of a machine call: those of its family."""
+    return kafka_rules if module_of(machine) in KAFKA else rules
 
 
 def random_event(machine: Machine[Any, Any], chance: random.Random) -> tuple[type, SimpleNamespace]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
+from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,7 +19,8 @@ NAME = st.text(st.characters(codec="ascii", categories=("L", "N")), min_size=1, 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT16 = st.integers(-(1 << 15), (1 << 15) - 1)
 # Attributes whose range the specification narrows.
-RANGES: dict[tuple[str, str], st.SearchStrategy[Any]] = {
+Ranges = Mapping[tuple[str, str], st.SearchStrategy[Any]]
+RANGES: Ranges = {
     ("RemotingFrame", "serialize_type"): st.integers(0, 1),
     ("RemotingHeader", "code"): INT16,
     ("RemotingHeader", "version"): INT16,
@@ -39,29 +42,31 @@ RANGES: dict[tuple[str, str], st.SearchStrategy[Any]] = {
 }
 
 
-def messages(kind: type[Any]) -> st.SearchStrategy[Any]:
-    """Any message of this class that can be written, without unknown keys."""
+def messages(kind: type[Any], ranges: Ranges = RANGES) -> st.SearchStrategy[Any]:
+    """Any message of this class that can be written, without unknown keys; `ranges` narrows attributes."""
     hints = typing.get_type_hints(kind)
     names = [each.name for each in dataclasses.fields(kind) if each.name != "unknown"]
     values = {
-        name: RANGES[key] if (key := (kind.__name__, name)) in RANGES else _values(hints[name])
+        name: ranges[key] if (key := (kind.__name__, name)) in ranges else _values(hints[name], ranges)
         for name in names
     }
     return st.builds(kind, **values)
 
 
-def _values(hint: Any) -> st.SearchStrategy[Any]:
+def _values(hint: Any, ranges: Ranges) -> st.SearchStrategy[Any]:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType:
-        some = [_values(each) for each in arguments if each is not type(None)]
+        some = [_values(each, ranges) for each in arguments if each is not type(None)]
         return st.none() | st.one_of(some)
     if origin is list:
-        return st.lists(_values(arguments[0]), max_size=3)
+        return st.lists(_values(arguments[0], ranges), max_size=3)
     if origin is dict:
-        return st.dictionaries(NAME if arguments[0] is str else INT32, _values(arguments[1]), max_size=3)
+        return st.dictionaries(
+            NAME if arguments[0] is str else INT32, _values(arguments[1], ranges), max_size=3
+        )
     if dataclasses.is_dataclass(hint):
         assert isinstance(hint, type)
-        return messages(hint)
+        return messages(hint, ranges)
     simple: dict[Any, st.SearchStrategy[Any]] = {
         int: INT32,
         str: NAME,
@@ -71,8 +76,8 @@ def _values(hint: Any) -> st.SearchStrategy[Any]:
     return simple[hint]
 
 
-def classes(*methods: str) -> list[type[Any]]:
-    """All generated message classes that have these methods."""
-    found = [each for module in MODULES for each in vars(module).values() if dataclasses.is_dataclass(each)]
+def classes(*methods: str, modules: Iterable[ModuleType] = MODULES) -> list[type[Any]]:
+    """All generated message classes of these modules that have these methods."""
+    found = [each for module in modules for each in vars(module).values() if dataclasses.is_dataclass(each)]
     own = [each for each in found if isinstance(each, type) and all(hasattr(each, name) for name in methods)]
     return list(dict.fromkeys(own))

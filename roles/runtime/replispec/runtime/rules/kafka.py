@@ -21,7 +21,7 @@ def surviving_isr(
     assigned: Sequence[int], isr: frozenset[int], live: frozenset[int], unclean: bool
 ) -> frozenset[int]:
     """The living members of the ISR; if none lives and `unclean`, the first living assigned broker alone."""
-    alive = isr & live
+    alive = isr.intersection(live)
     if alive or not unclean:
         return alive
     return frozenset([broker for broker in assigned if broker in live][:1])
