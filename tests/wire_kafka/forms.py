@@ -106,7 +106,7 @@ def build(kind: type[Any], values: dict[str, Any]) -> Any:
         inner = typing.get_args(hints[name])
         element: Any = inner[0] if inner else None
         if isinstance(value, list) and dataclasses.is_dataclass(element):
-            made[name] = [build(typing.cast(type[Any], element), each) for each in value]
+            made[name] = [build(typing.cast("type[Any]", element), each) for each in value]
         else:
             made[name] = bytes.fromhex(value) if hints[name] is bytes else value
     return kind(**made)

@@ -69,7 +69,7 @@ def _check_given(model: Model, message: Message) -> None:
         raise SpecificationError(
             message.place,
             f"{message.name} has a code, but no version goes with it",
-            'binary messages are found by both: given: {name: "version" first: 0 last: 1}, and nothing else',
+            'give it one, as given: {name: "version" first: 0 last: 1}',
         )
     for field in message.fields:
         element = model.messages.get(field.type)
@@ -81,7 +81,7 @@ def _check_given(model: Model, message: Message) -> None:
             raise SpecificationError(
                 field.place,
                 f"nothing identifies a {element.name}",
-                "mark its key fields with identifies: true",
+                "mark its keys with identifies: true",
             )
 
 
@@ -114,7 +114,7 @@ def _check_codes(model: Model) -> None:
     for message in commands:
         for code in message.codes:
             if code not in known:
-                where = f"enum {enums[0].name}" if enums else "an enum marked as (numbers) = {codes: true}"
+                where = f"enum {enums[0].name}" if enums else "an enum with option (numbers) = {codes: true}"
                 raise SpecificationError(
                     message.place,
                     f"{message.name}: code {code} is not in {where}",
