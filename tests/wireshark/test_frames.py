@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ from tests.wireshark.tshark_run import ROOT, Item, packets
 CAPTURES = sorted((ROOT / "spark_replay/captures").glob("*.pcap"))
 NUMBERS = ("code", "flag", "opaque", "version", "serialize_type")
 # Columns of our table that are fields of replication messages under the same name.
-HA_NUMBERS = ("state", "broker_id", "max_offset", "last_epoch", "offset", "epoch")
-HA_NUMBERS += ("epoch_start_offset", "confirm_offset")
+HA_NUMBERS = (
+    *("state", "broker_id", "max_offset", "last_epoch", "offset"),
+    *("epoch", "epoch_start_offset", "confirm_offset"),
+)
 HA_FLAGS = ("sync_from_last_file", "async_learner")
 Row = dict[str, Any]
 
@@ -59,7 +61,7 @@ def seen(request: pytest.FixtureRequest, tshark_home: Path) -> Seen:
     return Seen(path.stem, our_rows(path), packets(path, tshark_home))
 
 
-def numbers(item: Item, protocol: str, names: tuple[str, ...]) -> dict[str, int | None]:
+def numbers(item: Item, protocol: str, names: Sequence[str]) -> dict[str, int | None]:
     values = {name: item.value_of(f"{protocol}.{name}") for name in names}
     return {name: None if value is None else int(value) for name, value in values.items()}
 

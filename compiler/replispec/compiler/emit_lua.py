@@ -12,6 +12,7 @@ from replispec.compiler.lua_filters import (
     DISSECTIONS,
     Dissection,
     Filter,
+    check_needs,
     extended_name,
     header_messages,
     protocol_filters,
@@ -32,6 +33,7 @@ def dissector_texts(model: Model, sources: Mapping[str, bytes]) -> dict[str, str
     dissection = DISSECTIONS.get(model.family)
     if dissection is None:
         return {}
+    check_needs(model, dissection)
     return {
         f"wireshark/{model.family}.lua": _chunk(model, dissection, sources),
         f"docs/{model.family}/wireshark.md": _markdown(model, dissection),
@@ -203,8 +205,8 @@ def _markdown(model: Model, dissection: Dissection) -> str:
         lines += ["| filter | type | meaning |", "| --- | --- | --- |"]
         for made in protocol_filters(model, dissection, protocol):
             about = made.about.replace("|", "\\|").replace("<", "&lt;")
-            values = f" Values: {made.enum}." if made.enum else ""
+            values = f"values of [{made.enum}](numbers.md#{made.enum.lower()})" if made.enum else ""
             kind = _TYPES.get(made.type, made.type)
-            lines.append(f"| `{made.name}` | {kind} | {(about + values).strip()} |")
+            lines.append(f"| `{made.name}` | {kind} | {'; '.join(filter(None, (about, values)))} |")
         lines += [f"| `{protocol.name}.malformed` | expert | the bytes break the specification |", ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -7,8 +7,8 @@ a list, `rocketmq.ext.<message>.<field>` for what a remoting header says in its 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from replispec.compiler.layout import wire_fields
 from replispec.compiler.model import Field, Message, Model, SpecificationError
@@ -49,12 +49,16 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True)
 class Dissection:
-    """How a family is dissected: its protocols, which of them shows extension fields, and the parts of
-    the dissector (files below lua/) in the order of the chunk."""
+    """How a family is dissected: its protocols, the filters of extension fields, the parts of the
+    dissector (files below lua/) in the order of the chunk, and what these call by name: streams, fields
+    by message, values by enum."""
 
     protocols: tuple[Protocol, ...]
     extended: str
     parts: tuple[str, ...]
+    streams: tuple[str, ...]
+    fields: Mapping[str, tuple[str, ...]]
+    values: Mapping[str, tuple[str, ...]]
 
 
 def _made(name: str, kind: str, title: str, about: str, enum: str = "") -> Filter:
@@ -101,6 +105,15 @@ DISSECTIONS = {
             *_SHARED_PARTS,
             *(f"rocketmq/{part}.lua" for part in ("log", "pairs", "header", "remoting", "ha")),
         ),
+        streams=(
+            *("REMOTING", "COMMIT_LOG", "HA_REPLICA", "HA_MASTER", "HA_MASTER_5_0_0"),
+            *("HA_LEGACY_REPLICA", "HA_LEGACY_MASTER"),
+        ),
+        fields={
+            "RemotingFrame": ("serialize_type", "header_length", "header", "body"),
+            "RemotingHeader": ("code", "opaque", "flag"),
+        },
+        values={"SerializeType": ("JSON",), "RemotingFlag": ("RESPONSE", "ONEWAY")},
     )
 }
 
@@ -134,7 +147,9 @@ def extended_filters(model: Model, dissection: Dissection) -> Iterator[Filter]:
     """The filters of all typed header fields."""
     for message in header_messages(model):
         for field in message.fields:
-            yield _filter(field, extended_name(dissection, message, field))
+            made = _filter(field, extended_name(dissection, message, field))
+            about = f"{field.key} of {message.name}"
+            yield replace(made, about=f"{about}: {field.about}" if field.about else about)
 
 
 def extended_name(dissection: Dissection, message: Message, field: Field) -> str:
@@ -153,11 +168,11 @@ def field_filters(model: Model, message: Message, prefix: str) -> Iterator[tuple
         made = _filter(field, f"{prefix}.{field.name}")
         yield field, made
         if field.type == "map":
-            yield field, Filter(f"{made.name}.key", "string", "Key", f"a key of {field.name}")
-            yield field, Filter(f"{made.name}.value", "string", "Value", f"a value of {field.name}")
+            yield field, _made(f"{made.name}.key", "string", "Key", f"a key of {field.name}")
+            yield field, _made(f"{made.name}.value", "string", "Value", f"a value of {field.name}")
         elif field.is_message:
             element = model.messages[field.type]
-            yield field, Filter(f"{made.name}.element", "none", element.name, element.about)
+            yield field, _made(f"{made.name}.element", "none", element.name, element.about)
             yield from field_filters(model, element, made.name)
 
 
@@ -169,6 +184,24 @@ def _filter(field: Field, name: str) -> Filter:
 
 def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def check_needs(model: Model, dissection: Dissection) -> None:
+    """Raises SpecificationError when something is not there that the dissector calls by name."""
+    carried = {name for message in model.messages.values() for name in message.streams}
+    missing = [f"stream {name}" for name in dissection.streams if name not in carried]
+    for owner, names in dissection.fields.items():
+        message = model.messages.get(owner)
+        missing += [f"{owner}.{name}" for name in names if message is None or not message.field_named(name)]
+    for owner, names in dissection.values.items():
+        known = {value.name for value in model.enums[owner].values} if owner in model.enums else set()
+        missing += [f"{owner}.{name}" for name in names if name not in known]
+    if missing:
+        raise SpecificationError(
+            f"proto/{model.family}",
+            f"the dissector needs {', '.join(missing)}",
+            "keep the name, or change it in the dissector's parts (lua/ of the compiler) too",
+        )
 
 
 def shown_messages(model: Model, dissection: Dissection) -> Iterator[tuple[Protocol, Message]]:

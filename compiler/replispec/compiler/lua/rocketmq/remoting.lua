@@ -50,6 +50,7 @@ local function show_body(frame, tree, part, command, body)
   end
   local at, limit = part.content_at, part.content_at + part.content_size
   local item = tree:add(FIELDS[part.field.filter], frame.tvb(at, part.content_size))
+  item:set_text(string.format("Body: %s%d bytes", body and body.message .. ", " or "", part.content_size))
   show_generated(tree, "rocketmq.body_size", part.content_size)
   if command.is_answer and log_starts(frame.data, at, limit) then
     dissect_log(frame, at, limit, item)
@@ -65,6 +66,7 @@ end
 
 local function show_header(frame, tree, header, part, message)
   local item = tree:add(FIELDS[part.field.filter], frame.tvb(part.content_at, part.content_size))
+  item:set_text(string.format("Header: %d bytes", part.content_size))
   for _, each in ipairs(header.parts) do
     if each.field.type == "map" then
       show_entries(frame, item, each, message)
