@@ -27,7 +27,8 @@ def test_a_capture_in_which_all_is_well_is_exit_code_0(tmp_path: Path) -> None:
     code, shown, errors = _replay(CLEAN, out=tmp_path)
     assert (code, errors) == (0, "")
     assert shown.splitlines()[0] == "No acknowledged message was lost"
-    assert "nothing" in shown
+    assert ", 0 violated, " in shown
+    assert "\nnothing\n" in shown
 
 
 def test_json_is_the_content_of_the_summary(tmp_path: Path) -> None:

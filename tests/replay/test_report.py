@@ -177,6 +177,17 @@ def test_findings_come_worst_first_with_the_frames_that_prove_them() -> None:
     assert "5.000000000 s broker-a 302144 broker-a broker-a=broker-a" in text
 
 
+def test_rules_that_had_nothing_to_evaluate_do_not_stand_among_the_findings() -> None:
+    idle = Finding("same-bytes", Verdict.UNKNOWN, "G/a", "f", 0)
+    doubtful = Finding("offset-chain", Verdict.UNKNOWN, "G/a", "f", 3, says="a hole at byte 9")
+    text = Outline(render(ReportModel("local", (), findings=(idle, doubtful)))).text
+    assert (
+        text.index("a hole at byte 9")
+        < text.index("1 rule had nothing to evaluate")
+        < text.index("same-bytes")
+    )
+
+
 def test_the_page_needs_nothing_but_itself() -> None:
     page = render(_model())
     outline = Outline(page)

@@ -1,6 +1,7 @@
 """The outcome of a replay for people, and as JSON for scripts."""
 
 import io
+from collections import Counter
 from pathlib import Path
 
 import orjson
@@ -10,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from replispec.replay.report.fill import fill
+from replispec.replay.report.model import ReportModel
 from replispec.replay.report.wording import headline
 from replispec.replay.summary import Summary
 from replispec.replay.visible import visible
@@ -36,26 +38,31 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     """Losses first, then what is not ok, then the captures and where the report is."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=None if terminal else WIDTH)
-    said = headline(fill(summary, (), ()))
+    model = fill(summary, (), ())
+    said = headline(model)
     console.print(_shown(said.text, TONES[said.tone]))
     for line in said.lines:
         console.print(_shown(f"  {line}"))
-    console.print()
-    for table in (_findings(summary), _captures(summary)):
-        console.print(table)
+    for table in (_findings(model), _captures(summary)):
         console.print()
+        console.print(table)
+    console.print()
+    idle = Counter(finding.invariant for finding in model.findings if finding.idle)
+    if idle:
+        names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in idle.items())
+        console.print(_shown(f"Nothing to evaluate: {names}"))
     counts = ", ".join(f"{count} {verdict}" for verdict, count in summary.verdicts.items())
     console.print(_shown(f"Verdicts: {counts}"))
     console.print(_shown(f"Report:   {report}"))
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
 
 
-def _findings(summary: Summary) -> Table:
-    several = len(summary.captures) > 1
+def _findings(model: ReportModel) -> Table:
+    several = len(model.captures) > 1
     table = _table("not ok", "rule", "group", *(["capture"] if several else []))
     table.add_column("evaluated", justify="right")
-    for finding in sorted(summary.findings, key=lambda each: -each.verdict.rank):
-        if finding.verdict is not Verdict.OK:
+    for finding in sorted(model.findings, key=lambda each: -each.verdict.rank):
+        if finding.verdict is not Verdict.OK and not finding.idle:
             where = (finding.group, finding.file) if several else (finding.group,)
             table.add_row(
                 Text(finding.verdict, STYLES[finding.verdict]),

@@ -99,6 +99,11 @@ class Finding:
     says: str = ""
     evidence_total: int = 0
 
+    @property
+    def idle(self) -> bool:
+        """Whether the capture held nothing of what the rule is about: unknown, and nobody's concern."""
+        return self.verdict is Verdict.UNKNOWN and self.evaluated == 0
+
 
 @dataclass(frozen=True, slots=True)
 class Switch:

@@ -40,7 +40,8 @@ def render(model: ReportModel) -> str:
         starts=starts,
         switches=[(each, switch_sentence(each, starts.get(each.file, 0))) for each in model.switches],
         pictures=[draw(timeline, _switches_of(timeline, model)) for timeline in model.timelines],
-        noteworthy=[finding for finding in findings if finding.verdict is not Verdict.OK],
+        noteworthy=[each for each in findings if each.verdict is not Verdict.OK and not each.idle],
+        idle=[each for each in findings if each.idle],
         fine=[finding for finding in findings if finding.verdict is Verdict.OK],
     )
 
