@@ -18,6 +18,7 @@ from replispec.compiler.model import (
     SpecificationError,
     When,
 )
+from replispec.compiler.value_types import field_type
 
 PLACE = Place("proto/sample.proto", 7)
 
@@ -99,3 +100,14 @@ def test_one_code_may_be_two_messages_in_versions_that_do_not_meet() -> None:
         model.messages[name] = message(name, number("a"), codes=(7,), kind="REQUEST", given=given)
     model.enums["Asked"] = codes("Asked")
     check_model(model)
+
+
+@pytest.mark.parametrize(
+    "options", [{"when": LATER}, {"type": "string", "size": 0, "prefix": 2, "nullable": True}]
+)
+def test_whoever_reads_what_may_be_absent_must_ask(options: dict[str, Any]) -> None:
+    field = number("a", **options)
+    holder = message("M", field, given=(ONE,))
+    kind = field_type(field, holder, Model("sample"))
+    assert kind is not None
+    assert kind.optional

@@ -89,14 +89,16 @@ def _named(name: str, model: Model) -> Type | None:
 def field_type(field: Field, message: Message, model: Model) -> Type | None:
     """The type of a message's field; None for maps, which the guard language does not know.
 
-    A field of a remoting header or of a JSON object may always be absent: who reads it must ask.
+    A field of a remoting header or of a JSON object may always be absent, and so may one that depends on
+    a condition or is nullable: who reads it must ask.
     """
     kind = _named(field.enum or field.type, model)
     if kind is None:
         return None
     if field.repeated:
         kind = Type("list", item=kind)
-    return replace(kind, optional=field.optional or message.layout in ("REMOTING_HEADER", "JSON"))
+    may_lack = field.optional or field.nullable or field.when is not None
+    return replace(kind, optional=may_lack or message.layout in ("REMOTING_HEADER", "JSON"))
 
 
 def accepts(wanted: Type, given: Type) -> bool:
