@@ -21,11 +21,13 @@ CAPTURES = Path(__file__).parents[2] / "spark_replay" / "captures"
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Real traffic, replication over many segments, a harmed capture, and a compressed one."""
+    """Real traffic, replication over many segments, a harmed and cut capture, and a compressed one."""
     folder = tmp_path_factory.mktemp("captures")
     harm = Harm(lost=0.03, repeated=0.05, reordered=0.1, cut=0.05, headless=0.3)
     harmed = folder / "harmed.pcap"
-    harmed.write_bytes(pcap(random_capture(11, harm, talks=8)))
+    data = bytearray(pcap(random_capture(11, harm, talks=8)))
+    data[24 + 16 + 14 + 6 + 1] = 16  # the first packet says that it is a later fragment
+    harmed.write_bytes(data[:-3])
     packed = folder / "packed.pcap.gz"
     packed.write_bytes(gzip.compress((CAPTURES / "t_binary_header.pcap").read_bytes(), mtime=0))
     return [CAPTURES / "g_mqadmin.pcap", CAPTURES / "m_mtu1500.pcap", harmed, packed]
@@ -41,6 +43,7 @@ def test_both_engines_give_the_same_rows(captures: list[Path]) -> None:
             expected = expected.sort_by([(column, "ascending") for column in order])
             assert found.schema == expected.schema
             assert found.to_pylist() == expected.to_pylist()
+        assert len(decoded.warnings) == 2
         assert decoded.warnings == tuple(warning for part in local for warning in part.warnings)
 
 

@@ -125,10 +125,10 @@ def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], 
     if not borders:
         return [whole], warnings
     ends = [at for at, _, _ in borders[1:]] + [whole.end]
-    splits = [
-        replace(whole, number=number, start=at, end=end, byte_order=order, interfaces=interfaces)
-        for number, ((at, order, interfaces), end) in enumerate(zip(borders, ends, strict=True))
-    ]
+    splits = []
+    for number, ((at, order, interfaces), end) in enumerate(zip(borders, ends, strict=True)):
+        place = replace(whole, number=number, start=at, end=end, is_first=number == 0)
+        splits.append(replace(place, byte_order=order, interfaces=interfaces))
     return splits, warnings
 
 

@@ -54,6 +54,7 @@ class Split:
     """The records that start in bytes [start, end) of a file, readable without what is before them.
 
     `path` is the file to map (the decompressed copy of a gzip file), `name` the base name to report.
+    `is_first`: no record of the file comes before.
     """
 
     path: str
@@ -64,6 +65,7 @@ class Split:
     container: Container
     byte_order: ByteOrder
     interfaces: tuple[Interface, ...]
+    is_first: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,7 @@ HA_FIELDS = [
     pa.field("epoch", pa.int32()),
     pa.field("epoch_start_offset", pa.int64()),
     pa.field("confirm_offset", pa.int64()),
+    pa.field("body_digest", pa.int64()),
 ]
 FRAMES: pa.Schema = pa.schema(
     [*PLACE_FIELDS, *REMOTING_FIELDS, *BODY_FIELDS, *HA_FIELDS, pa.field("body", pa.binary())]
@@ -109,9 +110,14 @@ def frames_batch(capture: str, directions: Sequence[Decoded]) -> pa.RecordBatch:
     counts = np.array([len(decoded.positions) for decoded in filled], np.int64)
     outcomes = list(flatten.from_iterable(decoded.outcomes for decoded in filled))
     kinds = [decoded.kind == REMOTING for decoded in filled]
+    encodings = [
+        outcome[5] if own else None
+        for decoded, own in zip(filled, kinds, strict=True)
+        for outcome in decoded.outcomes
+    ]
     arrays = [
         *_places(capture, filled, counts),
-        *_remoting([row[1] for row in outcomes], [row[5] for row in outcomes], kinds, counts),
+        *_remoting([row[1] for row in outcomes], encodings, kinds, counts),
         pa.array([row[2] for row in outcomes], pa.int32()),
         pa.array([row[3] for row in outcomes], pa.binary()),
         *_ha(filled),
@@ -235,7 +241,7 @@ def ha_row(outcome: Outcome) -> HaRow:
     name = type(message).__name__.removesuffix("Fixed")
     flags: tuple[bool | None, bool | None] = (None, None)
     broker_id = address = max_offset = last_epoch = epochs = None
-    transfer: tuple[int | None, ...] = (None,) * 4
+    transfer: tuple[int | None, ...] = (None,) * 5
     if isinstance(message, ha.HaHandshakeId | ha.HaHandshakeAddress):
         flags = (message.sync_from_last_file, message.async_learner)
         if isinstance(message, ha.HaHandshakeId):
@@ -249,7 +255,13 @@ def ha_row(outcome: Outcome) -> HaRow:
         if isinstance(message, AnswerMessage):
             epochs = [{"epoch": item.epoch, "start_offset": item.start_offset} for item in message.entries]
     elif isinstance(message, ha.HaTransferHeaderFixed):
-        transfer = (message.offset, message.epoch, message.epoch_start_offset, message.confirm_offset)
+        transfer = (
+            message.offset,
+            message.epoch,
+            message.epoch_start_offset,
+            message.confirm_offset,
+            outcome[5],
+        )
     else:
         raise TypeError(f"{name} is not decoded")
     return (name, message.state, *flags, broker_id, address, max_offset, last_epoch, epochs, *transfer)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from replispec.replay.digests import digest
 from replispec.replay.space import SequenceSpace
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.streams import FrameForm, Stream
@@ -40,7 +41,8 @@ Message = (
     | LegacyMessage
 )
 # Size of the whole frame (or SHORT, BAD), message (None: its header has a hole), bytes of body, the
-# body when it is small JSON, the raw body when asked for, the header's encoding (remoting only).
+# body when it is small JSON, the raw body when asked for, the header's encoding (remoting) or the
+# digest of the log bytes when all of them are there (master).
 Outcome = tuple[int, Message | None, int, bytes | None, bytes | None, int | None]
 SHORT, BAD = -1, -2
 NOT_WHOLE: Outcome = (SHORT, None, 0, None, None, None)
@@ -210,10 +212,9 @@ class HaMasterReader:
                 return size, None, 0, None, None, None
             if answers is None:
                 header = ha.HaTransferHeaderFixed.decode(space.buffer, at)
-                body = (
-                    whole_bytes(space, position, form.fixed, size) if self._keep_bodies and length else None
-                )
-                return size, header, length, None, body, None
+                body = whole_bytes(space, position, form.fixed, size) if length else None
+                kept = body if self._keep_bodies else None
+                return size, header, length, None, kept, None if body is None else digest(body)
             if len(space.buffer) - at < size:
                 return size, answers[1].decode(space.buffer, at), length, None, None, None
             return size, answers[0].decode(space.buffer, at, at + size), length, None, None, None

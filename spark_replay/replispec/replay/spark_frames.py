@@ -10,6 +10,7 @@ from __future__ import annotations
 import pickle
 import tempfile
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -67,7 +68,8 @@ def decode_on_spark(
     """Decode captures on Spark. Raises CaptureError for a file that is none, OSError if unreadable."""
     hints = hints or Hints()
     with ExitStack() as stack:
-        splits, warnings = _cut(stack, paths, split_bytes)
+        splits, owners, warnings = _cut(stack, paths, split_bytes)
+        fragments: dict[int, int] = defaultdict(int)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
         staged = _write(_decoded(spark, splits, hints), folder / "splits")
         left = staged.where(F.col("bucket").isNotNull() & (F.col("bucket") >= 0)).select("bucket", "payload")
@@ -75,35 +77,38 @@ def decode_on_spark(
             left.groupBy("bucket").applyInArrow(_stitcher(splits, hints), schema=_schema(STITCHED)),
             folder / "stitched",
         )
-        fragments = _expanded(staged.where("bucket = -1").select("payload"), FRAGMENTS).collect()
-        counts: dict[str, int] = {}
-        for row in fragments:
-            name = splits[row["split"]].name
-            counts[name] = counts.get(name, 0) + row["fragments"]
-        warnings += [fragments_warning(name, count) for name, count in sorted(counts.items())]
+        for row in _expanded(staged.where("bucket = -1").select("payload"), FRAGMENTS).collect():
+            fragments[owners[row["split"]]] += row["fragments"]
+        for at, count in sorted(fragments.items()):
+            warnings[at].append(fragments_warning(Path(paths[at]).name, count))
         yield SparkFrames(
             frames=_placed(staged, _table(stitched, "placements", PLACEMENTS)).unionByName(
                 _table(stitched, "frames", FRAMES)
             ),
             holes=_table(stitched, "holes", HOLES),
             streams=_table(stitched, "streams", STREAMS),
-            warnings=tuple(warnings),
+            warnings=tuple(warning for own in warnings for warning in own),
         )
 
 
 def _cut(
     stack: ExitStack, paths: Sequence[str | Path], split_bytes: int
-) -> tuple[dict[int, Split], list[CaptureWarning]]:
-    """The splits of all captures by number; a decompressed copy lives as long as the stack."""
+) -> tuple[dict[int, Split], list[int], list[list[CaptureWarning]]]:
+    """The splits of all captures by number, the capture of each, and the warnings of each capture.
+
+    A decompressed copy lives as long as the stack.
+    """
     splits: dict[int, Split] = {}
-    warnings: list[CaptureWarning] = []
-    for path in paths:
+    owners: list[int] = []
+    warnings: list[list[CaptureWarning]] = []
+    for at, path in enumerate(paths):
         capture = stack.enter_context(open_capture(path))
         for split in capture.cuts(split_bytes):
             number = len(splits)
             splits[number] = replace(split, number=number)
-        warnings += capture.warnings
-    return splits, warnings
+            owners.append(at)
+        warnings.append(capture.warnings)
+    return splits, owners, warnings
 
 
 def _schema(schema: pa.Schema) -> StructType:

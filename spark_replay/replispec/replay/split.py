@@ -162,7 +162,7 @@ class _SplitDecoder:
             # The kind was told from two frames; with fewer the stitch must look itself.
             if not decoded.told or last - first < 2:
                 runs.pop(0)
-        elif self._split.number == 0 and not decoded.direction.from_syn:
+        elif self._split.is_first and not decoded.direction.from_syn:
             # Nothing is before this split: the stitch has to search here, and needs what it proves with.
             runs[0] = (min(last, first + PROOF_FRAMES + 1), last)
         return [(first, last) for first, last in runs if first < last]
