@@ -1,8 +1,8 @@
 """Pure algorithms of the protocol, as guards and checks call them.
 
-This module is what `rules` means to the machines: it offers every function that the generated
-protocol `replispec.wire.rocketmq.rules.Rules` lists. Each is decided by golden examples in the
-specification.
+This module is what `rules` means to the machines of RocketMQ: it offers every function that the
+generated protocol `replispec.wire.rocketmq.rules.Rules` lists; `kafka` does so for those of Kafka. Each
+is decided by golden examples in the specification.
 """
 
 from replispec.runtime.rules.elections import elect
