@@ -37,7 +37,7 @@ _TAKEN = {
     "to_json",
     "to_pydict",
 }
-_MESSAGE, _ENUM, _FIELD, _VALUE = 4, 5, 2, 2
+_PACKAGE, _IMPORT, _MESSAGE, _ENUM, _SERVICE, _FIELD, _VALUE = 2, 3, 4, 5, 6, 2, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +88,21 @@ def _check_file(file: OwnFile) -> None:
     folder = file.parsed.name.rsplit("/", 1)[0].replace("/", ".")
     if file.parsed.package != folder:
         raise SpecificationError(
-            file.place(), f"the package is {file.parsed.package}", f"name it like its folder: {folder}"
+            file.place(_PACKAGE),
+            f"the package is {file.parsed.package}",
+            f"name it like its folder: {folder}",
         )
-    for imported in file.parsed.dependency:
+    for number, imported in enumerate(file.parsed.dependency):
         raise SpecificationError(
-            file.place(), f"imports {imported}", "a package of our own stands alone: repeat what it needs"
+            file.place(_IMPORT, number),
+            f"imports {imported}",
+            "a package of our own stands alone: repeat what it needs",
         )
-    for service in file.parsed.service:
+    for number, service in enumerate(file.parsed.service):
         raise SpecificationError(
-            file.place(), f"has the service {service.name}", "messages travel over pipes and in files only"
+            file.place(_SERVICE, number),
+            f"has the service {service.name}",
+            "messages travel over pipes and in files only",
         )
 
 
@@ -146,7 +152,7 @@ def _check_type(file: OwnFile, path: tuple[int, ...], name: str, item: _Kind) ->
 
 def _check_depth(file: OwnFile, held: dict[str, set[str]]) -> None:
     """Refuse a message that can hold itself: readers walk to a known depth."""
-    for start, first in held.items():
+    for number, (start, first) in enumerate(held.items()):
         reached: set[str] = set()
         waiting = list(first)
         while waiting:
@@ -155,8 +161,9 @@ def _check_depth(file: OwnFile, held: dict[str, set[str]]) -> None:
                 reached.add(name)
                 waiting += held.get(name, ())
         if start in reached:
+            name = start.rsplit(".", 1)[-1]
             raise SpecificationError(
-                file.place(), f"{start.rsplit('.', 1)[-1]} can hold itself", "readers need a known depth"
+                file.place(_MESSAGE, number), f"{name} can hold itself", "readers need a known depth"
             )
 
 

@@ -128,4 +128,5 @@ def _protoc(proto: Path, options: Sequence[str], sources: Sequence[str]) -> None
     if done.returncode != 0:
         first = next((line for line in done.stderr.splitlines() if ".proto:" in line), done.stderr.strip())
         place, _, fault = first.partition(": ")
+        place = place.removeprefix(f"{proto}/")
         raise SpecificationError(f"proto/{place}", fault.rstrip("."), "see docs/specification.md")

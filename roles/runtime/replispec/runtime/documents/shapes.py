@@ -97,22 +97,23 @@ class _Walk:
         while at < end:
             start = at
             tag, at = self._varint(at, end, _SHORT_BYTES_MAXIMUM)
-            slot = slots.get(tag >> 3)
+            slot, wire_type = slots.get(tag >> 3), tag & 7
             if slot is None:
                 at = self._unknown(shape, tag, at, end, start)
                 continue
-            packed = slot.repeated and tag & 7 == _BYTES and slot.kind in _LARGEST
+            is_number = slot.kind in _LARGEST
+            packed = slot.repeated and is_number and wire_type == _BYTES
             once = slot.oneof or slot.name
             if once in seen and (packed or not slot.repeated):
                 raise RemoteProtocolError(f"{shape.name}.{once} comes twice", offset=start)
             seen.add(once)
-            if tag & 7 == _VARINT and slot.kind in _LARGEST:
+            if is_number and wire_type == _VARINT:
                 at = self._number(shape, slot, at, end)
-            elif tag & 7 == _BYTES and (packed or slot.kind not in _LARGEST):
+            elif wire_type == _BYTES and (packed or not is_number):
                 at = self._content(shape, slot, at, end)
             else:
                 raise RemoteProtocolError(
-                    f"{shape.name}.{slot.name} has wire type {tag & 7} and is {slot.kind}", offset=start
+                    f"{shape.name}.{slot.name} has wire type {wire_type} and is {slot.kind}", offset=start
                 )
 
     def _content(self, shape: Shape, slot: Slot, at: int, end: int) -> int:
@@ -168,6 +169,8 @@ class _Walk:
     def _varint(self, at: int, end: int, most: int = _VARINT_BYTES_MAXIMUM) -> tuple[int, int]:
         """The unsigned value of a varint of at most `most` bytes, below 2^64, and what is behind it."""
         data = self._data
+        if at < end and data[at] < 0x80:
+            return data[at], at + 1
         value, shift = 0, 0
         for place in range(at, min(end, at + most)):
             byte = data[place]
