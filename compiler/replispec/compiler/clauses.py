@@ -38,6 +38,8 @@ class Clause:
     section: str
     divergence: Mapping[str, str]
     place: Place
+    case: str = ""  # what a case of the conformance suite has to do
+    not_yet: str = ""  # why nothing checks it
 
 
 def read_clauses(trees: Mapping[str, Tree]) -> dict[str, Clause]:
@@ -59,7 +61,7 @@ def read_clauses(trees: Mapping[str, Tree]) -> dict[str, Clause]:
 
 
 def _clause(tree: Tree) -> Clause:
-    tree.only("id", "requirement", "severity", "basis", "source", "divergence")
+    tree.only("id", "requirement", "severity", "basis", "source", "divergence", "case", "not_yet")
     name = tree.text("id")
     if not _ID.fullmatch(name):
         raise SpecificationError(
@@ -86,6 +88,8 @@ def _clause(tree: Tree) -> Clause:
         section=source.text("section", ""),
         divergence={versions: divergence.text(versions) for versions in divergence.items},
         place=tree.place,
+        case=tree.text("case", ""),
+        not_yet=tree.text("not_yet", ""),
     )
 
 
@@ -164,5 +168,7 @@ def clauses_document(
         lines += [f"- Diverges in {versions}: {text}" for versions, text in clause.divergence.items()]
         found = uses.get(clause.id, [])
         lines.append(f"- Used by: {'; '.join(found)}" if found else "- Not used yet.")
+        lines += [f"- A case has to show: {clause.case}"] * bool(clause.case)
+        lines += [f"- Checked nowhere: {clause.not_yet}"] * bool(clause.not_yet)
         lines.append("")
     return "\n".join(lines)

@@ -1,8 +1,8 @@
 """Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
 
 Layout of a family: statemachines/FAMILY/*.yaml, invariants/FAMILY/*.yaml (streams.yaml declares the
-streams of events), clauses/FAMILY/*.yaml, vectors/FAMILY/*.yaml. All are optional, so that a family may
-grow; its documents lie below docs/FAMILY.
+streams of events), clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's paragraphs),
+vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below docs/FAMILY.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replispec.compiler.clauses import check_citations, clauses_document, read_clauses
+from replispec.compiler.compliance import Compliance, check_reasons, compliance_document
+from replispec.compiler.coverage import read_coverage
 from replispec.compiler.document import machine_document
 from replispec.compiler.emit_invariants import invariants_document, invariants_text
 from replispec.compiler.emit_machine import MachineEmitter
@@ -46,13 +48,20 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     sources = _sources(model, spec_dir)
     trees = {name: read_yaml(spec_dir / name, spec_dir) for name in sources}
     family = _read(model, trees, sources)
-    clauses = read_clauses({name: tree for name, tree in trees.items() if name.startswith("clauses/")})
+    written = {name: trees[name] for name in _only(sources, "clauses/")}
+    covering = {name: written.pop(name) for name in tuple(written) if name.endswith("/coverage.yaml")}
+    clauses = read_clauses(written)
     uses = check_citations(
         clauses, family.model, family.machines, family.rules, family.invariants, family.examples
     )
+    check_reasons(clauses, uses)
+    view = Compliance(clauses, uses, family.rules, read_coverage(covering, clauses), model)
     python = format_files(_python(family))
     documents = _documents(family)
-    documents[f"docs/{model.family}/clauses.md"] = clauses_document(clauses, uses, _only(sources, "clauses/"))
+    documents[f"docs/{model.family}/clauses.md"] = clauses_document(
+        clauses, uses, {name: sources[name] for name in written}
+    )
+    documents[f"docs/{model.family}/compliance.md"] = compliance_document(view, _only(sources, "clauses/"))
     return {name: text.encode("utf-8") for name, text in sorted({**python, **documents}.items())}
 
 
