@@ -54,16 +54,22 @@ def compliance_document(view: Compliance, sources: Mapping[str, bytes]) -> str:
         "Where this specification checks each [clause](clauses.md). A codec checks *bytes*, a machine",
         "*edges* and *guards*, a judge of traffic *invariants*, and an implementation of an algorithm its",
         "*vectors*. Of a clause *by bytes alone* the form of a message is checked; nothing judges when it is",
-        "sent.",
+        "sent. Where *a case waits* only the conformance suite will be able to tell.",
         "",
     ]
-    lines += table(("document", "clauses", *_COLUMNS, "by bytes alone", "nobody checks"), _counts(view))
+    lines += table(
+        ("document", "clauses", *_COLUMNS, "by bytes alone", "a case waits", "nobody checks"), _counts(view)
+    )
     if unchecked:
         lines += ["## Clauses that nobody checks", ""]
         lines += [*(f"- {clause_links([each.id], '')}: {_why(each)}" for each in unchecked), ""]
     lines += ["## Where each clause is checked", ""]
-    rows = ((clause_links([name], ""), *_cells(view, name)) for name in view.clauses if view.uses.get(name))
-    lines += table(("clause", *_COLUMNS), rows)
+    rows = (
+        (clause_links([name], ""), *_cells(view, name), "waits" * bool(clause.case))
+        for name, clause in view.clauses.items()
+        if view.uses.get(name)
+    )
+    lines += table(("clause", *_COLUMNS, "case"), rows)
     for coverage in view.coverages:
         lines += _paragraphs(coverage)
     return "\n".join(lines)
@@ -87,11 +93,13 @@ def _counts(view: Compliance) -> Iterator[tuple[str, ...]]:
     """A row for each group of ids, and one for all."""
     groups = list(dict.fromkeys(name.split("-", 1)[0] for name in view.clauses))
     for group in (*groups, ""):
-        found = [_found(view, name) for name in view.clauses if name.startswith(f"{group}-" if group else "")]
+        names = [name for name in view.clauses if name.startswith(f"{group}-" if group else "")]
+        found = [_found(view, name) for name in names]
         columns = [sum(bool(each[column]) for each in found) for column in _COLUMNS]
         alone = sum(bool(each["bytes"]) and sum(map(bool, each.values())) == 1 for each in found)
         nobody = sum(not any(each.values()) for each in found)
-        yield group or "all", *map(str, (len(found), *columns, alone, nobody))
+        cases = sum(bool(each.case) for each in view.clauses.values() if each.id in names)
+        yield group or "all", *map(str, (len(found), *columns, alone, cases, nobody))
 
 
 def _cells(view: Compliance, name: str) -> Iterator[str]:
