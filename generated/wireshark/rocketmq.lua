@@ -2473,7 +2473,7 @@ end
 -- The text as it may be shown: without zero bytes, and with a question mark for what is no UTF-8.
 local function clean(text)
   if text:find("\0", 1, true) then
-    text = text:gsub("%z", "?")
+    text = text:gsub("\0", "?")
   end
   if not text:find("[\128-\255]") then
     return text
@@ -2722,8 +2722,35 @@ end
 
 -- ---- showing -------------------------------------------------------------------------------------
 
+-- While Wireshark loads a capture or filters it, only the fields of the filter are looked at. The others are
+-- not shown then, which saves most of the time.
+local function is_wanted(tree, filter)
+  return tree:referenced(FIELDS[filter])
+end
+
+local function any_wanted(tree, filters)
+  for _, filter in ipairs(filters) do
+    if tree:referenced(FIELDS[filter]) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The filters of a protocol, in the order of the specification.
+local function filters_of(name)
+  local found = {}
+  for _, filter in ipairs(SPECIFICATION.protocols[name].filters) do
+    found[#found + 1] = filter.name
+  end
+  return found
+end
+
 local function show_part(frame, tree, part)
   local field = part.field
+  if not field.fields and not is_wanted(tree, field.filter) then
+    return
+  end
   local range = frame.tvb(part.at, part.size)
   if field.fields then
     local list = tree:add(FIELDS[field.filter], range)
@@ -2741,7 +2768,9 @@ local function show_part(frame, tree, part)
 end
 
 local function show_generated(tree, filter, value)
-  tree:add(FIELDS[filter], value):set_generated()
+  if is_wanted(tree, filter) then
+    tree:add(FIELDS[filter], value):set_generated()
+  end
 end
 
 local function show_fault(tree, malformed, fault)
@@ -2876,6 +2905,8 @@ end
 
 local JSON_NODES_MAXIMUM = 10000
 local JSON_DEPTH_MAXIMUM = 64
+local BLANK, QUOTE, COMMA, COLON = (' ",:'):byte(1, 4)
+local OBJECT, OBJECT_END, ARRAY, ARRAY_END = ("{}[]"):byte(1, 4)
 local ESCAPES = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t"}
 
 local function character(code)
@@ -2922,6 +2953,9 @@ local function parse_json(data, first, limit)
   local nodes, value = 0, nil
 
   local function skip(place)
+    if (text:byte(place) or 0) > BLANK then
+      return place
+    end
     return text:find("[^ \t\r\n]", place) or #text + 1
   end
 
@@ -2935,7 +2969,7 @@ local function parse_json(data, first, limit)
       at = text:find('["\\]', at)
       if not at then
         return nil
-      elseif text:sub(at, at) == '"' then
+      elseif text:byte(at) == QUOTE then
         break
       end
       at, escaped = at + 2, true
@@ -2954,13 +2988,13 @@ local function parse_json(data, first, limit)
 
   local function container(place, depth, closing)
     local members, at = {}, skip(place + 1)
-    local is_object = closing == "}"
-    while text:sub(at, at) ~= closing do
+    local is_object = closing == OBJECT_END
+    while text:byte(at) ~= closing do
       local key
       if is_object then
         key, at = value(at, depth + 1)
         at = key and skip(at)
-        if not key or text:sub(at, at) ~= ":" then
+        if not key or text:byte(at) ~= COLON then
           return nil
         end
         at = skip(at + 1)
@@ -2973,8 +3007,8 @@ local function parse_json(data, first, limit)
       local name = key and (key.text or data:sub(key.first + 1, key.last))
       members[#members + 1] = {key = name, key_first = key and key.first, node = member}
       at = skip(at)
-      local mark = text:sub(at, at)
-      if mark == "," then
+      local mark = text:byte(at)
+      if mark == COMMA then
         at = skip(at + 1)
       elseif mark ~= closing then
         return nil
@@ -2990,12 +3024,12 @@ local function parse_json(data, first, limit)
     if nodes > JSON_NODES_MAXIMUM or depth > JSON_DEPTH_MAXIMUM then
       return nil
     end
-    local mark = text:sub(place, place)
-    if mark == "{" then
-      return container(place, depth, "}")
-    elseif mark == "[" then
-      return container(place, depth, "]")
-    elseif mark == '"' then
+    local mark = text:byte(place)
+    if mark == OBJECT then
+      return container(place, depth, OBJECT_END)
+    elseif mark == ARRAY then
+      return container(place, depth, ARRAY_END)
+    elseif mark == QUOTE then
       return quoted(place)
     end
     return bare(place)
@@ -3028,6 +3062,7 @@ end
 
 local LOG, LOG_MALFORMED = new_protocol("rocketmq_log")
 local LOG_STREAM = SPECIFICATION.streams.COMMIT_LOG
+local LOG_FILTERS = filters_of("rocketmq_log")
 local RECORDS_MAXIMUM = 1000
 
 -- Whether a record starts at byte `at`.
@@ -3037,6 +3072,9 @@ end
 
 -- Show the records that lie whole in bytes [at, limit), one after the other.
 local function dissect_log(frame, at, limit, tree)
+  if not any_wanted(tree, LOG_FILTERS) then
+    return
+  end
   for _ = 1, RECORDS_MAXIMUM do
     local size, form = measure(LOG_STREAM, frame.data, at, limit)
     if size <= 0 or at + size > limit then
@@ -3210,9 +3248,28 @@ local function typed(field, text)
   return integer_of(text, field.type == "int64" and 8 or 4)
 end
 
+-- The filters of the extension fields of each message, "" for a message that is not known.
+local ENTRY_FILTERS = {[""] = {"rocketmq.ext_fields", "rocketmq.ext_fields.key", "rocketmq.ext_fields.value"}}
+for message, keys in pairs(SPECIFICATION.headers) do
+  local filters = {table.unpack(ENTRY_FILTERS[""])}
+  for _, fields in pairs(keys) do
+    for _, field in ipairs(fields) do
+      filters[#filters + 1] = field.filter
+    end
+  end
+  ENTRY_FILTERS[message] = filters
+end
+
+local function entries_wanted(tree, message)
+  return any_wanted(tree, ENTRY_FILTERS[message or ""])
+end
+
 -- Show the extension fields: key and value each, and below them what the specification knows of them.
 local function show_entries(frame, tree, part, message)
   local filter = part.field.filter
+  if not entries_wanted(tree, message) then
+    return
+  end
   local list = tree:add(FIELDS[filter], frame.tvb(part.at, part.size))
   local known = message and SPECIFICATION.headers[message] or {}
   for _, entry in ipairs(part.parts) do
@@ -3289,7 +3346,7 @@ local function show_body(frame, tree, part, command, body)
     dissect_log(frame, at, limit, item)
   elseif body and body.layout == "TEXT" then
     show_lines(frame, item, part)
-  elseif frame.data:find("^[{%[]", at + 1) then
+  elseif is_wanted(tree, "rocketmq.json") and frame.data:find("^[{%[]", at + 1) then
     local node = parse_json(frame.data, at, limit)
     if node then
       show_json(frame, item, "rocketmq.json", node)

@@ -52,6 +52,12 @@ def election(opaque: int, *, binary: bool = False) -> bytes:
     return command(remoting.RemotingHeader(code=code, opaque=opaque, ext_fields=fields), binary=binary)
 
 
+def configuration(opaque: int) -> bytes:
+    """A request for a controller's configuration."""
+    header = remoting.RemotingHeader(code=RequestCode.GET_CONTROLLER_CONFIG, opaque=opaque)
+    return command(header)
+
+
 def answer(
     opaque: int, code: int = ResponseCode.SUCCESS, body: bytes = b"", *, binary: bool = False
 ) -> bytes:

@@ -11,6 +11,7 @@ from tests.wireshark.samples import (
     MASTER,
     all_frames,
     answer,
+    configuration,
     election,
     log_bytes,
     master_frames,
@@ -18,7 +19,7 @@ from tests.wireshark.samples import (
     talk,
     write,
 )
-from tests.wireshark.tshark_run import Item, packets
+from tests.wireshark.tshark_run import Item, packets, run_tshark
 
 BOTH_NAMES = (
     "CONTROLLER_ELECT_MASTER_FAILED (apache@5.0.0..5.1.0) or CONTROLLER_MASTER_STILL_EXIST (apache@5.1.1..)"
@@ -65,6 +66,40 @@ def test_a_number_that_changed_its_meaning_has_both_names(tmp_path: Path, tshark
     items = shown(write(tmp_path / "names.pcap", talk(0, parts)), tshark_home)
     names = [item.value_of("rocketmq.code_name") for item in items]
     assert names[1::2] == [BOTH_NAMES, "CONTROLLER_NOT_LEADER"]
+
+
+def test_bodies_are_shown_as_java_writes_them(tmp_path: Path, tshark_home: Path) -> None:
+    """Numbers as keys stand there without quotes; a configuration is lines of text."""
+    members = b'{"brokerMemberGroup":{"brokerAddrs":{1:"a:1"},"cluster":null},"syncStateSet":[1,2]}'
+    parts = [(election(1), True), (answer(1, body=members), False)]
+    parts += [(configuration(2), True), (answer(2, body=b"a=1\nb=2\r\n"), False)]
+    items = shown(write(tmp_path / "bodies.pcap", talk(0, parts)), tshark_home)
+    assert items[1].values("rocketmq.json") == [
+        "{}",
+        "brokerMemberGroup: {}",
+        "brokerAddrs: {}",
+        "1: a:1",
+        "cluster: null",
+        "syncStateSet: []",
+        "[0]: 1",
+        "[1]: 2",
+    ]
+    assert items[3].values("rocketmq.line") == ["a=1", "b=2"]
+
+
+def test_a_request_knows_its_answer_when_packets_are_read_twice(tmp_path: Path, tshark_home: Path) -> None:
+    """As Wireshark reads them, which may go back and forth."""
+    parts = [(election(1), True), (election(2), True), (answer(2), False), (answer(1), False)]
+    path = write(tmp_path / "twice.pcap", talk(0, parts))
+    fields = ("frame.number", "rocketmq.request_in", "rocketmq.response_in", "rocketmq.response_time")
+    arguments = [argument for name in fields for argument in ("-e", name)]
+    printed = run_tshark(path, tshark_home, "-2", "-Y", "rocketmq", "-T", "fields", *arguments)
+    assert [line.split("\t") for line in printed.splitlines()] == [
+        ["4", "", "7", ""],
+        ["5", "", "6", ""],
+        ["6", "5", "", "0.001000000"],
+        ["7", "4", "", "0.003000000"],
+    ]
 
 
 def test_records_are_shown_as_far_as_they_are_whole(tmp_path: Path, tshark_home: Path) -> None:

@@ -67,7 +67,7 @@ end
 -- The text as it may be shown: without zero bytes, and with a question mark for what is no UTF-8.
 local function clean(text)
   if text:find("\0", 1, true) then
-    text = text:gsub("%z", "?")
+    text = text:gsub("\0", "?")
   end
   if not text:find("[\128-\255]") then
     return text

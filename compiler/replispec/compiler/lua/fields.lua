@@ -213,8 +213,35 @@ end
 
 -- ---- showing -------------------------------------------------------------------------------------
 
+-- While Wireshark loads a capture or filters it, only the fields of the filter are looked at. The others are
+-- not shown then, which saves most of the time.
+local function is_wanted(tree, filter)
+  return tree:referenced(FIELDS[filter])
+end
+
+local function any_wanted(tree, filters)
+  for _, filter in ipairs(filters) do
+    if tree:referenced(FIELDS[filter]) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The filters of a protocol, in the order of the specification.
+local function filters_of(name)
+  local found = {}
+  for _, filter in ipairs(SPECIFICATION.protocols[name].filters) do
+    found[#found + 1] = filter.name
+  end
+  return found
+end
+
 local function show_part(frame, tree, part)
   local field = part.field
+  if not field.fields and not is_wanted(tree, field.filter) then
+    return
+  end
   local range = frame.tvb(part.at, part.size)
   if field.fields then
     local list = tree:add(FIELDS[field.filter], range)
@@ -232,7 +259,9 @@ local function show_part(frame, tree, part)
 end
 
 local function show_generated(tree, filter, value)
-  tree:add(FIELDS[filter], value):set_generated()
+  if is_wanted(tree, filter) then
+    tree:add(FIELDS[filter], value):set_generated()
+  end
 end
 
 local function show_fault(tree, malformed, fault)

@@ -5,6 +5,8 @@
 
 local JSON_NODES_MAXIMUM = 10000
 local JSON_DEPTH_MAXIMUM = 64
+local BLANK, QUOTE, COMMA, COLON = (' ",:'):byte(1, 4)
+local OBJECT, OBJECT_END, ARRAY, ARRAY_END = ("{}[]"):byte(1, 4)
 local ESCAPES = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t"}
 
 local function character(code)
@@ -51,6 +53,9 @@ local function parse_json(data, first, limit)
   local nodes, value = 0, nil
 
   local function skip(place)
+    if (text:byte(place) or 0) > BLANK then
+      return place
+    end
     return text:find("[^ \t\r\n]", place) or #text + 1
   end
 
@@ -64,7 +69,7 @@ local function parse_json(data, first, limit)
       at = text:find('["\\]', at)
       if not at then
         return nil
-      elseif text:sub(at, at) == '"' then
+      elseif text:byte(at) == QUOTE then
         break
       end
       at, escaped = at + 2, true
@@ -83,13 +88,13 @@ local function parse_json(data, first, limit)
 
   local function container(place, depth, closing)
     local members, at = {}, skip(place + 1)
-    local is_object = closing == "}"
-    while text:sub(at, at) ~= closing do
+    local is_object = closing == OBJECT_END
+    while text:byte(at) ~= closing do
       local key
       if is_object then
         key, at = value(at, depth + 1)
         at = key and skip(at)
-        if not key or text:sub(at, at) ~= ":" then
+        if not key or text:byte(at) ~= COLON then
           return nil
         end
         at = skip(at + 1)
@@ -102,8 +107,8 @@ local function parse_json(data, first, limit)
       local name = key and (key.text or data:sub(key.first + 1, key.last))
       members[#members + 1] = {key = name, key_first = key and key.first, node = member}
       at = skip(at)
-      local mark = text:sub(at, at)
-      if mark == "," then
+      local mark = text:byte(at)
+      if mark == COMMA then
         at = skip(at + 1)
       elseif mark ~= closing then
         return nil
@@ -119,12 +124,12 @@ local function parse_json(data, first, limit)
     if nodes > JSON_NODES_MAXIMUM or depth > JSON_DEPTH_MAXIMUM then
       return nil
     end
-    local mark = text:sub(place, place)
-    if mark == "{" then
-      return container(place, depth, "}")
-    elseif mark == "[" then
-      return container(place, depth, "]")
-    elseif mark == '"' then
+    local mark = text:byte(place)
+    if mark == OBJECT then
+      return container(place, depth, OBJECT_END)
+    elseif mark == ARRAY then
+      return container(place, depth, ARRAY_END)
+    elseif mark == QUOTE then
       return quoted(place)
     end
     return bare(place)

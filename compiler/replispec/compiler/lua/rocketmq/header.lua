@@ -85,9 +85,28 @@ local function typed(field, text)
   return integer_of(text, field.type == "int64" and 8 or 4)
 end
 
+-- The filters of the extension fields of each message, "" for a message that is not known.
+local ENTRY_FILTERS = {[""] = {"rocketmq.ext_fields", "rocketmq.ext_fields.key", "rocketmq.ext_fields.value"}}
+for message, keys in pairs(SPECIFICATION.headers) do
+  local filters = {table.unpack(ENTRY_FILTERS[""])}
+  for _, fields in pairs(keys) do
+    for _, field in ipairs(fields) do
+      filters[#filters + 1] = field.filter
+    end
+  end
+  ENTRY_FILTERS[message] = filters
+end
+
+local function entries_wanted(tree, message)
+  return any_wanted(tree, ENTRY_FILTERS[message or ""])
+end
+
 -- Show the extension fields: key and value each, and below them what the specification knows of them.
 local function show_entries(frame, tree, part, message)
   local filter = part.field.filter
+  if not entries_wanted(tree, message) then
+    return
+  end
   local list = tree:add(FIELDS[filter], frame.tvb(part.at, part.size))
   local known = message and SPECIFICATION.headers[message] or {}
   for _, entry in ipairs(part.parts) do

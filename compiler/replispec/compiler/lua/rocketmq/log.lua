@@ -2,6 +2,7 @@
 
 local LOG, LOG_MALFORMED = new_protocol("rocketmq_log")
 local LOG_STREAM = SPECIFICATION.streams.COMMIT_LOG
+local LOG_FILTERS = filters_of("rocketmq_log")
 local RECORDS_MAXIMUM = 1000
 
 -- Whether a record starts at byte `at`.
@@ -11,6 +12,9 @@ end
 
 -- Show the records that lie whole in bytes [at, limit), one after the other.
 local function dissect_log(frame, at, limit, tree)
+  if not any_wanted(tree, LOG_FILTERS) then
+    return
+  end
   for _ = 1, RECORDS_MAXIMUM do
     local size, form = measure(LOG_STREAM, frame.data, at, limit)
     if size <= 0 or at + size > limit then

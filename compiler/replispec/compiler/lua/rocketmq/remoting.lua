@@ -56,7 +56,7 @@ local function show_body(frame, tree, part, command, body)
     dissect_log(frame, at, limit, item)
   elseif body and body.layout == "TEXT" then
     show_lines(frame, item, part)
-  elseif frame.data:find("^[{%[]", at + 1) then
+  elseif is_wanted(tree, "rocketmq.json") and frame.data:find("^[{%[]", at + 1) then
     local node = parse_json(frame.data, at, limit)
     if node then
       show_json(frame, item, "rocketmq.json", node)
