@@ -37,10 +37,12 @@ try:
 except ProtocolError as refusal:
     taken = f"{type(refusal).__name__}: {refusal}"
 summary = replay([pathlib.Path(sys.argv[1])], pathlib.Path(sys.argv[2]), EngineName.LOCAL, Options())
-chain = next(finding for finding in summary.findings if finding.invariant == "offset-chain")
+found = {finding.invariant: finding for finding in summary.findings}
+chain, machine = found["offset-chain"], found["ha-replica-machine"]
 fields = AlterSyncStateSetRequest(broker_name="b", master_epoch=7).to_ext_fields()
 seen = {"fields": fields, "transition": taken}
-print(json.dumps({**seen, "chain": chain.verdict, "says": chain.says}))
+says = {"says": chain.says, "machine_says": [proof.text for proof in machine.proofs]}
+print(json.dumps({**seen, "chain": chain.verdict, "machine": machine.verdict, **says}))
 """
 
 
@@ -66,8 +68,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         '  int32  master_epoch     = 4 [(wire) = {key: "epochOfMaster"}];\n  int64  invoke_time      = 5',
     )
     replica = "statemachines/rocketmq/ha_replica.yaml"
-    edge = "{from: TRANSFER, event: report_sent, to: TRANSFER, clause: RIP44-REPORT-1}"
-    changed(target, replica, edge, edge.replace("from: TRANSFER", "from: HANDSHAKE"))
+    for edge in (
+        "- from: TRANSFER\n    event: report_sent\n    if: silent",
+        "{from: TRANSFER, event: report_sent, else: true, to: TRANSFER, clause: RIP44-REPORT-1}",
+    ):
+        changed(target, replica, edge, edge.replace("from: TRANSFER", "from: HANDSHAKE"))
     copy = changed(
         target, replica, "if: event.offset == log_end or log_end == 0", "if: event.offset == log_end + 1"
     )
@@ -83,6 +88,9 @@ def test_a_key_an_edge_and_a_guard_change_codec_machine_and_finding(folder: Path
 
     assert before["transition"] == "TRANSFER"
     assert after["transition"].startswith("LocalProtocolError: ")
+    assert (before["machine"], before["machine_says"]) == ("ok", [])
+    assert after["machine"] == "violated"
+    assert any("report_sent is no step from" in text for text in after["machine_says"])
 
     assert (before["chain"], before["says"]) == ("ok", "")
     assert after["chain"] == "violated"

@@ -22,6 +22,13 @@ BATCH_IN_EPOCH = "batch-in-one-epoch"
 LEARNER_OUTSIDE = "learner-outside-set"
 PAIRING = "pairing"
 SEND_SURVIVES = "acknowledged-send-survives"
+SAME_BYTES = "same-bytes"
+CONFIRM_COVERS = "confirm-covers-set"
+GRANTED_ONCE = "id-granted-once"
+HEARTBEATS = "heartbeats-reach-leader"
+REPLICA_MACHINE = "ha-replica-machine"
+MASTER_MACHINE = "ha-master-machine"
+REGISTRATION = "registration-machine"
 OF_GROUP = (
     ONE_MASTER,
     EPOCHS_GROW,
@@ -32,6 +39,13 @@ OF_GROUP = (
     BATCH_IN_EPOCH,
     LEARNER_OUTSIDE,
     SEND_SURVIVES,
+    SAME_BYTES,
+    CONFIRM_COVERS,
+    GRANTED_ONCE,
+    HEARTBEATS,
+    REPLICA_MACHINE,
+    MASTER_MACHINE,
+    REGISTRATION,
 )
 
 
@@ -61,6 +75,7 @@ class Scenario:
     packets: tuple[Packet, ...]
     rows: dict[str, dict[str, Row]]
     losses: tuple[Lost, ...]
+    all_ack: bool = False
 
 
 @dataclass(slots=True)
@@ -68,6 +83,8 @@ class Ledger:
     """Counts what must be evaluated, and keeps which verdicts are not the usual ones.
 
     `group` is the one that is written about now; `starts` and `acknowledged` are by group and epoch.
+    `carried` holds which connections to replicas a run of log bytes went over, by group, epoch, offset and
+    size. `all_ack`: the judge is told that every member of the SyncStateSet acknowledges.
     """
 
     group: str = GROUP
@@ -75,6 +92,16 @@ class Ledger:
     verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
     starts: dict[tuple[str, int], int] = field(default_factory=dict)
     acknowledged: list[tuple[str, int, int]] = field(default_factory=list)
+    carried: dict[tuple[str, int, int, int], set[int]] = field(default_factory=dict)
+    all_ack: bool = False
+
+    def carry(self, epoch: int, offset: int, size: int, connection: int) -> None:
+        """A run of log bytes went over a connection; one that went over another before is compared."""
+        seen = self.carried.setdefault((self.group, epoch, offset, size), set())
+        if connection not in seen:
+            for _ in seen:
+                self.count(SAME_BYTES)
+            seen.add(connection)
 
     def count(self, *invariants: str) -> None:
         """One evaluation more of each, of the group of today or of the whole capture."""
@@ -133,4 +160,4 @@ class Ledger:
                 times = self.evaluated[group, invariant]
                 verdict = self.verdicts.get((group, invariant), "ok" if times else "unknown")
                 rows.setdefault(group, {})[invariant] = Row(verdict, times)
-        return Scenario(tuple(packets), rows, tuple(losses))
+        return Scenario(tuple(packets), rows, tuple(losses), self.all_ack)

@@ -20,6 +20,7 @@ from tests.replay.expectations import (
     ONE_MASTER,
     ONLY_MASTER,
     PAIRING,
+    REPLICA_MACHINE,
     SEND_SURVIVES,
     SET_BY_EPOCH,
     Scenario,
@@ -295,6 +296,7 @@ def broken_chain() -> Scenario:
     world.send(2)
     world.batch(2, offset + 50, len(world.brokers[1].log) - offset - 50)
     world.ledger.expect(OFFSET_CHAIN, "violated")
+    world.ledger.expect(REPLICA_MACHINE, "violated")
     return world.scenario()
 
 

@@ -29,9 +29,9 @@ SHARE_MOVED = 0.2
 Rows = dict[str, dict[str, Row]]
 
 
-def judged(decoded: DecodedCapture, file: str) -> Judgement:
+def judged(decoded: DecodedCapture, file: str, *, all_ack: bool = False) -> Judgement:
     observations = observe(decoded.frames, decoded.holes, decoded.streams)
-    return judge_capture(file, from_table(observations))
+    return judge_capture(file, from_table(observations), all_ack=all_ack)
 
 
 def rows_of(judgement: Judgement) -> Rows:
@@ -61,9 +61,11 @@ def test_a_real_capture_is_judged_as_written_by_hand(name: str) -> None:
     }
 
 
-def replayed(packets: list[Packet], path: Path, *, as_pcapng: bool = False) -> Judgement:
+def replayed(
+    packets: Sequence[Packet], path: Path, *, as_pcapng: bool = False, all_ack: bool = False
+) -> Judgement:
     path.write_bytes(pcapng(packets) if as_pcapng else pcap(packets, nanoseconds=True))
-    return judged(decode_capture(path), path.name)
+    return judged(decode_capture(path), path.name, all_ack=all_ack)
 
 
 def assert_found(judgement: Judgement, scenario: Scenario) -> None:
@@ -76,12 +78,13 @@ def assert_found(judgement: Judgement, scenario: Scenario) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_found_and_nothing_else_is(name: str, tmp_path: Path) -> None:
     scenario = FAULTS[name]()
-    assert_found(replayed(list(scenario.packets), tmp_path / "fault.pcap"), scenario)
+    assert_found(replayed(scenario.packets, tmp_path / "fault.pcap", all_ack=scenario.all_ack), scenario)
 
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_what_is_not_ok_is_proved_by_frames(name: str, tmp_path: Path) -> None:
-    judgement = replayed(list(FAULTS[name]().packets), tmp_path / "fault.pcap")
+    scenario = FAULTS[name]()
+    judgement = replayed(scenario.packets, tmp_path / "fault.pcap", all_ack=scenario.all_ack)
     for finding in judgement.findings:
         assert bool(finding.proofs) == (finding.verdict.value != "ok" and finding.evaluated > 0)
 

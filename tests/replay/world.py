@@ -25,9 +25,13 @@ from tests.replay.expectations import (
     BATCH_IN_EPOCH,
     BROKER_NAME,
     CONTROLLER_GROUP,
+    GRANTED_ONCE,
+    MASTER_MACHINE,
     OFFSET_CHAIN,
     ONLY_MASTER,
     PAIRING,
+    REGISTRATION,
+    REPLICA_MACHINE,
     Ledger,
     Scenario,
 )
@@ -97,6 +101,7 @@ class World:
             CLUSTER, self.name, number, f"{broker.address};{self.traffic.now_ns // 10**6}"
         )
         self._exchange(link, applied, to_controller.ApplyBrokerIdResponse(CLUSTER, self.name))
+        self.ledger.count(GRANTED_ONCE, REGISTRATION, REGISTRATION)
         self.register(number)
         return broker
 
@@ -126,6 +131,7 @@ class World:
             response.master_epoch, response.sync_state_set_epoch = self.epoch, self.set_epoch
         link = self.link(broker.to_controller)
         self._exchange(link, request, response, body=self._set(self.members))
+        self.ledger.count(REGISTRATION, REGISTRATION)
         self.ledger.fact(master=master is not None, members=True)
         self.heartbeat_controller(number)
 
@@ -383,6 +389,8 @@ class World:
         header = HaTransferHeader(offset, label, begins, len(master.log), body)
         self._master_says(replica, header.encode())
         self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH)
+        link = self.link(replica.replication)
+        self.ledger.carry(label, offset, size, self.traffic.links.index(link))
         replica.log += body
         known = [entry for entry in master.epochs if entry[1] <= offset]
         replica.epochs += [entry for entry in known if entry not in replica.epochs]
@@ -402,9 +410,11 @@ class World:
                 self.traffic.close(link)
 
     def _replica_says(self, replica: Broker, data: bytes) -> None:
+        self.ledger.count(REPLICA_MACHINE, MASTER_MACHINE)
         self.traffic.send(self.link(replica.replication), data, from_client=True)
 
     def _master_says(self, replica: Broker, data: bytes) -> None:
+        self.ledger.count(REPLICA_MACHINE, MASTER_MACHINE)
         self.traffic.send(self.link(replica.replication), data, from_client=False)
 
     @staticmethod

@@ -64,6 +64,12 @@ Examples:
 @click.option(
     "--ha-5-0-0", is_flag=True, help="Masters are of release 5.0.0, whose handshake answer is padded."
 )
+@click.option(
+    "--all-ack-in-sync-state-set",
+    "all_ack",
+    is_flag=True,
+    help="Brokers run with allAckInSyncStateSet: judge that the confirmOffset covers the SyncStateSet.",
+)
 @click.option("--bodies", is_flag=True, help="Keep the bodies of messages in frames.parquet.")
 def replay(
     captures: tuple[Path, ...],
@@ -73,6 +79,7 @@ def replay(
     learners: tuple[str, ...],
     ha_ports: tuple[int, ...],
     ha_5_0_0: bool,
+    all_ack: bool,
     bodies: bool,
 ) -> int:
     """Judge the traffic in each CAPTURE, a pcap or pcapng file, also compressed by gzip.
@@ -87,7 +94,9 @@ def replay(
     from replispec.cli.summary_text import summary_json, summary_text
     from replispec.replay import run
 
-    options = run.Options(learners=learners, ha_ports=ha_ports, ha_5_0_0=ha_5_0_0, bodies=bodies)
+    options = run.Options(
+        learners=learners, ha_ports=ha_ports, ha_5_0_0=ha_5_0_0, all_ack=all_ack, bodies=bodies
+    )
     with counting(f"replaying with {engine_name}", len(captures)) as progress:
         summary = run.replay(captures, out, run.EngineName(engine_name), options, progress)
     for capture in summary.captures:

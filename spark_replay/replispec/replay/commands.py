@@ -18,6 +18,7 @@ from replispec.replay.delivery import Delivered, column
 from replispec.replay.facts import facts_of
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import Pairs
+from replispec.replay.registrations import STEPS, steps_of
 from replispec.runtime.primitives.commands import Header
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq import broker, controller, store
@@ -40,6 +41,9 @@ class Command:
     ext_fields: dict[str, str | None]
     json_body: bytes | None
     seen: Observation
+    opaque: int
+    version: int | None
+    from_start: bool
     request: Command | None = None
 
     @property
@@ -81,6 +85,7 @@ def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
     if observation.kind not in (Kind.BROKER, Kind.CONTROLLER):
         return True
     news = (
+        observation.version,
         observation.capture, observation.connection, observation.kind, observation.name, observation.cluster,
         observation.controller, observation.address, observation.ha_address, observation.broker_id,
     )  # fmt: skip
@@ -111,14 +116,14 @@ class _Reader:
 
     def _matters(self, row: int) -> bool:
         if not self._flags[row] & RemotingFlag.RESPONSE:
-            return self._codes[row] in _REQUESTS
+            return self._codes[row] in _REQUESTS or self._codes[row] in STEPS
         request = self._pairs.request_of[row]
-        return request >= 0 and self._codes[request] in _ANSWERS
+        return request >= 0 and (self._codes[request] in _ANSWERS or self._codes[request] in STEPS)
 
     def _commands(self, rows: list[int]) -> dict[int, Command]:
         part = self._frames.frames.take(pa.array(rows, pa.int64()))
         seen = self._seen(part, rows)
-        names = ("source", "destination", "ext_fields", "json_body")
+        names = ("source", "destination", "ext_fields", "json_body", "opaque", "version", "from_start")
         columns = [column(part, name) for name in names]
         return {
             row: Command(
@@ -130,8 +135,11 @@ class _Reader:
                 dict(ext or ()),
                 body,
                 observation,
+                *place,
             )
-            for row, observation, source, destination, ext, body in zip(rows, seen, *columns, strict=True)
+            for row, observation, source, destination, ext, body, *place in zip(
+                rows, seen, *columns, strict=True
+            )
         }
 
     def _seen(self, part: pa.Table, rows: list[int]) -> list[Observation]:
@@ -179,9 +187,11 @@ class _Reader:
 def _observe(command: Command) -> Iterator[Observation]:
     asked = command.asked
     assert asked is not None
+    yield from steps_of(command)
     if not command.is_answer:
-        yield from _REQUESTS[asked](command)
-    elif command.code == ResponseCode.SUCCESS or asked in _ALL_ANSWERS:
+        if asked in _REQUESTS:
+            yield from _REQUESTS[asked](command)
+    elif asked in _ANSWERS and (command.code == ResponseCode.SUCCESS or asked in _ALL_ANSWERS):
         yield from _ANSWERS[asked](command)
 
 
@@ -190,7 +200,7 @@ def _named(
 ) -> Iterator[Observation]:
     """A broker's name with its address, when both are there."""
     if name and address:
-        yield replace(command.seen, kind=kind, name=name, address=address, **more)
+        yield replace(command.seen, kind=kind, name=name, address=address, version=command.version, **more)
 
 
 def _heartbeat(command: Command) -> Iterator[Observation]:
@@ -203,6 +213,8 @@ def _heartbeat(command: Command) -> Iterator[Observation]:
         cluster=header.cluster_name,
         broker_id=header.broker_id,
         controller=command.destination,
+        timeout_ms=header.heartbeat_timeout_mills,
+        from_start=command.from_start,
     )
 
 
@@ -250,6 +262,14 @@ def _metadata(command: Command) -> Iterator[Observation]:
     addresses = [command.source, header.controller_leader_address, *_peer_addresses(header.peers or "")]
     for address in dict.fromkeys(filter(None, addresses)):
         yield replace(command.seen, kind=Kind.CONTROLLER, name=header.group, controller=address)
+    if header.controller_leader_address:
+        yield replace(
+            command.seen,
+            kind=Kind.LEADER,
+            name=header.group,
+            address=command.source,
+            controller=header.controller_leader_address,
+        )
 
 
 def _peer_addresses(peers: str) -> Iterator[str]:

@@ -26,7 +26,8 @@ class Groups:
 
     `controllers`: controller address -> controller group; `names`: broker's main address -> broker name;
     `main`: replication address -> main address; `spoken`: broker name -> controller groups it spoke with;
-    `ids`: main address -> broker id; `lives`: (controller group, name) -> positions at which a life ended.
+    `ids`: main address -> broker id; `versions`: main address -> versions in the headers of the broker there;
+    `lives`: (controller group, name) -> positions at which a life ended.
     """
 
     controllers: dict[str, str] = field(default_factory=dict)
@@ -34,6 +35,7 @@ class Groups:
     main: dict[str, str] = field(default_factory=dict)
     spoken: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     ids: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     lives: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def group(self, row: Observation) -> str:
@@ -48,6 +50,18 @@ class Groups:
         if address is None:
             return None
         return self.names.get(address) or self.names.get(self.main.get(address, ""))
+
+    def version_at(self, address: str | None) -> int | None:
+        """The version of the broker at a main or replication address; None when not told, or changed."""
+        found = self.versions.get(self.main.get(address or "", address or ""), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def address_of(self, name: str | None, broker_id: int | None) -> str | None:
+        """The main address of a broker by its name and id; None when not told."""
+        for address, each in self.ids.items():
+            if each == broker_id and self.names.get(address) == name:
+                return address
+        return None
 
     def _controller_group(self, name: str, controller: str | None) -> str:
         if controller is not None:
@@ -85,6 +99,8 @@ def _learn_address(groups: Groups, row: Observation) -> None:
         groups.main[row.ha_address] = row.address
     if row.address and row.broker_id is not None:
         groups.ids[row.address] = row.broker_id
+    if row.address and row.version is not None:
+        groups.versions[row.address].add(row.version)
 
 
 def _learn_lives(groups: Groups, rows: list[Observation]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from replispec.replay.machine_findings import MACHINES, MachineFinding, machine_findings
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import EVERYTHING, PAIRING
 from replispec.replay.stream_events import Judged, StreamEvent, join
@@ -79,12 +80,17 @@ class Judgement:
 
 
 def judge_capture(
-    file: str, observations: Sequence[Observation], learners: Collection[str] = ()
+    file: str, observations: Sequence[Observation], learners: Collection[str] = (), *, all_ack: bool = False
 ) -> Judgement:
-    """Judge the observations of one capture by every invariant of the specification."""
-    joined = join(observations, learners)
+    """Judge the observations of one capture by every invariant and machine of the specification.
+
+    `learners` and `all_ack` as in stream_events.join.
+    """
+    joined = join(observations, learners, all_ack=all_ack)
     judgement = Judgement(file, joined=joined)
-    names = sorted({event.group for event in joined.events if event.name not in _CONTEXT})
+    walked = machine_findings(joined.rows, joined.groups)
+    seen = {event.group for event in joined.events if event.name not in _CONTEXT}
+    names = sorted(seen | {group for group, _ in walked})
     by_group: dict[tuple[str, str], list[StreamEvent]] = defaultdict(list)
     for event in joined.events:
         by_group[event.stream, event.group].append(event)
@@ -93,6 +99,9 @@ def judge_capture(
             if invariant.id != PAIRING:
                 events = by_group[invariant.stream, name]
                 judgement.findings.append(_finding(file, name, invariant, events, judgement.losses))
+        for machine in MACHINES:
+            found = walked.get((name, machine), MachineFinding())
+            judgement.findings.append(_machine_finding(file, name, machine, found))
     judgement.findings.append(_pairing(file, joined.rows))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement
@@ -113,6 +122,16 @@ def _finding(
     return FindingRow(invariant.id, finding.verdict, group, file, finding.evaluated, counts, proofs)
 
 
+def _machine_finding(file: str, group: str, machine: str, found: MachineFinding) -> FindingRow:
+    counts = {verdict.value: count for verdict, count in found.counts.items()}
+    proofs = tuple(_proof(fault.row, fault.says, fault.verdict) for fault in found.faults)
+    return FindingRow(machine, found.verdict, group, file, found.counts.total(), counts, proofs)
+
+
+def _proof(row: Observation, text: str, verdict: Verdict) -> Proof:
+    return Proof(row.time_ns, row.connection, row.direction, row.sequence, text, verdict.value)
+
+
 def _proofs(evidence: Evidence) -> Iterable[Proof]:
     """The frame that an evaluation is about, and the one that it contradicts."""
     text = evidence.says
@@ -121,9 +140,7 @@ def _proofs(evidence: Evidence) -> Iterable[Proof]:
     for event in (evidence.event, evidence.other):
         row: Observation | None = getattr(event, "row", None)
         if row is not None:
-            yield Proof(
-                row.time_ns, row.connection, row.direction, row.sequence, text, evidence.verdict.value
-            )
+            yield _proof(row, text, evidence.verdict)
 
 
 class _Lost:

@@ -21,6 +21,8 @@ class Kind(StrEnum):
     BROKER = "broker"  # broker `name` of `cluster` has `address`, `broker_id`, `ha_address`
     ALIVE = "alive"  # a heartbeat; tells what BROKER tells
     CLOSED = "closed"  # the connection that carried the heartbeats of the broker at `address` was closed
+    LEADER = "leader"  # the controller at `address` calls `controller` the leader of its group `name`
+    REGISTRATION = "registration"  # one step of the registration of the broker `name`
     GRANTED = "granted"  # broker id given to the owner of the check code in `text`
     CLEANED = "cleaned"  # ids in `text` removed from `name`; without text the whole broker set
     FACT = "fact"  # what a controller said about a broker group
@@ -46,7 +48,9 @@ class Observation:
 
     Offsets are commit-log bytes, times int64 ns UTC; None is a value that the frame does not carry.
     `controller` is the address of the answering controller, `address` a broker's main address (of a
-    replication connection: the master's replication address).
+    replication connection: the master's replication address). `message` names the message of a step, by
+    its generated class, or the event that a refusal is; `opaque` joins the steps of a request and its answer.
+    `version` is the one in the header of the broker that tells its address.
     """
 
     capture: str
@@ -83,6 +87,12 @@ class Observation:
     epoch_start_offset: int | None = None
     confirm_offset: int | None = None
     epochs: list[dict[str, int]] | None = None
+    message: str | None = None
+    opaque: int | None = None
+    version: int | None = None
+    timeout_ms: int | None = None
+    from_start: bool | None = None
+    body_digest: int | None = None
     group: str | None = None
 
 
@@ -109,6 +119,11 @@ _TYPES: Mapping[str, pa.DataType] = {
     "epoch_start_offset": pa.int64(),
     "confirm_offset": pa.int64(),
     "epochs": pa.list_(_ENTRY),
+    "opaque": pa.int32(),
+    "version": pa.int32(),
+    "timeout_ms": pa.int64(),
+    "from_start": pa.bool_(),
+    "body_digest": pa.int64(),
 }
 NAMES = tuple(field.name for field in fields(Observation))
 SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in NAMES])
@@ -131,8 +146,13 @@ def from_table(table: pa.Table) -> list[Observation]:
 
 
 def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
-    """Sorted as the capture saw them delivered; within one direction in the order of the bytes."""
-    return sorted(
-        observations,
-        key=lambda row: (row.capture, row.order, row.connection, row.direction, row.sequence, row.index),
-    )
+    """Sorted as the capture saw them delivered; within one direction in the order of the bytes.
+
+    A connection is opened before its first frame, and a gap stands behind the frame before it.
+    """
+
+    def place(row: Observation) -> tuple[object, ...]:
+        side = (row.kind == Kind.GAP) - (row.kind == Kind.OPENED)
+        return row.capture, row.order, row.connection, row.direction, row.sequence, row.index, side
+
+    return sorted(observations, key=place)

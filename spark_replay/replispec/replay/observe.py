@@ -20,6 +20,7 @@ from replispec.replay.replication import observe_replication
 
 REMOTING = "remoting"
 REPLICATION = ("ha_replica", "ha_master")
+Directions = frozenset[tuple[str, int]]
 
 
 def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> pa.Table:
@@ -42,13 +43,23 @@ def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[
 
 def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
     ordered = delivered(frames.filter(pc.field("protocol").isin(list(REPLICATION))))
-    whole = streams.filter(pc.field("from_start"))
-    directions = zip(column(whole, "connection"), column(whole, "direction"), strict=True)
     cut_short = _cut_short(ordered.frames, holes)
-    yield from observe_replication(ordered, frozenset(directions), cut_short)
+    yield from observe_replication(ordered, _begun(ordered.frames, streams, cut_short), cut_short)
 
 
-def _cut_short(frames: pa.Table, holes: pa.Table) -> frozenset[tuple[str, int]]:
+def _begun(frames: pa.Table, streams: pa.Table, cut_short: Directions) -> Directions:
+    """Directions of replication that were seen from their first byte, which begins their first frame."""
+    first: dict[tuple[str, int], int] = {}
+    names = ("connection", "direction", "sequence")
+    for connection, direction, sequence in zip(*(column(frames, name) for name in names), strict=True):
+        key = (connection, direction)
+        first[key] = min(first.get(key, sequence), sequence)
+    whole = streams.filter(pc.field("from_start") & pc.field("protocol").isin(list(REPLICATION)))
+    found = zip(column(whole, "connection"), column(whole, "direction"), strict=True)
+    return frozenset(key for key in found if (first[key] == 0 if key in first else key not in cut_short))
+
+
+def _cut_short(frames: pa.Table, holes: pa.Table) -> Directions:
     """Directions in which bytes behind the last frame were lost."""
     ends: dict[tuple[str, int], int] = {}
     names = ("connection", "direction", "sequence", "size")

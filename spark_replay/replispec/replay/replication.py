@@ -20,7 +20,7 @@ MASTER = "ha_master"
 _PLACE = ("capture", "time_ns", "connection", "direction", "sequence", "index")
 _FIELDS = (
     "protocol source destination size message sync_from_last_file async_learner broker_id broker_address"
-    " max_offset epochs offset epoch epoch_start_offset confirm_offset body_size"
+    " max_offset epochs offset epoch epoch_start_offset confirm_offset body_size body_digest"
 )
 _COLUMNS = (*_PLACE, *_FIELDS.split())
 _ANSWERS = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
@@ -89,6 +89,7 @@ def _rows(frames: pa.Table, orders: list[int]) -> Iterator[_Row]:
 def _observation(row: _Row) -> Observation:
     v, seen = row.values, row.seen()
     message = v["message"]
+    seen = replace(seen, message=message)
     if message in _HANDSHAKES:
         return replace(
             seen,
@@ -110,4 +111,5 @@ def _observation(row: _Row) -> Observation:
         epoch=v["epoch"],
         epoch_start_offset=v["epoch_start_offset"],
         confirm_offset=v["confirm_offset"],
+        body_digest=v["body_digest"],
     )

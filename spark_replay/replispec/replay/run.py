@@ -56,12 +56,14 @@ class Options:
 
     `learners`: broker ids (or addresses, up to 5.1.0) that are learners; `ha_ports`: listeners of
     replication whatever their first bytes look like; `ha_5_0_0`: masters answer as release 5.0.0 does;
-    `bodies`: keep message bodies in frames.parquet; `split_bytes`: size of a Spark split.
+    `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
+    `split_bytes`: size of a Spark split.
     """
 
     learners: Collection[str] = ()
     ha_ports: Collection[int] = ()
     ha_5_0_0: bool = False
+    all_ack: bool = False
     bodies: bool = False
     split_bytes: int = 32 << 20
 
@@ -119,7 +121,9 @@ def replay(
 
 def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> CaptureResult:
     """Judge the observations of one capture (all of them) and tell its story."""
-    judgement = judge_capture(capture.file, from_table(observations), options.learners)
+    judgement = judge_capture(
+        capture.file, from_table(observations), options.learners, all_ack=options.all_ack
+    )
     assert judgement.joined is not None
     span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
     return CaptureResult(

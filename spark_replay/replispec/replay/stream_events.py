@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from replispec.replay.confirms import confirms
 from replispec.replay.facts import BY_ID
 from replispec.replay.groups import Groups, learn_groups
+from replispec.replay.leaders import leader_changes
 from replispec.replay.observation import Kind, Observation, in_capture_order
+from replispec.replay.ranges import ranges
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 _HA = {
@@ -26,7 +29,7 @@ _HA = {
     Kind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
     Kind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
 }
-_ABOUT_NO_GROUP = (Kind.CONTROLLER, Kind.PAIRED, Kind.MISPAIRED)
+_ABOUT_NO_GROUP = (Kind.CONTROLLER, Kind.LEADER, Kind.PAIRED, Kind.MISPAIRED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +75,12 @@ class Judged:
     events: list[StreamEvent]
 
 
-def join(observations: Sequence[Observation], learners: Collection[str] = ()) -> Judged:
+def join(
+    observations: Sequence[Observation], learners: Collection[str] = (), *, all_ack: bool = False
+) -> Judged:
     """Join the observations of one capture; `learners` are ids or addresses that the user knows as such.
 
+    `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
     Sets `group` of every observation.
     """
     rows = in_capture_order(observations)
@@ -83,7 +89,15 @@ def join(observations: Sequence[Observation], learners: Collection[str] = ()) ->
         if row.kind not in _ABOUT_NO_GROUP:
             row.group = groups.group(row)
     history = _history(rows, learners)
-    events = [*_facts(rows, history), *_replication(rows), *_sends(rows, groups, history)]
+    events = [
+        *_facts(rows, history),
+        *_replication(rows),
+        *_sends(rows, groups, history),
+        *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
+        *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
+        *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
+        *_grants(rows),
+    ]
     return Judged(rows, groups, history, events)
 
 
@@ -167,6 +181,12 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
         accepted=row.accepted,
         master=UNKNOWN if tenure is None else tenure.master,
     )
+
+
+def _grants(rows: list[Observation]) -> Iterator[StreamEvent]:
+    for row in rows:
+        if row.kind == Kind.GRANTED:
+            yield StreamEvent("grants", "granted", _event(row, broker_id=row.broker_id, check_code=row.text))
 
 
 # ---- replication ---------------------------------------------------------------------------------

@@ -172,6 +172,18 @@ class Configuration(Generic[StateT, VariablesT]):
     variables: VariablesT
 
 
+@dataclass(frozen=True, slots=True)
+class Way(Generic[StateT, VariablesT]):
+    """One way on from a configuration: where it leads, by which edge, and whether that is certain.
+
+    It is not when this edge's guard, or one before it, asked for what was not seen.
+    """
+
+    configuration: Configuration[StateT, VariablesT]
+    edge: Edge[StateT]
+    surely: bool
+
+
 def everywhere(machine: Machine[StateT, Any]) -> tuple[Configuration[StateT, Any], ...]:
     """The configurations of a machine of which the beginning was not seen: every state that is
     ever entered, with every variable unknown."""
@@ -193,54 +205,57 @@ def step_all(
     unknown value is taken as true and as false. Raises like `step` when no configuration is left.
     """
     kind = type(event) if kind is None else kind
-    before = _with_hidden(machine, configurations, rules)
-    after = [each for one in before for each in _branches(machine, one, event, kind, rules)]
+    before = with_hidden(machine, configurations, rules)
+    after = [way.configuration for one in before for way in ways(machine, one, event, kind, rules)]
     if not after:
         names = ", ".join(sorted({each.state.name for each in before}))
         raise _no_edge(machine, kind, names or "no state")
-    return _distinct(after)
+    return distinct(after)
 
 
-def _with_hidden(
+def with_hidden(
     machine: Machine[StateT, VariablesT], start: Iterable[Configuration[StateT, VariablesT]], rules: Any
 ) -> tuple[Configuration[StateT, VariablesT], ...]:
-    """The configurations, and those that hidden events lead to."""
+    """The configurations, and those that hidden events lead to, any number of them."""
     hidden = [kind for kind, info in machine.events.items() if info.hidden]
-    found = _distinct(start)
+    found = distinct(start)
     fresh = found
     while hidden and fresh:
         reached = [
-            each
+            way.configuration
             for one in fresh
             for kind in hidden
-            for each in _branches(machine, one, Unseen(), kind, rules)
+            for way in ways(machine, one, Unseen(), kind, rules)
         ]
         known = found
-        found = _distinct((*known, *reached))
+        found = distinct((*known, *reached))
         fresh = tuple(each for each in found if not any(_covers(other, each) for other in known))
     return found
 
 
-def _branches(
+def ways(
     machine: Machine[StateT, VariablesT],
     one: Configuration[StateT, VariablesT],
     event: Any,
     kind: type,
     rules: Any,
-) -> list[Configuration[StateT, VariablesT]]:
+) -> list[Way[StateT, VariablesT]]:
     """Where one configuration may go; more than one place when a guard cannot be answered."""
-    places = []
+    found: list[Way[StateT, VariablesT]] = []
+    surely = True
     for edge in machine.transitions.get((one.state, kind), ()):
         try:
             holds = edge.guard is None or bool(edge.guard(one.variables, event, rules))
-            surely = True
+            answered = True
         except UnknownRead:
-            holds, surely = True, False
+            holds, answered = True, False
         if holds:
-            places.append(Configuration(edge.to, assigned(edge.assign, one.variables, event, rules)))
-            if surely:
+            surely = surely and answered
+            after = Configuration(edge.to, assigned(edge.assign, one.variables, event, rules))
+            found.append(Way(after, edge, surely))
+            if answered:
                 break
-    return places
+    return found
 
 
 def assigned(assign: Mapping[str, Assign], variables: VariablesT, event: Any, rules: Any) -> VariablesT:
@@ -279,7 +294,7 @@ def _differing(left: Any, right: Any) -> list[str]:
     return [name for name in names if not is_same(getattr(left, name), getattr(right, name))]
 
 
-def _distinct(
+def distinct(
     configurations: Iterable[Configuration[StateT, VariablesT]],
 ) -> tuple[Configuration[StateT, VariablesT], ...]:
     """Each possibility once; those of one state merged when there are too many to keep apart."""

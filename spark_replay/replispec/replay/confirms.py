@@ -1,0 +1,65 @@
+"""What a master confirms, beside what the members of its SyncStateSet have reported to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+from replispec.replay.observation import Kind, Observation
+from replispec.runtime.primitives.unknown import UNKNOWN
+
+
+@dataclass(slots=True)
+class _Set:
+    """What is known of one group at a moment: master, its epoch, its SyncStateSet, and who reported what."""
+
+    master: str | None = None
+    epoch: int | None = None
+    members: frozenset[str] | None = None
+    replicas: dict[str, str] = field(default_factory=dict)
+    reported: dict[str, int] = field(default_factory=dict)
+
+
+def confirms(rows: Sequence[Observation], *, all_ack: bool) -> Iterator[SimpleNamespace]:
+    """The events of the stream `confirms`: transfer headers with the epoch of the latest known master."""
+    sets: dict[str, _Set] = defaultdict(_Set)
+    for row in rows:
+        if row.group is None:
+            continue
+        now = sets[row.group]
+        if row.kind == Kind.FACT:
+            _learn(now, row)
+        elif row.kind == Kind.HANDSHAKE:
+            now.replicas[row.connection] = str(row.broker_id) if row.text is None else row.text
+            now.reported.pop(now.replicas[row.connection], None)
+        elif row.kind == Kind.REPORT and row.connection in now.replicas:
+            now.reported[now.replicas[row.connection]] = row.max_offset or 0
+        elif row.kind in (Kind.BATCH, Kind.HEARTBEAT) and row.epoch == now.epoch and (row.offset or 0) >= 0:
+            yield SimpleNamespace(
+                row=row,
+                group=row.group,
+                all_ack=all_ack,
+                confirm_offset=row.confirm_offset,
+                covered=_covered(now),
+            )
+
+
+def _learn(now: _Set, row: Observation) -> None:
+    if row.master is not None and row.master_epoch is not None:
+        if row.master_epoch != now.epoch:
+            now.reported.clear()
+        now.master, now.epoch = row.master, row.master_epoch
+    if row.members is not None:
+        now.members = frozenset(row.members)
+
+
+def _covered(now: _Set) -> int | None:
+    """The least that another member of the set reported; none without one, unknown when one was not seen."""
+    if now.members is None or now.master is None:
+        return UNKNOWN  # type: ignore[no-any-return]
+    others = now.members - {now.master}
+    if not others <= now.reported.keys():
+        return UNKNOWN  # type: ignore[no-any-return]
+    return min((now.reported[each] for each in others), default=None)

@@ -1,0 +1,147 @@
+"""A machine of the specification watched from outside: every event that was seen is judged as a step.
+
+A watcher knows neither the state nor the variables, sees no hidden event, and may not know the
+release. It keeps all that is possible: for each release that may be the one, a set of states with
+what is known of the variables. What no possibility allows is violated; what is allowed only if
+something unseen was so, and is a fault if it was not, is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from replispec.runtime import rules
+from replispec.runtime.primitives.invariants import Verdict
+from replispec.runtime.primitives.machines import (
+    Configuration,
+    Machine,
+    Way,
+    distinct,
+    everywhere,
+    ways,
+    with_hidden,
+)
+from replispec.runtime.primitives.unknown import Unseen
+from replispec.wire.rocketmq.codes import Release
+
+Configurations = tuple[Configuration[Any, Any], ...]
+APACHE = "apache"
+_RELEASES: dict[int, tuple[int, ...]] = {
+    each: tuple(int(part) for part in each.name.removeprefix("V").split("_")) for each in Release
+}
+
+
+def release_of(version: int | None) -> tuple[int, ...] | None:
+    """The release that a header's version names; None when it names none."""
+    return None if version is None else _RELEASES.get(version)
+
+
+def variants(machine: Machine[Any, Any], release: tuple[int, ...] | None) -> list[Machine[Any, Any]]:
+    """The machine as this release of Apache walks it; without a release every way that some release does,
+    and the plain one."""
+    if release is not None:
+        return [machine.for_release(APACHE, release)]
+    borders = {each.releases.first for each in machine.overlays if each.releases.implementation == APACHE}
+    known = [machine.for_release(APACHE, border) for border in sorted(filter(None, borders))]
+    return [machine.for_release("", ()), *known]
+
+
+@dataclass(slots=True)
+class Possible:
+    """One release that may be the one, and where its machine may be."""
+
+    machine: Machine[Any, Any]
+    configurations: Configurations
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict about one step, and what it says when it is not ok."""
+
+    verdict: Verdict
+    says: str = ""
+
+
+@dataclass(slots=True)
+class Walk:
+    """One instance of a machine. `machine` has its overlays still."""
+
+    machine: Machine[Any, Any]
+    release: tuple[int, ...] | None
+    possible: list[Possible] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Anything may have happened."""
+        found = variants(self.machine, self.release)
+        self.possible = [Possible(each, everywhere(each)) for each in found]
+
+    def begin(self) -> None:
+        """The instance is seen from its beginning: in its first state, with variables that were not seen."""
+        self.forget()
+        for one in self.possible:
+            first = one.machine.initial
+            one.configurations = tuple(each for each in one.configurations if each.state is first)
+
+    def perhaps(self, names: Iterable[str]) -> None:
+        """One of these events (by the specification's names) may have happened, and nobody saw it."""
+        kinds = [kind for kind, info in self.machine.events.items() if info.name in names]
+        for one in self.possible:
+            before = with_hidden(one.machine, one.configurations, rules)
+            after = [
+                way.configuration
+                for each in before
+                for kind in kinds
+                for way in ways(one.machine, each, Unseen(), kind, rules)
+            ]
+            one.configurations = distinct((*one.configurations, *after))
+
+    def kind_of(self, message: str, facts: Any, *, sent: bool) -> type | None:
+        """The class of the event that a message, or an event by its own name, is; None for none."""
+        named = [kind for kind, info in self.machine.events.items() if info.name == message]
+        return named[0] if named else self.machine.kind_of(message, facts, rules, sent=sent)
+
+    def step(self, kind: type, event: Any) -> Judged:
+        """Judge one event and take it. After a fault anything is possible."""
+        found = [_stepped(one, kind, event) for one in self.possible]
+        verdict = min((each for each, _ in found), key=lambda each: each.rank)
+        states = sorted({each.state.name for one in self.possible for each in one.configurations})
+        if verdict is Verdict.VIOLATED:
+            self.forget()
+        else:
+            self.possible = [
+                Possible(one.machine, after)
+                for one, (own, after) in zip(self.possible, found, strict=True)
+                if own is not Verdict.VIOLATED
+            ]
+        name = self.machine.events[kind].name
+        if verdict is Verdict.VIOLATED:
+            return Judged(verdict, f"{self.machine.name}: {name} is no step from {', '.join(states)}")
+        if verdict is Verdict.UNKNOWN:
+            return Judged(verdict, f"{self.machine.name}: not seen enough to tell whether {name} is a step")
+        return Judged(verdict)
+
+
+def _stepped(one: Possible, kind: type, event: Any) -> tuple[Verdict, Configurations]:
+    """The best that any configuration comes to, and where those that allow the event lead."""
+    after: list[Configuration[Any, Any]] = []
+    best = Verdict.VIOLATED
+    for each in with_hidden(one.machine, one.configurations, rules):
+        found = ways(one.machine, each, event, kind, rules)
+        innocent = [way for way in found if _is_innocent(way)]
+        if not innocent:
+            continue
+        after += [way.configuration for way in innocent]
+        certain = len(innocent) == len(found) or any(way.surely for way in innocent)
+        verdict = Verdict.OK if certain else Verdict.UNKNOWN
+        best = min(best, verdict, key=lambda each: each.rank)
+    return best, distinct(after)
+
+
+def _is_innocent(way: Way[Any, Any]) -> bool:
+    """True when the edge lays no blame on the peer, or lets its deviation pass."""
+    return not way.edge.blames_peer or bool(way.edge.tolerated)
