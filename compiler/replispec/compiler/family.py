@@ -58,10 +58,11 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     view = Compliance(clauses, uses, family.rules, read_coverage(covering, clauses), model)
     python = format_files(_python(family))
     documents = _documents(family)
-    documents[f"docs/{model.family}/clauses.md"] = clauses_document(
-        clauses, uses, {name: sources[name] for name in written}
-    )
-    documents[f"docs/{model.family}/compliance.md"] = compliance_document(view, _only(sources, "clauses/"))
+    if clauses:
+        pages = f"docs/{model.family}"
+        own = {name: sources[name] for name in written}
+        documents[f"{pages}/clauses.md"] = clauses_document(clauses, uses, own)
+        documents[f"{pages}/compliance.md"] = compliance_document(view, _only(sources, "clauses/"))
     return {name: text.encode("utf-8") for name, text in sorted({**python, **documents}.items())}
 
 
@@ -122,7 +123,9 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
 def _python(family: Family) -> dict[str, str]:
     """The Python modules, not yet formatted."""
     root = f"replispec/wire/{family.model.family}"
-    texts = {f"{root}/machines/__init__.py": _package_text(family)}
+    texts: dict[str, str] = {}
+    if family.machines:
+        texts[f"{root}/machines/__init__.py"] = _package_text(family)
     for name, machine in family.machines.items():
         source = f"statemachines/{family.model.family}/{name}.yaml"
         texts[f"{root}/machines/{name}.py"] = MachineEmitter(machine, family.model).text(
