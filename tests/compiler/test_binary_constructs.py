@@ -180,7 +180,7 @@ def test_values_that_break_a_construct_are_our_own_fault(
 
 
 def test_a_family_gets_only_what_it_has(output: dict[str, bytes]) -> None:
-    """No streams, keys, clauses, machines or rules: no modules and pages of them; a table by code and version."""
+    """No streams, keys, clauses, machines or rules: no modules and pages of them; one table."""
     assert sorted(output) == [
         "docs/sample/messages/sample.md",
         "docs/sample/numbers.md",
