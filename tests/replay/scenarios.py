@@ -308,6 +308,14 @@ def answer_without_request() -> Scenario:
     return _mispaired(world)
 
 
+def answer_to_silence() -> Scenario:
+    """The listening side of a new connection answers, though the other side never sent a byte."""
+    world = two_brokers()
+    link = world.traffic.connect("10.0.0.9", world.brokers[1].endpoint)
+    world.traffic.answer(link, 7)
+    return _mispaired(world)
+
+
 def second_answer() -> Scenario:
     """One request is answered twice."""
     world = two_brokers()
@@ -361,6 +369,7 @@ FAULTS: dict[str, Callable[[], Scenario]] = {
     "report beyond sent": report_beyond_sent,
     "broken chain": broken_chain,
     "answer without request": answer_without_request,
+    "answer to silence": answer_to_silence,
     "second answer": second_answer,
     "answered one-way": answered_one_way,
 }

@@ -31,7 +31,7 @@ def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> pa.Table:
 
 def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
     ordered = delivered(frames.filter(pc.field("protocol") == REMOTING))
-    pairs = pair(ordered, _cut_short(ordered.frames, holes))
+    pairs = pair(ordered, _whole(streams), _cut_short(ordered.frames, holes))
     alive: dict[str, Observation] = {}
     for observation in observe_commands(ordered, pairs):
         if observation.kind == Kind.ALIVE:
@@ -47,6 +47,12 @@ def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterat
     yield from observe_replication(ordered, _begun(ordered.frames, streams, cut_short), cut_short)
 
 
+def _whole(streams: pa.Table) -> Directions:
+    """Directions that were seen from their first byte."""
+    rows = streams.filter(pc.field("from_start"))
+    return frozenset(zip(column(rows, "connection"), column(rows, "direction"), strict=True))
+
+
 def _begun(frames: pa.Table, streams: pa.Table, cut_short: Directions) -> Directions:
     """Directions of replication that were seen from their first byte, which begins their first frame."""
     first: dict[tuple[str, int], int] = {}
@@ -54,8 +60,7 @@ def _begun(frames: pa.Table, streams: pa.Table, cut_short: Directions) -> Direct
     for connection, direction, sequence in zip(*(column(frames, name) for name in names), strict=True):
         key = (connection, direction)
         first[key] = min(first.get(key, sequence), sequence)
-    whole = streams.filter(pc.field("from_start") & pc.field("protocol").isin(list(REPLICATION)))
-    found = zip(column(whole, "connection"), column(whole, "direction"), strict=True)
+    found = _whole(streams.filter(pc.field("protocol").isin(list(REPLICATION))))
     return frozenset(key for key in found if (first[key] == 0 if key in first else key not in cut_short))
 
 

@@ -49,26 +49,30 @@ class Pairs:
     evidence: list[tuple[int, Evidence]] = field(default_factory=list)
 
 
-def pair(frames: Delivered, cut_short: Collection[tuple[str, int]] = ()) -> Pairs:
+def pair(
+    frames: Delivered, whole: Collection[tuple[str, int]] = (), cut_short: Collection[tuple[str, int]] = ()
+) -> Pairs:
     """Pair the remoting frames (all rows are remoting) and judge the pairs of each connection.
 
-    `cut_short` names the directions (connection, direction) in which bytes behind the last frame were lost.
+    `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
+    those in which bytes behind the last frame were lost.
     """
     connections = column(frames.frames, "connection")
     pairs = Pairs([-1] * len(connections))
     start = 0
     for stop in range(1, len(connections) + 1):
         if stop == len(connections) or connections[stop] != connections[start]:
-            ends = [(connections[start], direction) not in cut_short for direction in (0, 1)]
-            _pair_connection(frames.frames.slice(start, stop - start), start, ends, pairs)
+            sides = [(connections[start], direction) for direction in (0, 1)]
+            begun, ended = [side in whole for side in sides], [side not in cut_short for side in sides]
+            _pair_connection(frames.frames.slice(start, stop - start), start, begun, ended, pairs)
             start = stop
     return pairs
 
 
-def _pair_connection(part: pa.Table, first: int, ends: list[bool], pairs: Pairs) -> None:
+def _pair_connection(part: pa.Table, first: int, begun: list[bool], ended: list[bool], pairs: Pairs) -> None:
     connection: str = part.column("connection")[0].as_py()
     directions: list[int] = column(part, "direction")
-    whole = _whole(directions, column(part, "from_start"), ends)
+    whole = _whole(directions, column(part, "from_start"), begun, ended)
     waiting: dict[tuple[int, int], int] = {}
     judge = Judge(INVARIANTS[PAIRING], rules, (EVERYTHING,), observer=_noter(connection, pairs))
     rows = zip(directions, column(part, "opaque"), column(part, "flag"), whole, strict=True)
@@ -85,18 +89,18 @@ def _pair_connection(part: pa.Table, first: int, ends: list[bool], pairs: Pairs)
     pairs.unanswered[connection] = len(waiting)
 
 
-def _whole(directions: list[int], from_start: list[bool], ends: list[bool]) -> list[bool]:
+def _whole(directions: list[int], from_start: list[bool], begun: list[bool], ended: list[bool]) -> list[bool]:
     """For each frame: was the other direction seen whole from its start to behind this moment?
 
     It was when both its last frame before and its first frame after are preceded by no hole.
     """
     count = len(directions)
     behind, before = [True] * count, [True] * count
-    following = list(ends)
+    following = list(ended)
     for at in range(count - 1, -1, -1):
         behind[at] = following[1 - directions[at]]
         following[directions[at]] = from_start[at]
-    last = [False, False]
+    last = list(begun)
     for at in range(count):
         before[at] = last[1 - directions[at]]
         last[directions[at]] = from_start[at]

@@ -34,6 +34,16 @@ class _Row:
     order: int
     values: dict[str, Any]
 
+    @property
+    def direction(self) -> tuple[str, int]:
+        """The connection and the direction in it."""
+        return (self.values["connection"], self.values["direction"])
+
+    @property
+    def end(self) -> int:
+        """The position behind the frame's last byte."""
+        return int(self.values["sequence"] + self.values["size"])
+
     def seen(self) -> Observation:
         """An observation with the frame's place and the master's replication address."""
         v = self.values
@@ -51,20 +61,26 @@ def observe_replication(
 
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
     those in which bytes behind the last frame were lost. A gap stands directly behind the frame before
-    it: whatever the other direction says after that moment may answer what was lost.
+    it: whatever the other direction says after that moment may answer what was lost. Where a direction
+    was not seen from its first byte, one stands before its first frame.
     """
     rows = list(_rows(frames.frames, frames.order.tolist()))
     lost_behind = _lost_behind(rows, cut_short)
     opened: set[str] = set()
+    begun: set[tuple[str, int]] = set()
     for row, lost in zip(rows, lost_behind, strict=True):
-        connection = row.values["connection"]
+        connection, seen = row.values["connection"], row.seen()
         if connection not in opened:
             opened.add(connection)
             if {(connection, 0), (connection, 1)} <= set(whole):
-                yield replace(row.seen(), kind=Kind.OPENED)
+                yield replace(seen, kind=Kind.OPENED, index=seen.index - 1)
+        if row.direction not in begun:
+            begun.add(row.direction)
+            if row.direction not in whole:
+                yield replace(seen, index=seen.index - 1)
         yield _observation(row)
         if lost:
-            yield row.seen()
+            yield replace(seen, sequence=row.end)
 
 
 def _lost_behind(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> list[bool]:
@@ -72,11 +88,9 @@ def _lost_behind(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> li
     following: dict[tuple[str, int], int] = {}
     lost = []
     for row in reversed(rows):
-        values = row.values
-        direction = (values["connection"], values["direction"])
-        end = values["sequence"] + values["size"]
-        lost.append(following[direction] != end if direction in following else direction in cut_short)
-        following[direction] = values["sequence"]
+        start = following.get(row.direction)
+        lost.append(row.direction in cut_short if start is None else start != row.end)
+        following[row.direction] = row.values["sequence"]
     return lost[::-1]
 
 
