@@ -2871,14 +2871,15 @@ local function dissect_frames(protocol, malformed, stream, tvb, pinfo, tree, sho
 end
 
 -- The columns of the packet list: the protocol, and a word for each frame of the packet.
-local function describe(pinfo, protocol, text)
-  pinfo.cols.protocol = protocol
-  pinfo.cols.info:append(text .. "  ")
-  pinfo.cols.info:fence()
-end
-
-local function open_columns(pinfo)
-  pinfo.cols.info:clear()
+local function describe(frame, protocol, text)
+  local columns = frame.pinfo.cols
+  columns.protocol = protocol
+  if not frame.is_described then
+    columns.info:clear()
+  end
+  columns.info:append(text .. "  ")
+  columns.info:fence()
+  frame.is_described = true
 end
 
 -- The numbers of a range such as "9876,10909-10911", as pairs.
@@ -3403,7 +3404,7 @@ local function show_command(frame, form, at, limit, tree)
     local kind = command.is_answer and "answer" or command.is_oneway and "one-way" or "request"
     local words = string.format("%s %s, opaque %d", kind, command.name, command.opaque)
     tree:append_text(", " .. words)
-    describe(frame.pinfo, "RocketMQ", words)
+    describe(frame, "RocketMQ", words)
     show_generated(tree, "rocketmq.code_name", command.name)
     if name then
       show_generated(tree, "rocketmq.message", name)
@@ -3423,8 +3424,20 @@ local function show_command(frame, form, at, limit, tree)
   end
   if fault and not header then
     show_fault(tree, REMOTING_MALFORMED, fault)
-    describe(frame.pinfo, "RocketMQ", "malformed " .. form.message)
+    describe(frame, "RocketMQ", "malformed " .. form.message)
   end
+end
+
+-- Whether the fixed part of a binary header is there, and all its numbers that have names have known ones.
+local function names_known(frame, at, limit)
+  local fields, size = fixed_part(BINARY_HEADER)
+  local header = at + size <= limit and read_message(frame, fields, at, limit)
+  for _, part in ipairs(header and header.parts or {}) do
+    if part.field.enum and not SPECIFICATION.enums[part.field.enum][part.value] then
+      return false
+    end
+  end
+  return header and true or false
 end
 
 -- Whether the first bytes of a segment are a command: its frame fits, and its header too, as far as it is
@@ -3444,11 +3457,13 @@ local function remoting_starts(tvb)
     return read_header(frame, message.values.serialize_type, fixed, header_end) ~= nil
   end
   local is_json = message.values.serialize_type == number_of("SerializeType", "JSON")
-  return not is_json or frame.data:find("^%s*{", fixed + 1) ~= nil
+  if is_json then
+    return frame.data:find("^%s*{", fixed + 1) ~= nil
+  end
+  return names_known(frame, fixed, limit)
 end
 
 local function dissect_remoting(tvb, pinfo, tree)
-  open_columns(pinfo)
   return dissect_frames(REMOTING, REMOTING_MALFORMED, REMOTING_STREAM, tvb, pinfo, tree, show_command)
 end
 
@@ -3485,7 +3500,7 @@ local REPLICAS = {}
 local legacy_ranges = {}
 
 local function show_ha(frame, form, at, limit, tree)
-  describe(frame.pinfo, "RocketMQ HA", form.message)
+  describe(frame, "RocketMQ HA", form.message)
   tree:append_text(", " .. form.message)
   show_generated(tree, "rocketmq_ha.message", form.message)
   local message, fault = read_message(frame, SPECIFICATION.messages[form.message], at, limit)
@@ -3569,7 +3584,6 @@ local function dissect_ha(tvb, pinfo, tree)
   if not stream then
     return 0
   end
-  open_columns(pinfo)
   return dissect_frames(HA, HA_MALFORMED, stream, tvb, pinfo, tree, show_ha)
 end
 

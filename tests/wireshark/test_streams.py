@@ -151,3 +151,16 @@ def test_ports_are_taken_that_one_names(tmp_path: Path, tshark_home: Path) -> No
     assert shown(path, tshark_home) == []
     (item,) = shown(path, tshark_home, "rocketmq.ports:9876,10900-10920")
     assert item.value_of("rocketmq.opaque") == "5"
+
+
+def test_the_list_of_packets_names_every_frame(tmp_path: Path, tshark_home: Path) -> None:
+    """What is no frame keeps the words of TCP."""
+    parts = [(election(1) + election(2), True), (b"no frame of ours", True), (replica_frames()[2], False)]
+    printed = run_tshark(write(tmp_path / "list.pcap", talk(0, parts)), tshark_home).splitlines()
+    words = "request CONTROLLER_ELECT_MASTER, opaque"
+    assert printed[3].split("RocketMQ")[1].split(maxsplit=1)[1].split("  ")[:2] == [
+        f"{words} 1",
+        f"{words} 2",
+    ]
+    assert "RocketMQ" not in printed[4]
+    assert "Len=16" in printed[4]

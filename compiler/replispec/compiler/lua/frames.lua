@@ -76,14 +76,15 @@ local function dissect_frames(protocol, malformed, stream, tvb, pinfo, tree, sho
 end
 
 -- The columns of the packet list: the protocol, and a word for each frame of the packet.
-local function describe(pinfo, protocol, text)
-  pinfo.cols.protocol = protocol
-  pinfo.cols.info:append(text .. "  ")
-  pinfo.cols.info:fence()
-end
-
-local function open_columns(pinfo)
-  pinfo.cols.info:clear()
+local function describe(frame, protocol, text)
+  local columns = frame.pinfo.cols
+  columns.protocol = protocol
+  if not frame.is_described then
+    columns.info:clear()
+  end
+  columns.info:append(text .. "  ")
+  columns.info:fence()
+  frame.is_described = true
 end
 
 -- The numbers of a range such as "9876,10909-10911", as pairs.

@@ -9,7 +9,7 @@ local REPLICAS = {}
 local legacy_ranges = {}
 
 local function show_ha(frame, form, at, limit, tree)
-  describe(frame.pinfo, "RocketMQ HA", form.message)
+  describe(frame, "RocketMQ HA", form.message)
   tree:append_text(", " .. form.message)
   show_generated(tree, "rocketmq_ha.message", form.message)
   local message, fault = read_message(frame, SPECIFICATION.messages[form.message], at, limit)
@@ -93,7 +93,6 @@ local function dissect_ha(tvb, pinfo, tree)
   if not stream then
     return 0
   end
-  open_columns(pinfo)
   return dissect_frames(HA, HA_MALFORMED, stream, tvb, pinfo, tree, show_ha)
 end
 

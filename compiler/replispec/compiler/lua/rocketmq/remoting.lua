@@ -97,7 +97,7 @@ local function show_command(frame, form, at, limit, tree)
     local kind = command.is_answer and "answer" or command.is_oneway and "one-way" or "request"
     local words = string.format("%s %s, opaque %d", kind, command.name, command.opaque)
     tree:append_text(", " .. words)
-    describe(frame.pinfo, "RocketMQ", words)
+    describe(frame, "RocketMQ", words)
     show_generated(tree, "rocketmq.code_name", command.name)
     if name then
       show_generated(tree, "rocketmq.message", name)
@@ -117,8 +117,20 @@ local function show_command(frame, form, at, limit, tree)
   end
   if fault and not header then
     show_fault(tree, REMOTING_MALFORMED, fault)
-    describe(frame.pinfo, "RocketMQ", "malformed " .. form.message)
+    describe(frame, "RocketMQ", "malformed " .. form.message)
   end
+end
+
+-- Whether the fixed part of a binary header is there, and all its numbers that have names have known ones.
+local function names_known(frame, at, limit)
+  local fields, size = fixed_part(BINARY_HEADER)
+  local header = at + size <= limit and read_message(frame, fields, at, limit)
+  for _, part in ipairs(header and header.parts or {}) do
+    if part.field.enum and not SPECIFICATION.enums[part.field.enum][part.value] then
+      return false
+    end
+  end
+  return header and true or false
 end
 
 -- Whether the first bytes of a segment are a command: its frame fits, and its header too, as far as it is
@@ -138,11 +150,13 @@ local function remoting_starts(tvb)
     return read_header(frame, message.values.serialize_type, fixed, header_end) ~= nil
   end
   local is_json = message.values.serialize_type == number_of("SerializeType", "JSON")
-  return not is_json or frame.data:find("^%s*{", fixed + 1) ~= nil
+  if is_json then
+    return frame.data:find("^%s*{", fixed + 1) ~= nil
+  end
+  return names_known(frame, fixed, limit)
 end
 
 local function dissect_remoting(tvb, pinfo, tree)
-  open_columns(pinfo)
   return dissect_frames(REMOTING, REMOTING_MALFORMED, REMOTING_STREAM, tvb, pinfo, tree, show_command)
 end
 
