@@ -24,6 +24,7 @@ class Broker:
     learner: bool = False
     log: bytearray = field(default_factory=bytearray)
     epochs: list[tuple[int, int]] = field(default_factory=list)
+    reported: int = 0
     to_controller: Link | None = None
     to_name_server: Link | None = None
     from_controller: Link | None = None

@@ -14,6 +14,7 @@ from replispec.wire.rocketmq.controller import GetReplicaInfoRequest
 from tests.replay.expectations import (
     ACK_WITHIN_SENT,
     BATCH_IN_EPOCH,
+    CONFIRM_COVERS,
     EPOCHS_GROW,
     LEARNER_OUTSIDE,
     OFFSET_CHAIN,
@@ -300,6 +301,16 @@ def broken_chain() -> Scenario:
     return world.scenario()
 
 
+def confirmed_by_all(*, patient: bool) -> Scenario:
+    """Brokers are known to wait for the whole SyncStateSet: the master confirms what is, or more."""
+    world = World(patient=patient)
+    world.ledger.all_ack = True
+    two_brokers(world)
+    if not patient:
+        world.ledger.expect(CONFIRM_COVERS, "violated")
+    return world.scenario()
+
+
 def answer_without_request() -> Scenario:
     """An answer to a number that nobody asked with."""
     world = two_brokers()
@@ -368,6 +379,8 @@ FAULTS: dict[str, Callable[[], Scenario]] = {
     "learner in the set": learner_in_the_set,
     "report beyond sent": report_beyond_sent,
     "broken chain": broken_chain,
+    "confirmed by all": lambda: confirmed_by_all(patient=True),
+    "confirmed too early": lambda: confirmed_by_all(patient=False),
     "answer without request": answer_without_request,
     "answer to silence": answer_to_silence,
     "second answer": second_answer,

@@ -24,6 +24,7 @@ from tests.replay.expectations import (
     ACK_WITHIN_SENT,
     BATCH_IN_EPOCH,
     BROKER_NAME,
+    CONFIRM_COVERS,
     CONTROLLER_GROUP,
     GRANTED_ONCE,
     MASTER_MACHINE,
@@ -56,7 +57,10 @@ class World:
         subnet: int = 1,
         traffic: Traffic | None = None,
         serialize_type: int = SerializeType.JSON,
+        patient: bool = False,
     ) -> None:
+        """`patient`: the master confirms what its replica has reported, and not all that it stored."""
+        self.patient = patient
         self.name = name
         self.subnet = subnet
         self.traffic = traffic or Traffic()
@@ -365,7 +369,8 @@ class World:
     def report(self, number: int, offset: int | None = None) -> None:
         """The replica reports the end of its log, or what is given instead."""
         replica = self.brokers[number]
-        self._replica_says(replica, HaReport(len(replica.log) if offset is None else offset).encode())
+        replica.reported = len(replica.log) if offset is None else offset
+        self._replica_says(replica, HaReport(replica.reported).encode())
         self.ledger.count(ACK_WITHIN_SENT)
 
     def replicate(self, number: int) -> None:
@@ -386,9 +391,11 @@ class World:
         own = [entry for entry in master.epochs if entry[1] <= offset][-1]
         label, begins = own[0] if epoch is None else epoch, own[1] if start is None else start
         body = bytes(master.log[offset : offset + size])
-        header = HaTransferHeader(offset, label, begins, len(master.log), body)
+        header = HaTransferHeader(offset, label, begins, self._confirmed(replica), body)
         self._master_says(replica, header.encode())
         self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH)
+        if label == self.epoch and self.ledger.all_ack:
+            self.ledger.count(CONFIRM_COVERS)
         link = self.link(replica.replication)
         self.ledger.carry(label, offset, size, self.traffic.links.index(link))
         replica.log += body
@@ -400,7 +407,12 @@ class World:
         replica, master = self.brokers[number], self._master()
         epoch, start = master.epochs[-1]
         offset = len(replica.log) if master.log else -1
-        self._master_says(replica, HaTransferHeader(offset, epoch, start, len(master.log)).encode())
+        self._master_says(replica, HaTransferHeader(offset, epoch, start, self._confirmed(replica)).encode())
+        if offset >= 0 and self.ledger.all_ack:
+            self.ledger.count(CONFIRM_COVERS)
+
+    def _confirmed(self, replica: Broker) -> int:
+        return replica.reported if self.patient else len(self._master().log)
 
     def die(self, number: int) -> None:
         """The broker's process ends: its connections are closed."""
