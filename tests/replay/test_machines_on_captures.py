@@ -18,10 +18,10 @@ import pytest
 from replispec.replay.local import decode_capture
 from replispec.runtime import rules
 from replispec.runtime.primitives.errors import LocalProtocolError
-from replispec.runtime.primitives.machines import Configuration, Machine, everywhere, step_all
+from replispec.runtime.primitives.machines import Configuration, Machine, distinct, everywhere, step_all
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS, RESPONSE_HEADERS
-from replispec.wire.rocketmq.machines import broker_registration, ha_master, ha_replica
+from replispec.wire.rocketmq.machines import broker_registration, ha_master, ha_replica, replicas_manager
 
 FOLDER = Path(__file__).parents[2] / "spark_replay/captures"
 CAPTURES = sorted(path.stem for path in FOLDER.glob("*.pcap"))
@@ -132,3 +132,71 @@ def test_every_registration_ends_registered_unless_the_controller_never_grants_i
         assert all(states != {"REGISTERED"} for states in ends)
     else:
         assert all(states == {"REGISTERED"} for states in ends)
+
+
+def brokers_of(name: str) -> dict[str, str]:
+    """The broker's address of each connection that carried its heartbeats or registrations."""
+    owners = {}
+    for row in frames(name):
+        told = dict(row["ext_fields"] or ())
+        if (
+            row["protocol"] == "remoting"
+            and row["code"] in OWNING
+            and not row["flag"] & RemotingFlag.RESPONSE
+        ):
+            owners[row["connection"]] = told.get("brokerAddr") or told["brokerAddress"]
+    return owners
+
+
+def starts(name: str) -> Iterator[tuple[str, str, str, Any]]:
+    """(broker, connection, message, facts) of everything that a broker's way to serving shows."""
+    owners, asked = brokers_of(name), {}
+    for row in frames(name):
+        if row["protocol"] != "remoting":
+            continue
+        told = dict(row["ext_fields"] or ())
+        if not row["flag"] & RemotingFlag.RESPONSE:
+            asked[row["connection"], row["direction"], row["opaque"]] = code = row["code"]
+            headers = REQUEST_HEADERS
+        else:
+            code = asked.pop((row["connection"], 1 - row["direction"], row["opaque"]), -1)
+            headers = RESPONSE_HEADERS
+            if row["code"] != ResponseCode.SUCCESS:
+                continue
+        broker = owners.get(row["connection"])
+        if code == RequestCode.REGISTER_BROKER:
+            broker = told.get("brokerAddr")
+        elif code == RequestCode.NOTIFY_BROKER_ROLE_CHANGED:
+            broker = row["destination"]
+        if broker and code in headers and headers[code].__name__ in STARTING:
+            yield broker, row["connection"], headers[code].__name__, headers[code].from_ext_fields(told)
+
+
+OWNING = (RequestCode.BROKER_HEARTBEAT, RequestCode.CONTROLLER_REGISTER_BROKER)
+STARTING = {message for info in replicas_manager.MACHINE.events.values() for message in info.messages}
+SENT = {m for info in replicas_manager.MACHINE.events.values() if info.sends for m in info.messages}
+
+
+@pytest.mark.parametrize("name", CAPTURES)
+def test_no_broker_makes_itself_known_before_its_role_is(name: str) -> None:
+    """Every frame of a broker's start is a step. A new connection may be that of a new process."""
+    machine = replicas_manager.MACHINE.for_release("apache", release(name))
+    fresh = tuple(each for each in everywhere(machine) if each.state is machine.initial)
+    whole = all(row["from_start"] for row in frames(name) if row["protocol"] == "remoting")
+    possible: dict[str, Configurations] = defaultdict(lambda: fresh if whole else everywhere(machine))
+    known: set[str] = set()
+    for broker, connection, message, facts in starts(name):
+        kind = machine.kind_of(message, facts, rules, sent=message in SENT)
+        assert kind is not None
+        before = possible[broker]
+        if connection not in known:
+            before = distinct((*before, *fresh))
+            known.add(connection)
+        possible[broker] = step_all(machine, before, facts, rules, kind)
+
+
+def test_a_broker_that_announces_itself_before_it_is_registered_is_refused() -> None:
+    machine = replicas_manager.MACHINE
+    fresh = tuple(each for each in everywhere(machine) if each.state is machine.initial)
+    with pytest.raises(LocalProtocolError, match="no edge from INITIAL on announced"):
+        step_all(machine, fresh, SimpleNamespace(), rules, replicas_manager.Announced)

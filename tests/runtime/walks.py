@@ -17,10 +17,16 @@ from replispec.runtime.rules import kafka as kafka_rules
 from replispec.wire.kafka.machines import partition, replica
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
-from replispec.wire.rocketmq.machines import broker_registration, broker_set, ha_master, ha_replica
+from replispec.wire.rocketmq.machines import (
+    broker_registration,
+    broker_set,
+    ha_master,
+    ha_replica,
+    replicas_manager,
+)
 
 KAFKA = (partition, replica)
-MODULES = (broker_registration, broker_set, ha_master, ha_replica, *KAFKA)
+MODULES = (broker_registration, broker_set, ha_master, ha_replica, replicas_manager, *KAFKA)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
 Chooser = Callable[[random.Random], Any]
