@@ -1,0 +1,46 @@
+"""Digests of neighbouring ranges join, and differently cut runs are compared between common borders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replispec.replay.digests import digest, joined
+from replispec.replay.observation import Kind, Observation
+from replispec.replay.ranges import ranges
+
+LOG = bytes(range(256)) * 4
+
+
+def runs(connection: str, borders: Sequence[int], log: bytes = LOG) -> Iterator[Observation]:
+    """The log from the first border to the last one, cut at each of them."""
+    for start, end in zip(borders, borders[1:], strict=False):
+        row = Observation("c", Kind.BATCH, start, 0, connection, 0, start, 0, group="g")
+        row.epoch, row.offset, row.body_size = 1, start, end - start
+        row.body_digest = digest(log[start:end])
+        yield row
+
+
+@given(st.binary(), st.binary())
+def test_the_digest_of_two_ranges_is_joined_from_theirs(first: bytes, second: bytes) -> None:
+    assert joined(digest(first), digest(second), len(second)) == digest(first + second)
+
+
+def test_runs_are_compared_between_common_borders() -> None:
+    rows = [*runs("a", [0, 100, 300, 600]), *runs("b", [0, 50, 300, 400, 600, 700])]
+    found = list(ranges(rows))
+    assert [(each.offset, each.size) for each in found] == [(0, 300), (300, 300)]
+    assert all(each.digest == each.first_digest for each in found)
+
+
+def test_one_other_byte_shows_in_its_range_alone() -> None:
+    other = LOG[:350] + b"?" + LOG[351:]
+    rows = [*runs("a", [0, 100, 300, 600]), *runs("b", [0, 50, 300, 400, 600], other)]
+    assert [each.digest == each.first_digest for each in ranges(rows)] == [True, False]
+
+
+def test_ranges_without_a_common_border_at_both_ends_are_not_compared() -> None:
+    assert not list(ranges([*runs("a", [0, 100, 300]), *runs("b", [50, 300])]))
+    assert not list(ranges([*runs("a", [0, 100]), *runs("b", [0, 90])]))
