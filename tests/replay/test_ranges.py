@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ LOG = bytes(range(256)) * 4
 
 def runs(connection: str, borders: Sequence[int], log: bytes = LOG) -> Iterator[Observation]:
     """The log from the first border to the last one, cut at each of them."""
-    for start, end in zip(borders, borders[1:], strict=False):
+    for start, end in pairwise(borders):
         row = Observation("c", Kind.BATCH, start, 0, connection, 0, start, 0, group="g")
         row.epoch, row.offset, row.body_size = 1, start, end - start
         row.body_digest = digest(log[start:end])
