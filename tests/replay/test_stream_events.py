@@ -1,0 +1,94 @@
+"""What observations are joined to: names, epochs, and doubts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from replispec.replay.judge import judge_capture
+from replispec.replay.observation import Kind, Observation
+from replispec.replay.stream_events import join
+from replispec.runtime.primitives.invariants import Verdict
+from replispec.runtime.primitives.unknown import UNKNOWN
+
+CONTROLLER, FIRST, SECOND = "10.0.0.1:9878", "10.0.0.2:10911", "10.0.0.3:10911"
+SURVIVES = "acknowledged-send-survives"
+
+
+def seen(kind: Kind, order: int, **told: Any) -> Observation:
+    return Observation("x.pcap", kind, order, order, "connection", 0, order, 0, **told)
+
+
+def named(*addresses: str) -> list[Observation]:
+    brokers = [
+        seen(Kind.BROKER, 1, name="broker-a", address=address, controller=CONTROLLER) for address in addresses
+    ]
+    return [seen(Kind.CONTROLLER, 0, name="group", controller=CONTROLLER), *brokers]
+
+
+def fact(order: int, epoch: int, master: str, address: str) -> Observation:
+    told = {"master": master, "master_address": address, "master_epoch": epoch, "named_by": "id"}
+    return seen(Kind.FACT, order, name="broker-a", controller=CONTROLLER, **told)
+
+
+def acknowledged(order: int, address: str, offset: int) -> Observation:
+    return seen(Kind.ACKNOWLEDGED, order, address=address, offset=offset)
+
+
+def epochs_of(*rows: Observation) -> list[Any]:
+    events = join([*named(FIRST, SECOND), *rows]).events
+    return [each.event.epoch for each in events if each.name == "acknowledged"]
+
+
+def test_a_message_belongs_to_the_latest_epoch_that_was_told_by_then() -> None:
+    facts = [fact(10, 1, "1", FIRST), fact(20, 2, "2", SECOND), fact(30, 3, "1", FIRST)]
+    sends = [acknowledged(15, FIRST, 0), acknowledged(25, SECOND, 100), acknowledged(35, FIRST, 200)]
+    assert epochs_of(*facts, *sends) == [1, 2, 3]
+
+
+def test_a_message_before_the_first_fact_belongs_to_the_smallest_epoch() -> None:
+    assert epochs_of(acknowledged(5, FIRST, 0), fact(10, 1, "1", FIRST), fact(30, 3, "1", FIRST)) == [1]
+
+
+def test_a_message_of_a_broker_that_no_fact_names_has_an_unknown_epoch() -> None:
+    (epoch,) = epochs_of(fact(10, 1, "1", FIRST), acknowledged(15, SECOND, 0))
+    assert epoch is UNKNOWN
+
+
+def test_answers_that_may_have_been_lost_leave_survival_unknown() -> None:
+    rows = [*named(FIRST), fact(10, 1, "1", FIRST), acknowledged(15, FIRST, 0)]
+    whole = judge_capture("x.pcap", rows)
+    doubt = judge_capture("x.pcap", [*rows, seen(Kind.UNSEEN, 0, address=FIRST)])
+    of_others = judge_capture("x.pcap", [*rows, seen(Kind.UNSEEN, 0, address="10.9.9.9:1")])
+    verdicts = [
+        next(finding.verdict for finding in judgement.findings if finding.invariant == SURVIVES)
+        for judgement in (whole, doubt, of_others)
+    ]
+    assert verdicts == [Verdict.OK, Verdict.UNKNOWN, Verdict.OK]
+
+
+def test_id_one_given_to_another_owner_begins_a_second_life() -> None:
+    granted = {"name": "broker-a", "controller": CONTROLLER, "broker_id": 1}
+    rows = [
+        *named(FIRST, SECOND),
+        seen(Kind.GRANTED, 2, text="10.0.0.2:10911;1", **granted),
+        seen(Kind.GRANTED, 3, text="10.0.0.2:10911;1", **granted),
+        fact(10, 1, "1", FIRST),
+        seen(Kind.GRANTED, 20, text="10.0.0.3:10911;2", **granted),
+        fact(30, 1, "1", SECOND),
+    ]
+    groups = [row.group for row in join(rows).rows if row.kind == Kind.FACT]
+    assert groups == ["group/broker-a", "group/broker-a#2"]
+
+
+def test_a_whole_set_that_was_removed_ends_a_life_and_single_ids_do_not() -> None:
+    removed = {"name": "broker-a", "controller": CONTROLLER}
+    rows = [
+        *named(FIRST),
+        fact(10, 1, "1", FIRST),
+        seen(Kind.CLEANED, 15, text="2", **removed),
+        fact(20, 1, "1", FIRST),
+        seen(Kind.CLEANED, 25, text=None, **removed),
+        fact(30, 1, "1", FIRST),
+    ]
+    groups = [row.group for row in join(rows).rows if row.kind == Kind.FACT]
+    assert groups == ["group/broker-a", "group/broker-a", "group/broker-a#2"]
