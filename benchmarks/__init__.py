@@ -1,0 +1,1 @@
+"""What the replay and the codecs cost, measured; nothing here is installed or imported by the product."""
