@@ -72,7 +72,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
     told: set[tuple[object, ...]] = set()
     for command in reader.interesting():
         try:
-            for observation in _observe(command):
+            for observation in observe_command(command):
                 if _is_news(observation, told):
                     yield observation
         except RemoteProtocolError as fault:
@@ -184,7 +184,8 @@ class _Reader:
 # ---- one command ---------------------------------------------------------------------------------
 
 
-def _observe(command: Command) -> Iterator[Observation]:
+def observe_command(command: Command) -> Iterator[Observation]:
+    """What one command tells. Raises RemoteProtocolError when its fields break their types."""
     asked = command.asked
     assert asked is not None
     yield from steps_of(command)

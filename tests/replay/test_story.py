@@ -1,0 +1,71 @@
+"""The story that a report tells of real fail-overs: who became master, since when nobody was, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from replispec.replay.judge import judge_capture
+from replispec.replay.local import decode_capture
+from replispec.replay.observation import from_table
+from replispec.replay.observe import observe
+from replispec.replay.report.model import EventKind, Switch, Timeline
+from replispec.replay.story import switches, timelines
+
+CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
+OLD, NEW = "broker 1 (127.0.0.1:30910)", "broker 2 (127.0.0.1:30920)"
+MILLISECOND = 1_000_000
+
+
+def told(name: str) -> tuple[list[Switch], list[Timeline]]:
+    decoded = decode_capture(CAPTURES / f"{name}.pcap")
+    observations = from_table(observe(decoded.frames, decoded.holes, decoded.streams))
+    judgement = judge_capture(f"{name}.pcap", observations)
+    assert judgement.joined is not None
+    lived = timelines(judgement.joined, (0, 1), f"{name}.pcap", judgement.findings, judgement.losses)
+    return switches(f"{name}.pcap", judgement.joined), lived
+
+
+@pytest.mark.parametrize(
+    ("name", "cause", "gap_ms"),
+    [
+        ("failover_lost", "connection to the controller was closed 0.03 s before", 26),
+        ("d_async_learner", "connection to the controller was closed 0.01 s before", 13),
+        ("hung_master", "last heartbeat was 10.07 s before", 10_071),
+        ("g_mqadmin", "an administrator asked for it", None),
+    ],
+)
+def test_a_switch_says_who_why_and_since_when_nobody_was_master(
+    name: str, cause: str, gap_ms: int | None
+) -> None:
+    (switch,) = told(name)[0]
+    assert (switch.from_master, switch.to_master, switch.epoch) == (OLD, NEW, 2)
+    assert cause in switch.cause
+    assert (switch.gap_ns // MILLISECOND if switch.gap_ns is not None else None) == gap_ms
+
+
+def test_a_switch_says_how_long_producers_waited() -> None:
+    assert told("failover_lost")[0][0].text.endswith("13.21 s.")
+    # The deposed master went on answering when it was woken; what counts is its last answer before the switch.
+    assert told("hung_master")[0][0].text.endswith("10.56 s.")
+    assert told("t_binary_header")[0][0].text == ""
+
+
+@pytest.mark.parametrize("name", ["a_first_start", "c_syncstateset", "k1_oldbroker_newcontroller"])
+def test_without_another_master_there_is_no_switch(name: str) -> None:
+    assert told(name)[0] == []
+
+
+def test_a_timeline_marks_masters_sets_losses_and_violations() -> None:
+    (timeline,) = told("failover_lost")[1]
+    assert [(band.master, band.epoch, band.to_ns is None) for band in timeline.bands] == [
+        ("broker 1", 1, False),
+        ("broker 2", 2, True),
+    ]
+    marks = [(event.kind, event.label) for event in timeline.events]
+    sets = [label for kind, label in marks if kind is EventKind.SYNC_STATE_SET]
+    assert sets == ["{}", "{1}", "{1, 2}", "{2}", "{1, 2}"]
+    assert (EventKind.LOSS, "220 lost") in marks
+    assert (EventKind.VIOLATION, "acknowledged-send-survives") in marks
+    assert (EventKind.SWITCH, "epoch 2") in marks
