@@ -1,0 +1,103 @@
+"""The report of a real fail-over as a reader sees it: a real browser lays it out and paints it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from replispec.replay.run import EngineName, Options, replay
+from tests.house.tree import ROOT
+from tests.replay.browser import BROWSER, colours, measure, screenshot, show
+
+CAPTURE = ROOT / "spark_replay" / "captures" / "failover_lost.pcap"
+LOST = "220 acknowledged messages of LabDLedger/broker-a were lost"
+EVERYTHING_OPEN = ("<details", "<details open")
+DARK = ("--blink-settings=preferredColorScheme=0",)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report of CAPTURE. Skips without a browser; fails where changes are checked."""
+    if shutil.which(BROWSER) is None:
+        missing = f"{BROWSER} is not installed (Debian: apt-get install {BROWSER})"
+        if os.environ.get("CI") == "true":
+            pytest.fail(missing)
+        pytest.skip(missing)
+    out = tmp_path_factory.mktemp("replay")
+    replay([CAPTURE], out, EngineName.LOCAL, Options())
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def opened(report: Path) -> Path:
+    """The report with everything opened that a reader can open."""
+    path = report.with_name("opened.html")
+    path.write_text(report.read_text().replace(" open>", ">").replace(*EVERYTHING_OPEN))
+    return path
+
+
+def test_the_browser_has_nothing_to_complain_of(report: Path, tmp_path: Path) -> None:
+    assert show(report, tmp_path, "--dump-dom").console == ()
+
+
+def test_a_script_that_got_into_the_page_would_not_run(report: Path, tmp_path: Path) -> None:
+    """Also shows that a complaint of the browser would be heard."""
+    page = tmp_path / "scripted.html"
+    script = "<script>document.title = 'it ran'</script></body>"
+    page.write_text(report.read_text().replace("</body>", script))
+    shown = show(page, tmp_path, "--dump-dom")
+    assert "<title>it ran" not in shown.output
+    assert len(shown.console) == 1
+    assert "Content Security Policy" in shown.console[0]
+
+
+def test_the_loss_is_the_first_thing_in_sight(report: Path, tmp_path: Path) -> None:
+    found = measure(report, tmp_path / "browser")
+    assert found["headline"] == LOST
+    assert found["headline_is_on_top"]
+    assert 0 < found["headline_bottom"] < 300
+    assert found["headline_colours"] == ["rgb(180, 35, 24)", "rgb(253, 236, 234)"]
+
+
+@pytest.mark.parametrize("width", [1280, 700])
+def test_nothing_is_wider_than_the_window(opened: Path, tmp_path: Path, width: int) -> None:
+    found = measure(opened, tmp_path / "browser", width=width)
+    assert found["window_width"] == width
+    assert found["page_width"] == width
+    assert found["sticking_out"] == []
+
+
+def test_what_is_wider_than_the_window_is_noticed(report: Path, tmp_path: Path) -> None:
+    page = tmp_path / "wide.html"
+    page.write_text(report.read_text().replace("<main>", '<main><p style="width: 1500px">wide</p>'))
+    found = measure(page, tmp_path / "browser")
+    assert found["page_width"] > found["window_width"]
+    assert found["sticking_out"] == ["P."]
+
+
+def test_pictures_have_a_size_and_hold_their_texts(report: Path, tmp_path: Path) -> None:
+    pictures = measure(report, tmp_path / "browser")["pictures"]
+    assert pictures
+    assert all(picture["width"] > 1000 and picture["height"] > 100 for picture in pictures)
+    assert [picture["texts_outside"] for picture in pictures] == [0 for _ in pictures]
+
+
+def test_light_and_dark_are_painted_each_in_its_colours(report: Path, tmp_path: Path) -> None:
+    light = screenshot(report, tmp_path / "light")
+    dark = screenshot(report, tmp_path / "dark", *DARK)
+    assert light.shape == dark.shape == (700, 1280, 3)
+    alarm, first_master, second_master = (180, 35, 24), (185, 211, 246), (246, 210, 173)
+    assert {(255, 255, 255), alarm, first_master, second_master} <= colours(light)
+    assert {(20, 23, 28), (255, 138, 125), (43, 77, 124), (122, 79, 34)} <= colours(dark)
+    assert tuple(light[0, 0]) == (255, 255, 255)
+    assert tuple(dark[0, 0]) == (20, 23, 28)
+
+
+@pytest.mark.usefixtures("report")
+def test_an_empty_page_would_be_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "empty.html"
+    page.write_text("<!doctype html><title>nothing</title>")
+    assert colours(screenshot(page, tmp_path / "browser")) == {(255, 255, 255)}
