@@ -47,7 +47,7 @@ def test_a_switch_says_who_why_and_since_when_nobody_was_master(
 
 def test_a_switch_says_how_long_producers_waited() -> None:
     assert told("failover_lost")[0][0].text.endswith("13.21 s.")
-    # The deposed master went on answering when it was woken; what counts is its last answer before the switch.
+    # The deposed master answered again when it was woken; what counts is its last answer before the switch.
     assert told("hung_master")[0][0].text.endswith("10.56 s.")
     assert told("t_binary_header")[0][0].text == ""
 
