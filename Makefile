@@ -11,10 +11,12 @@ ROOMS := compiler generated roles/runtime spark_replay cli
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 CAPTURE ?= spark_replay/captures/failover_lost.pcap
 OUT ?= out/demo
+# Megabytes of the generated capture that is measured.
+SIZE ?= 100
 
 .PHONY: help
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)$$/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)$$/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 .PHONY: prerequisites
 prerequisites:
@@ -45,7 +47,7 @@ lint: $(READY) ## ruff: rules and format
 
 .PHONY: types
 types: $(READY) ## mypy, strict, every room
-	@$(BIN)/mypy $(ROOMS) tests
+	@$(BIN)/mypy $(ROOMS) benchmarks tests
 
 .PHONY: check
 check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
@@ -54,6 +56,14 @@ check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
 .PHONY: generate
 generate: $(READY) ## compile spec/ into generated/
 	@$(BIN)/python -m replispec.compiler.generate
+
+.PHONY: bench-replay
+bench-replay: $(READY) ## rates of tshark and both engines on a generated capture (SIZE=400; see docs/benchmarks.md)
+	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE)
+
+.PHONY: bench-codec
+bench-codec: $(READY) ## what decoding one message costs
+	@$(BIN)/python -m benchmarks.bench_codec
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can

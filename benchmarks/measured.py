@@ -1,0 +1,109 @@
+"""The measured process: replays captures that it is told on standard input, and answers with figures.
+
+One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames and of
+events apart (both to Parquet), the rows of each, and the peak memory of the processes. It ends with its
+input.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.processes import cpu_seconds, family
+from replispec.replay.local import decode_capture
+from replispec.replay.observe import observe
+
+MEGABYTE = 10**6
+Figures = dict[str, float]
+
+
+class Watch:
+    """Wall and CPU seconds of this process and its descendants since the last reading."""
+
+    def __init__(self) -> None:
+        self._read = (time.perf_counter(), cpu_seconds(os.getpid()))
+
+    def read(self, stage: str) -> Figures:
+        """The seconds since the last reading, under the name of the stage."""
+        before, self._read = self._read, (time.perf_counter(), cpu_seconds(os.getpid()))
+        wall, cpu = (now - then for now, then in zip(self._read, before, strict=True))
+        return {f"{stage}_wall_s": wall, f"{stage}_cpu_s": cpu}
+
+
+def local(capture: Path, out: Path) -> Figures:
+    """The local engine's stages, in this process."""
+    watch = Watch()
+    decoded = decode_capture(capture)
+    pq.write_table(decoded.frames, out / "frames.parquet")
+    figures = watch.read("frames")
+    observations = observe(decoded.frames, decoded.holes, decoded.streams)
+    pq.write_table(observations, out / "events.parquet")
+    figures |= watch.read("events")
+    return figures | {"frames": decoded.frames.num_rows, "events": observations.num_rows}
+
+
+def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], Figures]:
+    """The Spark engine's stages in a session that is started now."""
+    from replispec.replay.spark_events import observed
+    from replispec.replay.spark_frames import decode_on_spark
+    from replispec.replay.spark_session import spark_session
+
+    spark = spark_session(cores=cores, log=log)
+
+    def replay(capture: Path, out: Path) -> Figures:
+        watch = Watch()
+        with decode_on_spark(spark, [capture], split_bytes=split_bytes) as decoded:
+            folder = str(out / "frames.parquet")
+            decoded.frames.write.mode("overwrite").parquet(folder)
+            figures = watch.read("frames")
+            holes, streams = decoded.holes.toArrow(), decoded.streams.toArrow()
+        frames = spark.read.schema(decoded.frames.schema).parquet(folder)
+        observed(frames, holes, streams).write.mode("overwrite").parquet(str(out / "events.parquet"))
+        return figures | watch.read("events") | {name: _rows(out, name) for name in ("frames", "events")}
+
+    return replay
+
+
+def _rows(out: Path, name: str) -> int:
+    parts = (out / f"{name}.parquet").glob("*.parquet")
+    return sum(pq.read_metadata(part).num_rows for part in parts)
+
+
+def _peaks() -> Figures:
+    """The most memory of this process, of the JVM and of any other descendant, in MB."""
+    found = {"own_peak_mb": 0.0, "jvm_peak_mb": 0.0, "worker_peak_mb": 0.0}
+    for process in family(os.getpid()):
+        kind = "own" if process.pid == os.getpid() else "jvm" if process.name == "java" else "worker"
+        found[f"{kind}_peak_mb"] = max(found[f"{kind}_peak_mb"], process.peak_mb)
+    return found
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--spark-cores", type=int, help="Spark on so many cores; absent: the local engine")
+    parser.add_argument("--log", type=Path, default=Path(os.devnull))
+    parser.add_argument("--split-bytes", type=int, default=32 << 20)
+    arguments = parser.parse_args()
+    cores = arguments.spark_cores
+    replay = local if cores is None else on_spark(cores, arguments.log, arguments.split_bytes)
+    pa.set_cpu_count(cores or 1)
+    for line in sys.stdin:
+        capture, out = map(Path, line.rstrip("\n").split("\t"))
+        out.mkdir(parents=True, exist_ok=True)
+        answer = {**replay(capture, out), **_peaks(), "bytes": capture.stat().st_size}
+        sys.stdout.write(orjson.dumps(answer).decode() + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
