@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from replispec.replay.report.model import (
     CaptureInfo,
+    Curve,
+    CurveKind,
     EventKind,
     Evidence,
     Finding,
+    Lag,
     Loss,
     MasterBand,
     ReportModel,
@@ -20,9 +23,17 @@ from replispec.replay.report.model import (
     TimelineEvent,
     Verdict,
 )
+from replispec.replay.report.offsets import CURVES_MAXIMUM, HEIGHT, POINTS_MAXIMUM, chart
 from replispec.replay.report.page import render, write_report
 from replispec.replay.report.timeline import RIGHT, TICKS_MAXIMUM, WIDTH, draw
-from replispec.replay.report.wording import clock, exact_seconds, headline, seconds, switch_sentence
+from replispec.replay.report.wording import (
+    clock,
+    exact_seconds,
+    headline,
+    lag_sentence,
+    seconds,
+    switch_sentence,
+)
 from replispec.replay.run import EngineName, Options, replay
 from tests.house.tree import ROOT
 
@@ -90,6 +101,8 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
                     MasterBand(START + 31 * SECOND, None, f"{name}2", 2),
                 ),
                 tuple(TimelineEvent(START + 31 * SECOND, kind, "label", name) for kind in EventKind),
+                tuple(Curve(kind, name, ((START, 0), (end, 448))) for kind in CurveKind),
+                (Lag(name, name, 448, 7),),
             ),
         ),
     )
@@ -275,11 +288,70 @@ def test_a_real_fail_over_is_told_on_one_page(tmp_path: Path) -> None:
     capture = ROOT / "spark_replay" / "captures" / "hung_master.pcap"
     replay([capture], tmp_path, EngineName.LOCAL, Options())
     outline = Outline((tmp_path / "report.html").read_text())
-    assert outline.elements.count("svg") == 1
+    assert outline.elements.count("svg") == 2
     text = " ".join(outline.text.split())
     assert "2 acknowledged messages of LabDLedger/broker-a were lost" in text
     assert "changed from broker 1 (127.0.0.1:30910) to broker 2 (127.0.0.1:30920) in masterEpoch 2" in text
     assert "the message at 33264, acknowledged by the master of epoch 1" in text
+
+
+def test_a_real_replication_is_drawn_as_curves_with_the_lag_at_the_end(tmp_path: Path) -> None:
+    replay([ROOT / "spark_replay" / "captures" / "failover_lost.pcap"], tmp_path, EngineName.LOCAL, Options())
+    text = " ".join(Outline((tmp_path / "report.html").read_text()).text.split())
+    for owner, meaning in (
+        ("broker 1", "start of the last message acknowledged to producers"),
+        ("broker 1", "end of the log sent to replicas"),
+        ("broker 2", "confirmOffset told to replicas"),
+        ("broker 2", "reported as stored"),
+    ):
+        assert f"{owner}: {meaning}" in text
+    assert "When it last reported, broker 2 was" in text
+
+
+def test_a_curve_is_a_staircase_on_the_axis_of_the_timeline() -> None:
+    points = ((START, 0), (START + 30 * SECOND, 50), (START + 60 * SECOND, 100))
+    curve = Curve(CurveKind.SENT, "broker 1", points)
+    timeline = Timeline("G/a", "f", START, START + 60 * SECOND, curves=(curve,))
+    picture = draw(timeline)
+    drawn = chart(timeline, picture)
+    assert drawn is not None
+    middle = round((picture.left + picture.right) / 2, 1)
+    floor, half, top = drawn.bottom, drawn.bottom - HEIGHT / 2, drawn.bottom - HEIGHT
+    (line,) = drawn.lines
+    assert line.path == f"M{picture.left} {floor:.1f} H{middle} V{half} H{picture.right:.1f} V{top:.1f}"
+    assert [level.label for level in drawn.levels] == ["0 B", "20 B", "40 B", "60 B", "80 B", "100 B"]
+    assert chart(Timeline("G/a", "f", START, START), picture) is None
+
+
+@given(start=INT64, length=st.integers(0, 2**63), points=st.lists(st.tuples(INT64, INT64), max_size=5))
+def test_every_curve_lies_inside_its_picture(start: int, length: int, points: list[tuple[int, int]]) -> None:
+    curve = Curve(CurveKind.REPORTED, "broker 1", tuple(points))
+    timeline = Timeline("G/a", "f", start, start + length, curves=(curve,))
+    drawn = chart(timeline, draw(timeline))
+    assert drawn is not None
+    for step in drawn.lines[0].path.replace("M", "H").replace(" V", " ").split("H")[1:]:
+        x, y = map(float, step.split())
+        assert drawn.left <= x <= drawn.right
+        assert drawn.bottom - HEIGHT <= y <= drawn.bottom
+    assert all(drawn.bottom - HEIGHT <= level.y <= drawn.bottom for level in drawn.levels)
+
+
+def test_curves_and_their_points_are_bounded_and_the_rest_is_counted() -> None:
+    long = tuple((START + at, at) for at in range(POINTS_MAXIMUM * 2))
+    many = tuple(Curve(CurveKind.REPORTED, f"broker {number}", long) for number in range(CURVES_MAXIMUM + 3))
+    timeline = Timeline("G/a", "f", START, START + SECOND, curves=many)
+    drawn = chart(timeline, draw(timeline))
+    assert drawn is not None
+    assert (len(drawn.lines), drawn.left_out) == (CURVES_MAXIMUM, 3)
+    assert drawn.lines[0].path.count("H") == POINTS_MAXIMUM - 1
+
+
+def test_a_lag_is_told_in_bytes() -> None:
+    assert lag_sentence(Lag("broker 2", "broker 1", 22_440, 7_623)) == (
+        "When it last reported, broker 2 was 14,817 bytes behind broker 1: "
+        "it had reported 7,623 of the 22,440 bytes sent."
+    )
+    assert "was not behind broker 1" in lag_sentence(Lag("broker 2", "broker 1", 448, 448))
 
 
 def test_a_timeline_draws_a_bounded_number_of_events_and_counts_the_rest() -> None:

@@ -11,6 +11,7 @@ from itertools import pairwise
 
 from replispec.replay.judge import FindingRow, LossRow
 from replispec.replay.observation import Kind, Observation
+from replispec.replay.offsets import curves, lags
 from replispec.replay.report.model import EventKind, MasterBand, Switch, Timeline, TimelineEvent
 from replispec.replay.stream_events import Judged, Tenure
 from replispec.runtime.primitives.invariants import Verdict
@@ -107,7 +108,17 @@ def timelines(
             *_violations(finding for finding in findings if finding.group == group),
         ]
         events.sort(key=lambda event: event.time_ns)
-        found.append(Timeline(group, file, *span_ns, bands=tuple(_bands(tenures)), events=tuple(events)))
+        found.append(
+            Timeline(
+                group,
+                file,
+                *span_ns,
+                bands=tuple(_bands(tenures)),
+                events=tuple(events),
+                curves=curves(rows, span_ns),
+                lags=lags(rows),
+            )
+        )
     return found
 
 

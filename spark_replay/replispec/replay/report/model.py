@@ -12,9 +12,12 @@ from replispec.runtime.primitives.invariants import Verdict
 
 __all__ = [
     "CaptureInfo",
+    "Curve",
+    "CurveKind",
     "EventKind",
     "Evidence",
     "Finding",
+    "Lag",
     "Loss",
     "MasterBand",
     "ReportModel",
@@ -34,6 +37,15 @@ class EventKind(StrEnum):
     LOSS = "loss"
     VIOLATION = "violation"
     HOLE = "hole"
+
+
+class CurveKind(StrEnum):
+    """What a curve of offsets is made of, in the order of the legend."""
+
+    ACKNOWLEDGED = "acknowledged"
+    SENT = "sent"
+    CONFIRMED = "confirmed"
+    REPORTED = "reported"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +157,25 @@ class TimelineEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class Curve:
+    """Commit-log offsets of the broker `owner` over time: (int64 ns UTC, bytes) in the order of time."""
+
+    kind: CurveKind
+    owner: str
+    points: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """What `master` had sent to `replica` at last, and what it had reported: commit-log offsets in bytes."""
+
+    replica: str
+    master: str
+    sent: int
+    reported: int
+
+
+@dataclass(frozen=True, slots=True)
 class Timeline:
     """The life of one broker group in one file, from the first to the last packet of that file."""
 
@@ -154,6 +185,8 @@ class Timeline:
     end_ns: int
     bands: tuple[MasterBand, ...] = ()
     events: tuple[TimelineEvent, ...] = ()
+    curves: tuple[Curve, ...] = ()
+    lags: tuple[Lag, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

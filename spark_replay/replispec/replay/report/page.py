@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 
 from replispec.replay.report.model import Finding, ReportModel, Switch, Timeline, Verdict
+from replispec.replay.report.offsets import chart
 from replispec.replay.report.timeline import described, draw
 from replispec.replay.report.wording import (
     MEANING,
@@ -14,6 +15,7 @@ from replispec.replay.report.wording import (
     counted,
     exact_seconds,
     headline,
+    lag_sentence,
     seconds,
     switch_sentence,
 )
@@ -21,6 +23,7 @@ from replispec.replay.visible import visible
 
 # Longer texts come from a peer that writes novels into a name; the Parquet files hold them whole.
 TEXT_CHARACTERS_MAXIMUM = 600
+LAGS_MAXIMUM = 50
 
 
 def write_report(model: ReportModel, path: Path) -> None:
@@ -32,6 +35,7 @@ def render(model: ReportModel) -> str:
     """The page as text."""
     starts = {each.file: each.first_time_ns for each in model.captures if each.first_time_ns is not None}
     worst_first = sorted(Verdict, key=lambda verdict: -verdict.rank)
+    pictures = [draw(timeline, _switches_of(timeline, model)) for timeline in model.timelines]
     findings = sorted(model.findings, key=lambda finding: -finding.verdict.rank)
     return _template().render(
         model=model,
@@ -39,7 +43,10 @@ def render(model: ReportModel) -> str:
         verdicts=[(verdict, MEANING[verdict], _number(findings, verdict)) for verdict in worst_first],
         starts=starts,
         switches=[(each, switch_sentence(each, starts.get(each.file, 0))) for each in model.switches],
-        pictures=[draw(timeline, _switches_of(timeline, model)) for timeline in model.timelines],
+        pictures=[
+            (picture, chart(timeline, picture), timeline.lags[:LAGS_MAXIMUM])
+            for timeline, picture in zip(model.timelines, pictures, strict=True)
+        ],
         noteworthy=[each for each in findings if each.verdict is not Verdict.OK and not each.idle],
         idle=[each for each in findings if each.idle],
         fine=[finding for finding in findings if finding.verdict is Verdict.OK],
@@ -61,6 +68,7 @@ def _template() -> jinja2.Template:
         "counted": counted,
         "described": described,
         "exact_seconds": exact_seconds,
+        "lag_sentence": lag_sentence,
         "seconds": seconds,
     }
     return environment.get_template("page.html")

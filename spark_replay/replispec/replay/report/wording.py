@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from replispec.replay.report.model import Finding, Loss, ReportModel, Switch, Verdict
+from replispec.replay.report.model import Finding, Lag, Loss, ReportModel, Switch, Verdict
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_SECOND = 10**9
@@ -64,6 +64,14 @@ def _not_judged(finding: Finding) -> str:
     missing = "no acknowledged send was captured" if finding.evaluated == 0 else "evidence is missing"
     why = finding.says or missing
     return f"Not judged: {finding.group} ({finding.file}): {why}"
+
+
+def lag_sentence(lag: Lag) -> str:
+    """How far a replica was behind its master when the capture ended."""
+    behind = lag.sent - lag.reported
+    what = f"{behind:,} bytes behind" if behind > 0 else "not behind"
+    progress = f"it had reported {lag.reported:,} of the {lag.sent:,} bytes sent"
+    return f"When it last reported, {lag.replica} was {what} {lag.master}: {progress}."
 
 
 def switch_sentence(switch: Switch, start_ns: int) -> str:
