@@ -305,7 +305,7 @@ def test_a_real_replication_is_drawn_as_curves_with_the_lag_at_the_end(tmp_path:
         ("broker 2", "reported as stored"),
     ):
         assert f"{owner}: {meaning}" in text
-    assert "When it last reported, broker 2 was" in text
+    assert "The last report of broker 2 was not behind the last that broker 1 had sent it" in text
 
 
 def test_a_curve_is_a_staircase_on_the_axis_of_the_timeline() -> None:
@@ -348,10 +348,12 @@ def test_curves_and_their_points_are_bounded_and_the_rest_is_counted() -> None:
 
 def test_a_lag_is_told_in_bytes() -> None:
     assert lag_sentence(Lag("broker 2", "broker 1", 22_440, 7_623)) == (
-        "When it last reported, broker 2 was 14,817 bytes behind broker 1: "
-        "it had reported 7,623 of the 22,440 bytes sent."
+        "The last report of broker 2 was 14,817 bytes behind the last that broker 1 had sent it, "
+        "at offset 7,623 of 22,440."
     )
-    assert "was not behind broker 1" in lag_sentence(Lag("broker 2", "broker 1", 448, 448))
+    assert "was not behind the last that broker 1 had sent it" in lag_sentence(
+        Lag("broker 2", "broker 1", 448, 448)
+    )
 
 
 def test_a_timeline_draws_a_bounded_number_of_events_and_counts_the_rest() -> None:

@@ -67,11 +67,11 @@ def _not_judged(finding: Finding) -> str:
 
 
 def lag_sentence(lag: Lag) -> str:
-    """How far a replica was behind its master when the capture ended."""
+    """How far a replica was, by its own word, behind the log that its master had sent it."""
     behind = lag.sent - lag.reported
-    what = f"{behind:,} bytes behind" if behind > 0 else "not behind"
-    progress = f"it had reported {lag.reported:,} of the {lag.sent:,} bytes sent"
-    return f"When it last reported, {lag.replica} was {what} {lag.master}: {progress}."
+    what = f"was {behind:,} bytes behind" if behind > 0 else "was not behind"
+    where = f"at offset {lag.reported:,} of {lag.sent:,}"
+    return f"The last report of {lag.replica} {what} the last that {lag.master} had sent it, {where}."
 
 
 def switch_sentence(switch: Switch, start_ns: int) -> str:
