@@ -144,21 +144,26 @@ def measure(capture: Path, rounds: int, prefix_packets: int, split_bytes: int) -
             sparks[name] = Measured("--spark-cores", str(cores), "--log", log, *shape)
             stack.callback(sparks[name].close)
             sparks[name].replay(capture, OUT / f"spark{cores}")
-        for at in range(rounds):
-            sys.stderr.write(f"round {at + 1} of {rounds}\n")
-            runs["page cache"].append(page_cache(capture))
-            runs["tshark, plain fields"].append(tshark(capture, prefix_packets, fields=PLAIN_FIELDS))
-            own = ("-X", f"lua_script:{DISSECTOR}", "-o", "tcp.reassemble_out_of_order:TRUE")
-            shown = ("-Y", "rocketmq or rocketmq_ha")
-            runs["tshark, our dissector"].append(
-                tshark(capture, prefix_packets, *own, *shown, fields=OWN_FIELDS)
-            )
+        own = ("-X", f"lua_script:{DISSECTOR}", "-o", "tcp.reassemble_out_of_order:TRUE")
+        shown = ("-Y", "rocketmq or rocketmq_ha")
+        for _ in range(rounds):
+            _add(runs, "page cache", page_cache(capture))
+            _add(runs, "tshark, plain fields", tshark(capture, prefix_packets, fields=PLAIN_FIELDS))
+            dissected = tshark(capture, prefix_packets, *own, *shown, fields=OWN_FIELDS)
+            _add(runs, "tshark, our dissector", dissected)
             engine = Measured()
-            runs["local"].append(engine.replay(capture, OUT / "local"))
+            _add(runs, "local", engine.replay(capture, OUT / "local"))
             engine.close()
             for cores, (name, spark) in enumerate(sparks.items(), start=1):
-                runs[name].append(spark.replay(capture, OUT / f"spark{cores}"))
+                _add(runs, name, spark.replay(capture, OUT / f"spark{cores}"))
     return runs
+
+
+def _add(runs: dict[str, list[Figures]], name: str, figures: Figures) -> None:
+    """Keep one run, and say so: the whole takes minutes."""
+    runs[name].append(figures)
+    rate = figures["bytes"] / MEGABYTE / figures["frames_wall_s"]
+    sys.stderr.write(f"{name}, run {len(runs[name])}: {rate:.1f} MB/s to frames\n")
 
 
 def check(runs: dict[str, list[Figures]], expected: int) -> None:
