@@ -123,8 +123,8 @@ def timelines(
 
 
 def _bands(tenures: list[tuple[int, Tenure]]) -> Iterator[MasterBand]:
-    ends = [tenure.time_ns for _, tenure in tenures[1:]]
-    for (epoch, tenure), end_ns in zip(tenures, [*ends, None], strict=True):
+    ends = [*(tenure.time_ns for _, tenure in tenures[1:]), None]
+    for (epoch, tenure), end_ns in zip(tenures, ends, strict=False):
         yield MasterBand(tenure.time_ns, end_ns, f"broker {tenure.master}", epoch)
 
 
