@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from replispec.replay.capture import map_split, open_capture, walk
 from replispec.replay.capture_records import CaptureError
-from replispec.replay.packets import Packets, read_packets
+from replispec.replay.packets import Packets, Remarks, read_packets
 from tests.replay.pcap_writer import Conversation, Packet, interface, pcap, pcapng, section
 
 V4 = (("10.0.0.1", 1111), ("10.0.0.2", 2222))
@@ -115,7 +116,7 @@ def test_later_fragments_are_counted_and_left_out(tmp_path: Path) -> None:
     data[second + 14 + 6 : second + 14 + 8] = b"\x00\x10"
     packets, _, _ = read(tmp_path, bytes(data))
     assert len(packets) == 1
-    assert packets.fragments == 1
+    assert packets.remarks == Remarks(fragments=1)
 
 
 def test_other_protocols_are_passed_over(tmp_path: Path) -> None:
@@ -124,6 +125,19 @@ def test_other_protocols_are_passed_over(tmp_path: Path) -> None:
     packets, warnings, _ = read(tmp_path, bytes(data))
     assert not warnings
     assert packets.sequence.tolist() == [4]
+    assert packets.remarks == Remarks(others=1)
+
+
+def test_an_ipv4_header_that_contradicts_its_checksum_is_counted(tmp_path: Path) -> None:
+    plain = pcap([Packet(*V4, 1, b"one")])
+    sound, damaged = bytearray(plain), bytearray(plain)
+    header = 24 + 16 + 14
+    total = sum(struct.unpack_from("!10H", plain, header))
+    for data, checksum in ((sound, 0xFFFF - total % 0xFFFF), (damaged, 0xFFFE - total % 0xFFFF)):
+        struct.pack_into("!H", data, header + 10, checksum)
+    found = [read(tmp_path, bytes(data))[0] for data in (plain, sound, damaged)]
+    assert [packets.remarks.contradicted for packets in found] == [0, 0, 1]
+    assert [packets.sequence.tolist() for packets in found] == [[1], [1], [1]]
 
 
 @pytest.mark.parametrize("container", ["pcap", "pcapng"])

@@ -29,8 +29,8 @@ from replispec.replay.frames import (
     streams_table,
 )
 from replispec.replay.framing import DECODED_KINDS, Decoded
-from replispec.replay.local import BATCH_FRAMES, DecodedCapture, fragments_warning, without_collector
-from replispec.replay.packets import read_packets
+from replispec.replay.local import BATCH_FRAMES, DecodedCapture, remarked, without_collector
+from replispec.replay.packets import Remarks, read_packets
 from replispec.replay.sides import read_connections
 from replispec.replay.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.stitch import stitch_flow
@@ -160,9 +160,7 @@ def decode_by_splits(path: str | Path, split_bytes: int, hints: Hints | None = N
         flows = by_flow(part for split in decoded for part in split.flows)
         stitched = stitch_flows(flows, SplitReader(splits), hints)
         warnings = list(capture.warnings)
-        fragments = sum(split.fragments for split in decoded)
-        if fragments:
-            warnings.append(fragments_warning(capture.whole.name, fragments))
+        warnings.extend(remarked(capture.whole.name, sum((split.remarks for split in decoded), Remarks())))
     chained = pa.Table.from_batches([batch for split in decoded for batch in split.frames], CHAINED_FRAMES)
     placed = placed_frames(chained, pa.concat_tables([PLACEMENTS.empty_table(), *stitched.placements]))
     holes = pa.concat_tables([HOLES.empty_table(), *stitched.holes])

@@ -16,6 +16,7 @@ class Direction:
 
     `number`: 0 when the lower endpoint sends. `from_syn`: the SYN was seen. `initiator`: it opened
     the connection; None: unknown. `pieces` are disjoint, ascending, and none lies before 0.
+    `bytes_early`: payload seen before position 0, where nothing can be: a number of it was damaged.
     """
 
     connection: str
@@ -31,6 +32,7 @@ class Direction:
     first_time_ns: int
     last_time_ns: int
     closed: bool
+    bytes_early: int = 0
 
     @property
     def first_hole(self) -> int | None:
@@ -69,6 +71,7 @@ def _direction(
         first_time_ns=side.first_time_ns,
         last_time_ns=side.last_time_ns,
         closed=side.closed,
+        bytes_early=_bytes_early(side),
     )
 
 
@@ -86,6 +89,12 @@ def _from_zero(side: Side) -> Pieces:
             pieces.time_ns,
         )
     return pieces
+
+
+def _bytes_early(side: Side) -> int:
+    """Bytes before the side's position zero; not the number of the SYN, which a keep-alive repeats."""
+    first = side.zero - 1
+    return int((np.minimum(side.pieces.end, first) - np.minimum(side.pieces.start, first)).sum())
 
 
 def side_holes(side: Side) -> list[Hole]:

@@ -307,7 +307,7 @@ def streams_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
 def stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
     """Captured payload bytes of a direction, each counted once: all, in frames, in no frame."""
     pieces = decoded.space.pieces
-    payload = int((pieces.end - pieces.start).sum())
+    payload = int((pieces.end - pieces.start).sum()) + decoded.direction.bytes_early
     if decoded.kind not in DECODED_KINDS:
         return payload, 0, 0
     read = sum(chain.end - chain.start for _, chain in decoded.chains)

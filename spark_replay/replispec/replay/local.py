@@ -17,7 +17,7 @@ from replispec.replay.directions import directions
 from replispec.replay.flows import Incarnation, connection_text
 from replispec.replay.frames import FRAMES, HOLES, STREAMS, frames_batch, holes_table, streams_table
 from replispec.replay.framing import Decoded, decode_connection
-from replispec.replay.packets import read_packets
+from replispec.replay.packets import Remarks, read_packets
 from replispec.replay.sides import read_connections
 
 # Frames are turned into columns when so many have come together; what they were decoded from is let go.
@@ -39,8 +39,7 @@ def decode_capture(path: str | Path, hints: Hints | None = None) -> DecodedCaptu
     with open_capture(path) as capture:
         packets = read_packets(capture.data, capture.records())
         warnings = list(capture.warnings)
-        if packets.fragments:
-            warnings.append(fragments_warning(capture.whole.name, packets.fragments))
+        warnings.extend(remarked(capture.whole.name, packets.remarks))
         found = in_order(read_connections(packets))
         decoded = (
             part
@@ -70,9 +69,9 @@ def in_order(found: Sequence[Incarnation]) -> list[Incarnation]:
     return sorted(found, key=lambda item: connection_text(item.key, item.number))
 
 
-def fragments_warning(name: str, count: int) -> CaptureWarning:
-    """Says that packets were left out because they are later fragments of an IP packet."""
-    return CaptureWarning(name, 0, f"{count} IP fragments were left out")
+def remarked(name: str, remarks: Remarks) -> list[CaptureWarning]:
+    """The remarks on the packets of a capture as warnings."""
+    return [CaptureWarning(name, 0, text) for text in remarks.texts()]
 
 
 def _tables(name: str, decoded: Iterator[Decoded], warnings: tuple[CaptureWarning, ...]) -> DecodedCapture:

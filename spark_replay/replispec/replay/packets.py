@@ -2,7 +2,7 @@
 
 Link types: 0 and 108 (loopback), 1 (Ethernet, with VLAN tags), 101, 228, 229 (bare IP), 113 and 276
 (Linux cooked). IPv4 and IPv6 with extension headers. IP fragments are not put together: the first
-one counts with the bytes it has, the others are counted in `Packets.fragments`.
+one counts with the bytes it has, the others are counted in `Packets.remarks`.
 
 Sources: the link-layer header type registry of tcpdump.org, RFC 791, RFC 8200, RFC 9293. Byte order
 on the wire: big endian.
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -47,13 +47,46 @@ FIN, SYN, RST, ACK = 1, 2, 4, 16
 
 
 @dataclass(frozen=True, slots=True)
+class Remarks:
+    """Packets that did not become rows, or whose rows are doubtful, counted.
+
+    `fragments`: later fragments of an IP packet, left out. `others`: left out because they are not TCP
+    over IP, or not whole up to there. `contradicted`: read, though the IPv4 header does not match its
+    checksum (0 is no checksum: the sender left it to the network card).
+    """
+
+    fragments: int = 0
+    others: int = 0
+    contradicted: int = 0
+
+    def __add__(self, more: Remarks) -> Remarks:
+        return Remarks(
+            self.fragments + more.fragments,
+            self.others + more.others,
+            self.contradicted + more.contradicted,
+        )
+
+    def __bool__(self) -> bool:
+        return self != Remarks()
+
+    def texts(self) -> list[str]:
+        """What there is to say, a line each."""
+        told = (
+            (self.fragments, "IP fragments were left out"),
+            (self.others, "packets were left out: no TCP over IP, or cut before its end"),
+            (self.contradicted, "packets have an IPv4 header that does not match its checksum"),
+        )
+        return [f"{count} {text}" for count, text in told if count]
+
+
+@dataclass(frozen=True, slots=True)
 class Packets:
     """Columns, one row a TCP packet, in file order.
 
     `record_offset`: file offset of the capture record, the packet's identity. `time_ns`: UTC.
     Addresses are 128 bits in two halves, IPv4 mapped into IPv6. `sequence`, `acknowledgment`:
     32 bits. `payload_offset`: file offset of the payload; `payload_captured` <= `payload_wire`
-    bytes of it are in the file. `fragments`: packets left out because they are later IP fragments.
+    bytes of it are in the file. `remarks`: what else there was.
     """
 
     record_offset: Integers
@@ -70,7 +103,7 @@ class Packets:
     payload_offset: Integers
     payload_captured: Integers
     payload_wire: Integers
-    fragments: int = 0
+    remarks: Remarks = Remarks()
 
     def __len__(self) -> int:
         return len(self.record_offset)
@@ -78,9 +111,9 @@ class Packets:
     def take(self, rows: npt.NDArray[np.int64] | Flags) -> Packets:
         """The rows chosen by positions or by a mask."""
         columns = {
-            item.name: getattr(self, item.name)[rows] for item in fields(self) if item.name != "fragments"
+            item.name: getattr(self, item.name)[rows] for item in fields(self) if item.name != "remarks"
         }
-        return Packets(**columns, fragments=self.fragments)
+        return Packets(**columns, remarks=self.remarks)
 
 
 class _Bytes:
@@ -129,7 +162,9 @@ def read_packets(data: mmap.mmap, records: Records) -> Packets:
         sound = layer.at < layer.end
         parts.append(_tcp(view, records, *_ipv4(view, layer.keep(sound & (version == 4)))))
         parts.append(_tcp(view, records, *_ipv6(view, layer.keep(sound & (version == 6)))))
-    return _in_file_order(parts)
+    packets = _in_file_order(parts)
+    others = len(records.record_offset) - len(packets) - packets.remarks.fragments
+    return replace(packets, remarks=packets.remarks + Remarks(others=others))
 
 
 def _network_layers(view: _Bytes, records: Records) -> Iterator[_Layer]:
@@ -159,8 +194,8 @@ def _through_tags(view: _Bytes, layer: _Layer, ether_type: Integers) -> _Layer:
     return layer.keep(np.isin(ether_type, ETHER_IP))
 
 
-def _ipv4(view: _Bytes, layer: _Layer) -> tuple[_Layer, Integers, int, int]:
-    """The TCP layer of IPv4 packets, the offsets of their addresses, an address's size, fragments."""
+def _ipv4(view: _Bytes, layer: _Layer) -> tuple[_Layer, Integers, int, Remarks]:
+    """The TCP layer of IPv4 packets, the offsets of their addresses, an address's size, remarks."""
     header = (view.at(layer.at, 1) & 15) * 4
     total = view.at(layer.at + 2, 2)
     fragment = view.at(layer.at + 6, 2) & 0x1FFF
@@ -172,11 +207,22 @@ def _ipv4(view: _Bytes, layer: _Layer) -> tuple[_Layer, Integers, int, int]:
     # Total length 0: the sender left it to the network card (segmentation offload).
     wire_end = np.where(total == 0, layer.wire_end, layer.at + total)
     up = _Layer(layer.row, layer.at + header, np.minimum(layer.end, wire_end), wire_end)
+    whole = layer.at + header <= layer.end
+    contradicted = _contradicted(view, layer.at[whole], header[whole])
     mine &= ~later
-    return up.keep(mine), addresses[mine], 4, int(later.sum())
+    return up.keep(mine), addresses[mine], 4, Remarks(int(later.sum()), contradicted=contradicted)
 
 
-def _ipv6(view: _Bytes, layer: _Layer) -> tuple[_Layer, Integers, int, int]:
+def _contradicted(view: _Bytes, at: Integers, header: Integers) -> int:
+    """How many IPv4 headers (offsets, sizes in bytes) do not match their checksums."""
+    total = np.zeros(len(at), np.int64)
+    for place in range(0, int(header.max(initial=0)), 2):
+        total += np.where(place < header, view.at(at + place, 2), 0)
+    # The ones' complement sum of a sound header is 0xFFFF, which is 0 modulo itself.
+    return int(((view.at(at + 10, 2) != 0) & (total % 0xFFFF != 0)).sum())
+
+
+def _ipv6(view: _Bytes, layer: _Layer) -> tuple[_Layer, Integers, int, Remarks]:
     """The TCP layer of IPv6 packets, behind their extension headers; else as `_ipv4`."""
     mine = layer.at + 40 <= layer.end
     length = view.at(layer.at + 4, 2)
@@ -201,11 +247,11 @@ def _ipv6(view: _Bytes, layer: _Layer) -> tuple[_Layer, Integers, int, int]:
     up = _Layer(layer.row, at, np.minimum(layer.end, wire_end), wire_end)
     fragments = int((mine & later).sum())
     mine &= ~later
-    return up.keep(mine), (layer.at + 8)[mine], 16, fragments
+    return up.keep(mine), (layer.at + 8)[mine], 16, Remarks(fragments)
 
 
 def _tcp(
-    view: _Bytes, records: Records, layer: _Layer, addresses: Integers, address_size: int, fragments: int
+    view: _Bytes, records: Records, layer: _Layer, addresses: Integers, address_size: int, remarks: Remarks
 ) -> Packets:
     """The packet columns of a TCP layer; what has no whole fixed TCP header is left out."""
     header = (view.at(layer.at + 12, 1) >> 4) * 4
@@ -234,20 +280,20 @@ def _tcp(
         payload_offset=payload,
         payload_captured=np.maximum(0, layer.end - payload),
         payload_wire=layer.wire_end - payload,
-        fragments=fragments,
+        remarks=remarks,
     )
 
 
 def _in_file_order(parts: list[Packets]) -> Packets:
     """All parts as one table, sorted by file offset."""
     filled = [part for part in parts if len(part)] or parts[:1] or [_nothing()]
-    fragments = sum(part.fragments for part in parts)
-    names = [item.name for item in fields(Packets) if item.name != "fragments"]
+    remarks = sum((part.remarks for part in parts), Remarks())
+    names = [item.name for item in fields(Packets) if item.name != "remarks"]
     if len(filled) == 1:
-        return Packets(**{name: getattr(filled[0], name) for name in names}, fragments=fragments)
+        return Packets(**{name: getattr(filled[0], name) for name in names}, remarks=remarks)
     joined = Packets(
         **{name: np.concatenate([getattr(part, name) for part in filled]) for name in names},
-        fragments=fragments,
+        remarks=remarks,
     )
     return joined.take(np.argsort(joined.record_offset, kind="stable"))
 
@@ -257,6 +303,6 @@ def _nothing() -> Packets:
     columns: dict[str, Any] = {
         item.name: np.zeros(0, np.uint64 if item.name in wide else np.int64)
         for item in fields(Packets)
-        if item.name != "fragments"
+        if item.name != "remarks"
     }
     return Packets(**columns)

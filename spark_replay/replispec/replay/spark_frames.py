@@ -13,7 +13,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,8 @@ from replispec.replay.capture import open_capture
 from replispec.replay.capture_records import CaptureWarning, Split
 from replispec.replay.classify import Hints
 from replispec.replay.frames import FRAMES, HOLES, STREAMS
-from replispec.replay.local import fragments_warning
+from replispec.replay.local import remarked
+from replispec.replay.packets import Remarks
 from replispec.replay.split import CHAINED_FRAMES, FlowPart, decode_split
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ STAGED: pa.Schema = CHAINED_FRAMES.append(pa.field("bucket", pa.int32())).append
     pa.field("payload", pa.binary())
 )
 STITCHED: pa.Schema = pa.schema([pa.field("table", pa.string()), pa.field("payload", pa.binary())])
-FRAGMENTS: pa.Schema = pa.schema([pa.field("split", pa.int32()), pa.field("fragments", pa.int64())])
+REMARKS: pa.Schema = pa.schema(
+    [pa.field("split", pa.int32()), *(pa.field(item.name, pa.int64()) for item in fields(Remarks))]
+)
 Batches = Iterator[pa.RecordBatch]
 
 
@@ -69,7 +72,7 @@ def decode_on_spark(
     hints = hints or Hints()
     with ExitStack() as stack:
         splits, owners, warnings = _cut(stack, paths, split_bytes)
-        fragments: dict[int, int] = defaultdict(int)
+        remarks: dict[int, Remarks] = defaultdict(Remarks)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
         staged = _write(_decoded(spark, splits, hints), folder / "splits")
         left = staged.where(F.col("bucket").isNotNull() & (F.col("bucket") >= 0)).select("bucket", "payload")
@@ -77,10 +80,10 @@ def decode_on_spark(
             left.groupBy("bucket").applyInArrow(_stitcher(splits, hints), schema=_schema(STITCHED)),
             folder / "stitched",
         )
-        for row in _expanded(staged.where("bucket = -1").select("payload"), FRAGMENTS).collect():
-            fragments[owners[row["split"]]] += row["fragments"]
-        for at, count in sorted(fragments.items()):
-            warnings[at].append(fragments_warning(Path(paths[at]).name, count))
+        for row in _expanded(staged.where("bucket = -1").select("payload"), REMARKS).collect():
+            remarks[owners[row["split"]]] += Remarks(*row[1:])
+        for at, found in sorted(remarks.items()):
+            warnings[at].extend(remarked(Path(paths[at]).name, found))
         yield SparkFrames(
             frames=_placed(staged, _table(stitched, "placements", PLACEMENTS)).unionByName(
                 _table(stitched, "frames", FRAMES)
@@ -145,8 +148,8 @@ def _staged(split: Split, hints: Hints, buckets: int) -> Batches:
         bucket = zlib.crc32(repr((split.path, part.key)).encode()) % buckets
         parts.setdefault(bucket, []).append(part)
     payloads = {bucket: zlib.compress(pickle.dumps(found, 5), 1) for bucket, found in sorted(parts.items())}
-    if decoded.fragments:
-        table = pa.table([[split.number], [decoded.fragments]], schema=FRAGMENTS)
+    if decoded.remarks:
+        table = pa.table([[split.number], *([count] for count in astuple(decoded.remarks))], schema=REMARKS)
         payloads[-1] = _packed(table)
     if payloads:
         empty = [pa.nulls(len(payloads), field.type) for field in CHAINED_FRAMES]

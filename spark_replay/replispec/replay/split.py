@@ -25,7 +25,7 @@ from replispec.replay.flows import FlowKey, Incarnation, Side
 from replispec.replay.frames import FRAMES, frames_batch
 from replispec.replay.framing import DECODED_KINDS, Decoded, decode_connection
 from replispec.replay.local import BATCH_FRAMES, without_collector
-from replispec.replay.packets import read_packets
+from replispec.replay.packets import Remarks, read_packets
 from replispec.replay.pieces import Pieces, concatenate
 from replispec.replay.readers import FOREIGN
 from replispec.replay.sides import read_connections
@@ -66,11 +66,11 @@ class FlowPart:
 
 @dataclass(frozen=True, slots=True)
 class DecodedSplit:
-    """Frames as CHAINED_FRAMES, the parts of flows, and how many IP fragments were left out."""
+    """Frames as CHAINED_FRAMES, the parts of flows, and the remarks on the split's packets."""
 
     frames: list[pa.RecordBatch]
     flows: list[FlowPart]
-    fragments: int
+    remarks: Remarks
 
 
 def decode_split(split: Split, hints: Hints) -> DecodedSplit:
@@ -78,7 +78,7 @@ def decode_split(split: Split, hints: Hints) -> DecodedSplit:
     data = map_split(split)
     packets = read_packets(data, walk(data, split)[0])
     with without_collector():
-        return _SplitDecoder(data, split, hints).run(read_connections(packets), packets.fragments)
+        return _SplitDecoder(data, split, hints).run(read_connections(packets), packets.remarks)
 
 
 class _SplitDecoder:
@@ -93,7 +93,7 @@ class _SplitDecoder:
         self._waiting: list[tuple[Decoded, PartSide]] = []
         self._rows = 0
 
-    def run(self, found: Sequence[Incarnation], fragments: int) -> DecodedSplit:
+    def run(self, found: Sequence[Incarnation], remarks: Remarks) -> DecodedSplit:
         flows: dict[FlowKey, FlowPart] = {}
         for incarnation in found:
             flow = flows.setdefault(incarnation.key, FlowPart(incarnation.key, self._split.number, []))
@@ -101,7 +101,7 @@ class _SplitDecoder:
             if self._rows >= BATCH_FRAMES:
                 self._flush()
         self._flush()
-        return DecodedSplit(self._batches, list(flows.values()), fragments)
+        return DecodedSplit(self._batches, list(flows.values()), remarks)
 
     def _part(self, incarnation: Incarnation) -> Part:
         first, second = (PartSide(side) if side is not None else None for side in incarnation.sides)
