@@ -15,7 +15,7 @@ from replispec.compiler.expression_check import RuleType, Scope, type_of
 from replispec.compiler.expression_text import mutations, to_english, to_python, to_text
 from replispec.compiler.model import Place, SpecificationError
 from replispec.compiler.value_types import BOOL, INT32, INT64, STRING, Type, parse_type
-from replispec.runtime.primitives.unknown import UNKNOWN
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_none
 from tests.compiler.small_family import small_model
 
 PLACE = Place("guards.yaml", 7)
@@ -55,6 +55,7 @@ def value(text: str, variables: dict[str, Any] | None = None, event: dict[str, A
         "event": SimpleNamespace(**(event or {})),
         "rules": SimpleNamespace(point=len),
         "UNKNOWN": UNKNOWN,
+        "is_none": is_none,
     }
     return eval(to_python(ex.parse(text, PLACE)), names)
 
@@ -168,6 +169,15 @@ def test_the_python_of_an_expression_means_the_same() -> None:
     assert value("end == unknown", {"end": UNKNOWN}) is True
     assert value("ready == false", {"ready": False}) is True
     assert value("rule.point(marks)", {"marks": [1]}) == 1
+
+
+@pytest.mark.parametrize("text", ["master == none", "master != none", "not (master == none)"])
+def test_nobody_can_tell_whether_what_was_not_seen_is_there(text: str) -> None:
+    with pytest.raises(UnknownRead):
+        value(text, {"master": UNKNOWN})
+    assert value(text, {"master": 3}) is (text != "master == none")
+    assert value(f"ready or {text}", {"ready": True, "master": UNKNOWN}) is True
+    assert value("first(master, end)", {"master": UNKNOWN, "end": 4}) is UNKNOWN
 
 
 def test_an_expression_reads_as_english() -> None:

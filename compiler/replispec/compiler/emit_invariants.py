@@ -12,6 +12,7 @@ from replispec.compiler.emit_machine import (
     docstring,
     enum_names,
     import_of,
+    import_of_unknown,
     lambda_of,
     quoted,
     strings,
@@ -60,8 +61,8 @@ def invariants_text(
     ]
     names += ["Invariant"] + ["Verdict"] * ("Verdict." in body)
     lines.append(f"from replispec.runtime.primitives.invariants import {', '.join(sorted(set(names)))}")
-    if "UNKNOWN" in bare_words(body):
-        lines.append("from replispec.runtime.primitives.unknown import UNKNOWN")
+    words = bare_words(body)
+    lines += import_of_unknown(says_unknown="UNKNOWN" in words, asks_none="is_none" in words)
     if "codes." in body:
         lines.append(f"from replispec.wire.{model.family} import codes")
     kinds = [each.type for invariant in invariants.values() for each in invariant.variables.values()]

@@ -51,6 +51,13 @@ def import_of(message: str, model: Model) -> str:
     return f"from replispec.wire.{model.family}.{model.messages[message].module} import {message}"
 
 
+def import_of_unknown(*, says_unknown: bool, asks_none: bool) -> Iterator[str]:
+    """The line that imports what expressions need to speak of what was not seen."""
+    names = ["UNKNOWN"] * says_unknown + ["is_none"] * asks_none
+    if names:
+        yield f"from replispec.runtime.primitives.unknown import {', '.join(names)}"
+
+
 def value_text(variable: Variable, enums: Mapping[str, str]) -> str:
     """The Python text of a variable's value at the start."""
     if variable.initial is not None:
@@ -99,8 +106,7 @@ class MachineEmitter:
         yield f"from replispec.runtime.primitives.machines import {names}"
         if "Releases(" in body:
             yield "from replispec.runtime.primitives.releases import Releases"
-        if self._says_unknown():
-            yield "from replispec.runtime.primitives.unknown import UNKNOWN"
+        yield from import_of_unknown(says_unknown=self._says_unknown(), asks_none="is_none(" in body)
         if "codes." in body:
             yield f"from replispec.wire.{self._model.family} import codes"
         for message in sorted(self._messages()):

@@ -119,7 +119,7 @@ class _Writer:
 
 
 class _Python(_Writer):
-    """Python over the names variables, event and rules; enum values as their numbers' names."""
+    """Python over the names variables, event, rules, is_none and UNKNOWN; enum values as their numbers' names."""
 
     def __init__(self, enums: Mapping[str, str], guards: Mapping[tuple[str, str], str]) -> None:
         self._enums = enums
@@ -161,9 +161,11 @@ class _Python(_Writer):
 
     def compare(self, node: ex.Compare) -> str:
         match node:
-            case ex.Compare("==" | "!=", left, ex.Literal(None) | ex.UnknownLiteral() as right):
-                word = "is" if node.operator == "==" else "is not"
-                return f"{self.inside(left, node)} {word} {self._absent(right)}"
+            case ex.Compare("==" | "!=", left, ex.Literal(None)):
+                # `is None` would answer about what was not seen.
+                return f"{'' if node.operator == '==' else 'not '}is_none({self.write(left)})"
+            case ex.Compare("==" | "!=", left, ex.UnknownLiteral()):
+                return f"{self.inside(left, node)} {'is' if node.operator == '==' else 'is not'} UNKNOWN"
             case ex.Compare("==" | "!=" as operator, left, ex.Literal(bool() as value)):
                 text = self.inside(left, node)
                 return text if value is (operator == "==") else f"not {text}"
@@ -174,9 +176,6 @@ class _Python(_Writer):
 
     def leaf(self, node: ex.Expression) -> str:
         return "UNKNOWN" if isinstance(node, ex.UnknownLiteral) else super().leaf(node)
-
-    def _absent(self, node: ex.Expression) -> str:
-        return "None" if isinstance(node, ex.Literal) else "UNKNOWN"
 
 
 class _English(_Writer):
@@ -236,7 +235,8 @@ def to_python(
     enums: Mapping[str, str] | None = None,
     guards: Mapping[tuple[str, str], str] | None = None,
 ) -> str:
-    """The expression as Python over `variables`, `event` and `rules`.
+    """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
+    `runtime.primitives.unknown`.
 
     `enums` gives the Python name of each enum class, `guards` the Python call of each named guard.
     """

@@ -23,7 +23,7 @@ from replispec.runtime.primitives.invariants import (
     SetInvariant,
     Verdict,
 )
-from replispec.runtime.primitives.unknown import UNKNOWN
+from replispec.runtime.primitives.unknown import UNKNOWN, is_none
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import ha_replica
@@ -77,7 +77,7 @@ ONE_MASTER_PER_EPOCH: Final = SetInvariant(
         event.master_epoch,
     ),
     event="fact",
-    where=lambda event, _rules: event.master is not None and event.master_epoch is not None,
+    where=lambda event, _rules: not is_none(event.master) and not is_none(event.master_epoch),
     value=lambda event, _rules: event.master,
     otherwise=(),
 )
@@ -99,19 +99,19 @@ EPOCHS_GROW: Final = OrderInvariant(
                 FoldStep(
                     "fact",
                     condition=lambda _variables, event, _rules: (
-                        event.master_epoch is None and event.sync_state_set_epoch is None
+                        is_none(event.master_epoch) and is_none(event.sync_state_set_epoch)
                     ),
                 ),
                 FoldStep(
                     "fact",
                     condition=lambda _variables, event, _rules: (
-                        event.master is None or event.master_epoch is None
+                        is_none(event.master) or is_none(event.master_epoch)
                     ),
                     checks=(
                         Check(
                             holds=lambda variables, event, _rules: (
-                                event.master_epoch is None
-                                or variables.master_epoch is None
+                                is_none(event.master_epoch)
+                                or is_none(variables.master_epoch)
                                 or event.master_epoch >= variables.master_epoch
                             ),
                             otherwise=(),
@@ -120,8 +120,8 @@ EPOCHS_GROW: Final = OrderInvariant(
                         ),
                         Check(
                             holds=lambda variables, event, _rules: (
-                                event.sync_state_set_epoch is None
-                                or variables.sync_state_set_epoch is None
+                                is_none(event.sync_state_set_epoch)
+                                or is_none(variables.sync_state_set_epoch)
                                 or event.sync_state_set_epoch >= variables.sync_state_set_epoch
                             ),
                             otherwise=(),
@@ -149,7 +149,8 @@ EPOCHS_GROW: Final = OrderInvariant(
                     checks=(
                         Check(
                             holds=lambda variables, event, _rules: (
-                                variables.master_epoch is None or event.master_epoch >= variables.master_epoch
+                                is_none(variables.master_epoch)
+                                or event.master_epoch >= variables.master_epoch
                             ),
                             otherwise=(),
                             says="masterEpoch fell from {v.master_epoch} to {event.master_epoch}",
@@ -157,8 +158,8 @@ EPOCHS_GROW: Final = OrderInvariant(
                         ),
                         Check(
                             holds=lambda variables, event, _rules: (
-                                event.sync_state_set_epoch is None
-                                or variables.sync_state_set_epoch is None
+                                is_none(event.sync_state_set_epoch)
+                                or is_none(variables.sync_state_set_epoch)
                                 or event.sync_state_set_epoch >= variables.sync_state_set_epoch
                             ),
                             otherwise=(),
@@ -167,7 +168,7 @@ EPOCHS_GROW: Final = OrderInvariant(
                         ),
                         Check(
                             holds=lambda variables, event, _rules: (
-                                variables.master is None
+                                is_none(variables.master)
                                 or variables.naming != event.named_by
                                 or event.master == variables.master
                                 or event.master_epoch > variables.epoch_of_master
@@ -213,7 +214,7 @@ SET_IS_FUNCTION_OF_EPOCH: Final = SetInvariant(
         event.sync_state_set_epoch,
     ),
     event="fact",
-    where=lambda event, _rules: event.members is not None and event.sync_state_set_epoch is not None,
+    where=lambda event, _rules: not is_none(event.members) and not is_none(event.sync_state_set_epoch),
     value=lambda event, _rules: event.members,
     otherwise=(
         Otherwise(
@@ -292,7 +293,7 @@ LEARNER_OUTSIDE_SET: Final = OrderInvariant(
             "fact": (
                 FoldStep(
                     "fact",
-                    condition=lambda _variables, event, _rules: event.members is not None,
+                    condition=lambda _variables, event, _rules: not is_none(event.members),
                     checks=(
                         Check(
                             holds=lambda _variables, event, _rules: (
@@ -302,7 +303,7 @@ LEARNER_OUTSIDE_SET: Final = OrderInvariant(
                                 Otherwise(
                                     Verdict.DIVERGED,
                                     condition=lambda _variables, event, _rules: (
-                                        event.master is not None
+                                        not is_none(event.master)
                                         and len(
                                             event.members.intersection(event.learners).difference(
                                                 frozenset((event.master,))
@@ -475,17 +476,17 @@ ACKNOWLEDGED_SEND_SURVIVES: Final = EndInvariant(
     ),
     check=Check(
         holds=lambda variables, event, rules: (
-            (variables.latest <= event.epoch and rules.next_start(variables.epochs, event.epoch) is None)
+            (variables.latest <= event.epoch and is_none(rules.next_start(variables.epochs, event.epoch)))
             or (
-                rules.next_start(variables.epochs, event.epoch) is not None
+                not is_none(rules.next_start(variables.epochs, event.epoch))
                 and rules.survives(variables.epochs, event.epoch, event.offset)
             )
         ),
         otherwise=(
             Otherwise(
                 Verdict.UNKNOWN,
-                condition=lambda variables, event, rules: (
-                    rules.next_start(variables.epochs, event.epoch) is None
+                condition=lambda variables, event, rules: is_none(
+                    rules.next_start(variables.epochs, event.epoch)
                 ),
                 says="the message at {event.offset} was acknowledged in epoch {event.epoch}; where epoch {v.latest} starts was not seen",
             ),
@@ -748,7 +749,7 @@ CONFIRM_COVERS_SET: Final = OrderInvariant(
                     checks=(
                         Check(
                             holds=lambda _variables, event, _rules: (
-                                event.covered is None or event.confirm_offset <= event.covered
+                                is_none(event.covered) or event.confirm_offset <= event.covered
                             ),
                             otherwise=(),
                             says="",

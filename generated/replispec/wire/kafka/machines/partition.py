@@ -21,6 +21,7 @@ from replispec.runtime.primitives.machines import (
     Overlay,
     Transitions,
 )
+from replispec.runtime.primitives.unknown import is_none
 
 
 class State(enum.Enum):
@@ -179,7 +180,7 @@ def lacks_the_leader(variables: Any, event: Any) -> bool:
     `leader == none or event.leader != leader or size(common(event.isr, only(event.leader))) == 0`
     """
     holds: bool = (
-        variables.leader is None
+        is_none(variables.leader)
         or event.leader != variables.leader
         or len(event.isr.intersection(frozenset((event.leader,)))) == 0
     )

@@ -21,6 +21,7 @@ from replispec.runtime.primitives.machines import (
     Transitions,
 )
 from replispec.runtime.primitives.releases import Releases
+from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.controller import (
     ApplyBrokerIdRequest,
     ApplyBrokerIdResponse,
@@ -309,7 +310,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.INITIAL,
                 do=("write_temporary",),
                 guard=lambda _variables, event, _rules: (
-                    event.next_broker_id is not None and event.next_broker_id > 0
+                    not is_none(event.next_broker_id) and event.next_broker_id > 0
                 ),
                 assign=MappingProxyType(
                     {"broker_id": lambda _variables, event, _rules: event.next_broker_id}
@@ -367,7 +368,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.INITIAL,
                 do=("remove_temporary", "write_temporary"),
-                guard=lambda _variables, event, _rules: event.next_broker_id is not None,
+                guard=lambda _variables, event, _rules: not is_none(event.next_broker_id),
                 assign=MappingProxyType(
                     {
                         "broker_id": lambda _variables, event, _rules: event.next_broker_id,

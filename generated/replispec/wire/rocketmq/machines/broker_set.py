@@ -22,6 +22,7 @@ from replispec.runtime.primitives.machines import (
     Transitions,
 )
 from replispec.runtime.primitives.releases import Releases
+from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 
 
@@ -310,7 +311,7 @@ def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
 
     `rule.elect(sync_state_set, broker_ids, event.heartbeats, master, event.preferred, event.unclean) == none`
     """
-    holds: bool = (
+    holds: bool = is_none(
         rules.elect(
             variables.sync_state_set,
             variables.broker_ids,
@@ -319,7 +320,6 @@ def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
             event.preferred,
             event.unclean,
         )
-        is None
     )
     return holds
 
@@ -330,8 +330,8 @@ def spares_the_living(variables: Any, event: Any) -> bool:
     `not event.may_clean_living and ((event.broker_ids == none and master != none) or (event.broker_ids != none and size(common(event.broker_ids, event.living)) > 0))`
     """
     holds: bool = not event.may_clean_living and (
-        (event.broker_ids is None and variables.master is not None)
-        or (event.broker_ids is not None and len(event.broker_ids.intersection(event.living)) > 0)
+        (is_none(event.broker_ids) and not is_none(variables.master))
+        or (not is_none(event.broker_ids) and len(event.broker_ids.intersection(event.living)) > 0)
     )
     return holds
 
@@ -341,7 +341,7 @@ def empties_the_set(variables: Any, event: Any) -> bool:
 
     `event.broker_ids == none or size(without(broker_ids, event.broker_ids)) == 0`
     """
-    holds: bool = event.broker_ids is None or len(variables.broker_ids.difference(event.broker_ids)) == 0
+    holds: bool = is_none(event.broker_ids) or len(variables.broker_ids.difference(event.broker_ids)) == 0
     return holds
 
 
@@ -393,7 +393,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.LEADERLESS,
                 do=("record_identity", "answer_granted"),
                 guard=lambda variables, event, _rules: (
-                    event.owner_code is None and event.broker_id == variables.next_broker_id
+                    is_none(event.owner_code) and event.broker_id == variables.next_broker_id
                 ),
                 assign=MappingProxyType(
                     {
@@ -420,7 +420,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.LED,
                 do=("record_identity", "answer_granted"),
                 guard=lambda variables, event, _rules: (
-                    event.owner_code is None and event.broker_id == variables.next_broker_id
+                    is_none(event.owner_code) and event.broker_id == variables.next_broker_id
                 ),
                 assign=MappingProxyType(
                     {
@@ -592,7 +592,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.LEADERLESS,
                 do=("record_no_master",),
-                guard=lambda variables, event, rules: (
+                guard=lambda variables, event, rules: is_none(
                     rules.elect(
                         variables.sync_state_set,
                         variables.broker_ids,
@@ -601,7 +601,6 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                         None,
                         event.unclean,
                     )
-                    is None
                 ),
                 assign=MappingProxyType(
                     {
@@ -938,7 +937,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     Edge(
                         State.LEADERLESS,
                         do=("record_identity", "answer_granted"),
-                        guard=lambda _variables, event, _rules: event.owner_code is None,
+                        guard=lambda _variables, event, _rules: is_none(event.owner_code),
                         assign=MappingProxyType(
                             {
                                 "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
@@ -963,7 +962,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         State.LEADERLESS,
                         do=("record_identity", "answer_granted"),
                         guard=lambda variables, event, _rules: (
-                            event.owner_code is None and event.broker_id == variables.next_broker_id
+                            is_none(event.owner_code) and event.broker_id == variables.next_broker_id
                         ),
                         assign=MappingProxyType(
                             {
@@ -984,7 +983,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     Edge(
                         State.LED,
                         do=("record_identity", "answer_granted"),
-                        guard=lambda _variables, event, _rules: event.owner_code is None,
+                        guard=lambda _variables, event, _rules: is_none(event.owner_code),
                         assign=MappingProxyType(
                             {
                                 "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
@@ -1009,7 +1008,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         State.LED,
                         do=("record_identity", "answer_granted"),
                         guard=lambda variables, event, _rules: (
-                            event.owner_code is None and event.broker_id == variables.next_broker_id
+                            is_none(event.owner_code) and event.broker_id == variables.next_broker_id
                         ),
                         assign=MappingProxyType(
                             {

@@ -22,6 +22,7 @@ from replispec.runtime.primitives.machines import (
     Transitions,
 )
 from replispec.runtime.primitives.releases import Releases
+from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
     HaHandshakeAddress,
@@ -324,10 +325,11 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.TRANSFER,
                 do=("truncate_log", "correct_epochs", "send_report"),
                 guard=lambda variables, event, rules: (
-                    rules.consistent_point(
-                        variables.epochs, variables.log_end, event.entries, event.max_offset
+                    not is_none(
+                        rules.consistent_point(
+                            variables.epochs, variables.log_end, event.entries, event.max_offset
+                        )
                     )
-                    is not None
                 ),
                 assign=MappingProxyType(
                     {

@@ -21,6 +21,7 @@ from replispec.runtime.primitives.machines import (
     Transitions,
 )
 from replispec.runtime.primitives.releases import Releases
+from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.controller import (
     BrokerHeartbeatRequest,
@@ -206,7 +207,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE,
                 do=("register",),
-                guard=lambda _variables, event, _rules: event.controller_leader_address is not None,
+                guard=lambda _variables, event, _rules: not is_none(event.controller_leader_address),
                 assign=MappingProxyType(
                     {"leader": lambda _variables, event, _rules: event.controller_leader_address}
                 ),
@@ -278,7 +279,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.REGISTER_TO_CONTROLLER_DONE,
                 do=("send_heartbeat",),
                 assign=MappingProxyType(
-                    {"master_named": lambda _variables, event, _rules: event.master_broker_id is not None}
+                    {"master_named": lambda _variables, event, _rules: not is_none(event.master_broker_id)}
                 ),
                 clauses=("RIP44-REGISTER-1", "BID-REGISTER-1"),
             ),

@@ -55,6 +55,13 @@ class Unseen:
         return UNKNOWN
 
 
+def is_none(value: object) -> bool:
+    """True when there is no value. Raises UnknownRead when it was not seen whether there is one."""
+    if value is UNKNOWN:
+        _refuse()
+    return value is None
+
+
 def is_same(left: object, right: object) -> bool:
     """True when both are unknown, or both are known and equal. Never raises UnknownRead."""
     if left is right:
