@@ -107,6 +107,10 @@ class Ledger:
         """One evaluation more of each, of the group of today or of the whole capture."""
         self.evaluated.update((self._of(each), each) for each in invariants)
 
+    def count_in(self, group: str, invariant: str) -> None:
+        """One evaluation more in another life of the group."""
+        self.evaluated[group, invariant] += 1
+
     def expect(self, invariant: str, verdict: str) -> None:
         """The row of this invariant has this verdict."""
         self.verdicts[self._of(invariant), invariant] = verdict

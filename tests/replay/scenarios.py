@@ -16,6 +16,7 @@ from tests.replay.expectations import (
     BATCH_IN_EPOCH,
     CONFIRM_COVERS,
     EPOCHS_GROW,
+    GRANTED_ONCE,
     LEARNER_OUTSIDE,
     OFFSET_CHAIN,
     ONE_MASTER,
@@ -261,6 +262,31 @@ def two_lives() -> Scenario:
     return world.scenario()
 
 
+def forgotten_broker_set(*, again: bool) -> Scenario:
+    """An admin removes the last in-sync replica, which makes the controller forget the whole set.
+
+    With the next broker all epochs begin anew; that contradicts nothing. `again`: the controller then grants
+    an id of which the owner is still alive.
+    """
+    world = World()
+    world.come_up(1)
+    world.elect(1)
+    world.announce(1)
+    world.come_up(2)
+    world.come_up(3)
+    world.die(1)
+    first_life = world.ledger.group
+    world.remove(1)
+    world.come_up(4)
+    world.elect(4)
+    world.announce(4)
+    world.send(2)
+    if again:
+        world.come_up(2)
+        world.ledger.verdicts[first_life, GRANTED_ONCE] = "violated"
+    return world.scenario()
+
+
 def slave_alters_the_set() -> Scenario:
     """A broker that is not the master of its epoch has a change of the SyncStateSet accepted."""
     world = two_brokers()
@@ -375,6 +401,8 @@ FAULTS: dict[str, Callable[[], Scenario]] = {
     "set changes without epoch": set_changes_without_epoch,
     "broker removed from the set": broker_removed_from_the_set,
     "two lives": two_lives,
+    "forgotten broker set": lambda: forgotten_broker_set(again=False),
+    "forgotten broker set, id granted again": lambda: forgotten_broker_set(again=True),
     "slave alters the set": slave_alters_the_set,
     "learner in the set": learner_in_the_set,
     "report beyond sent": report_beyond_sent,

@@ -92,3 +92,32 @@ def test_a_whole_set_that_was_removed_ends_a_life_and_single_ids_do_not() -> Non
     ]
     groups = [row.group for row in join(rows).rows if row.kind == Kind.FACT]
     assert groups == ["group/broker-a", "group/broker-a", "group/broker-a#2"]
+
+
+def lives(*rows: Observation) -> list[str | None]:
+    joined = join([*named(FIRST), *rows]).rows
+    return [row.group for row in joined if row.kind == Kind.FACT]
+
+
+def in_sync(order: int, *members: str) -> Observation:
+    told = {"master": "1", "master_address": FIRST, "master_epoch": 1, "named_by": "id"}
+    return seen(Kind.FACT, order, name="broker-a", controller=CONTROLLER, members=list(members), **told)
+
+
+def removed(order: int, text: str) -> Observation:
+    return seen(Kind.CLEANED, order, name="broker-a", controller=CONTROLLER, text=text)
+
+
+def test_removing_the_last_in_sync_replica_ends_a_life() -> None:
+    last = [in_sync(10, "1", "2"), removed(12, "1"), in_sync(14, "2"), removed(16, "2;3"), in_sync(20, "4")]
+    assert lives(*last) == ["group/broker-a", "group/broker-a", "group/broker-a#2"]
+
+
+def test_removing_all_ids_one_by_one_ends_a_life_when_all_grants_were_seen() -> None:
+    def granted(order: int, broker_id: int) -> Observation:
+        told = {"name": "broker-a", "controller": CONTROLLER, "text": f"10.0.0.2:10911;{broker_id}"}
+        return seen(Kind.GRANTED, order, broker_id=broker_id, **told)
+
+    both = [removed(12, "1"), removed(14, "2"), fact(20, 1, "3", FIRST)]
+    assert lives(granted(2, 1), granted(4, 2), *both) == ["group/broker-a#2"]
+    assert lives(granted(4, 2), *both) == ["group/broker-a"]

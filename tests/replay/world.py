@@ -72,6 +72,7 @@ class World:
         self.set_epoch = 0
         self.ledger = Ledger(f"{CONTROLLER_GROUP}/{name}")
         self.lives = 1
+        self.held: dict[int, str] = {}
         self.producer: Link | None = None
 
     def scenario(self) -> Scenario:
@@ -105,7 +106,9 @@ class World:
             CLUSTER, self.name, number, f"{broker.address};{self.traffic.now_ns // 10**6}"
         )
         self._exchange(link, applied, to_controller.ApplyBrokerIdResponse(CLUSTER, self.name))
-        self.ledger.count(GRANTED_ONCE, REGISTRATION, REGISTRATION)
+        group = self.held.setdefault(number, self.ledger.group)
+        self.ledger.count_in(group, GRANTED_ONCE)
+        self.ledger.count(REGISTRATION, REGISTRATION)
         self.register(number)
         return broker
 
@@ -257,16 +260,26 @@ class World:
         self.ledger.fact(master=False, members=True)
 
     def remove(self, number: int) -> None:
-        """1011 for one broker: it leaves the SyncStateSet, and the set's epoch stays as it is."""
+        """1011 for one broker: it leaves the SyncStateSet, and the set's epoch stays as it is.
+
+        When nobody is left in the SyncStateSet, the controller forgets the broker set.
+        """
         self._clean(str(number))
+        self.held.pop(number)
         self.members = tuple(each for each in self.members if each != number)
+        if not self.members:
+            self._next_life()
 
     def start_another_life(self) -> None:
         """1011 for the whole set. The brokers stop; with the next one that comes up all begins at 1 again."""
         for number in list(self.brokers):
             self.die(number)
         self._clean(None)
+        self.held.clear()
         self.brokers.clear()
+        self._next_life()
+
+    def _next_life(self) -> None:
         self.master, self.epoch, self.members, self.set_epoch = None, 0, (), 0
         self.lives += 1
         self.ledger.group = f"{CONTROLLER_GROUP}/{self.name}#{self.lives}"

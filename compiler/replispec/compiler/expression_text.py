@@ -119,7 +119,7 @@ class _Writer:
 
 
 class _Python(_Writer):
-    """Python over the names variables, event, rules, is_none and UNKNOWN; enum values as their numbers' names."""
+    """Python over the names that `to_python` tells; enum values as their numbers' names."""
 
     def __init__(self, enums: Mapping[str, str], guards: Mapping[tuple[str, str], str]) -> None:
         self._enums = enums

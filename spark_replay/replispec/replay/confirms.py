@@ -57,9 +57,10 @@ def _learn(now: _Set, row: Observation) -> None:
 
 def _covered(now: _Set) -> int | None:
     """The least that another member of the set reported; none without one, unknown when one was not seen."""
+    unseen: int | None = UNKNOWN
     if now.members is None or now.master is None:
-        return UNKNOWN  # type: ignore[no-any-return]
+        return unseen
     others = now.members - {now.master}
     if not others <= now.reported.keys():
-        return UNKNOWN  # type: ignore[no-any-return]
+        return unseen
     return min((now.reported[each] for each in others), default=None)

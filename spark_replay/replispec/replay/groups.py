@@ -3,7 +3,9 @@
 A group is (controller group, broker name, life). Answers to 1001, 1004 and 1006 carry no cluster, a
 notification not even a name, replication frames neither: they are joined by the addresses that
 heartbeats, registrations and name servers told. What no address tells is the group "unknown", never
-guessed. A life ends when a whole broker set is removed, or when id 1 is granted to another owner.
+guessed. A life ends when a whole broker set is removed, when single removals leave it no broker or no
+in-sync replica (a controller then knows nothing of its epochs any more), or when the first id is
+granted to another owner.
 """
 
 from __future__ import annotations
@@ -14,9 +16,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from replispec.replay.observation import Kind, Observation
+from replispec.wire.rocketmq.machines import broker_set
 
 UNKNOWN_GROUP = "unknown"
-FIRST_BROKER_ID = 1
+FIRST_BROKER_ID = broker_set.MACHINE.variables.next_broker_id
+"""The id that is granted first in a broker set."""
+BETWEEN_IDS = ";"
+"""What stands between the ids, or addresses, of a removal of single brokers."""
 _NAMING = (Kind.BROKER, Kind.ALIVE, Kind.GRANTED)
 
 
@@ -44,6 +50,12 @@ class Groups:
         if name is None:
             return f"{UNKNOWN_GROUP} ({row.address or row.controller})"
         return self._numbered(self._controller_group(name, row.controller), name, row.order)
+
+    def key(self, row: Observation) -> tuple[str, str] | None:
+        """Controller group and broker name, whichever life; None when the row does not tell both."""
+        if row.name is None or row.controller is None:
+            return None
+        return self._controller_group(row.name, row.controller), row.name
 
     def name_at(self, address: str | None) -> str | None:
         """The broker name at a main or replication address; None when nobody told it."""
@@ -103,21 +115,62 @@ def _learn_address(groups: Groups, row: Observation) -> None:
         groups.versions[row.address].add(row.version)
 
 
+@dataclass(slots=True)
+class _Life:
+    """What is known of a broker set that is alive: who was granted which id, and who is in sync.
+
+    `owners` are the check codes by id as text; `members` are named like in the facts. `whole`: all grants
+    were seen, from the first id on.
+    """
+
+    led: bool = False
+    whole: bool = False
+    owners: dict[str, str | None] = field(default_factory=dict)
+    members: set[str] = field(default_factory=set)
+
+    def learn(self, row: Observation) -> None:
+        """A fact about it."""
+        self.led = self.led or row.master is not None
+        if row.members is not None:
+            self.members = set(row.members)
+
+    def loses(self, removed: set[str]) -> bool:
+        """Take brokers out; True when nobody is left, as far as that is known, or nobody in sync."""
+        had_members, had_owners = bool(self.members), bool(self.owners)
+        self.members -= removed
+        for each in removed:
+            self.owners.pop(each, None)
+        return (had_members and not self.members) or (self.whole and had_owners and not self.owners)
+
+    def grants(self, row: Observation) -> None:
+        """Somebody was granted an id."""
+        self.whole = self.whole or row.broker_id == FIRST_BROKER_ID
+        self.owners[str(row.broker_id)] = row.text
+
+    def is_another(self, row: Observation) -> bool:
+        """True when this grant of the first id can only be that of another life."""
+        first = str(FIRST_BROKER_ID)
+        return self.owners[first] != row.text if first in self.owners else self.led
+
+
 def _learn_lives(groups: Groups, rows: list[Observation]) -> None:
-    owners: dict[tuple[str, str], str | None] = {}
-    alive: set[tuple[str, str]] = set()
+    lives: dict[tuple[str, str], _Life] = defaultdict(_Life)
     for row in rows:
-        if row.name is None or row.controller is None:
+        key = groups.key(row)
+        if key is None:
             continue
-        key = (groups._controller_group(row.name, row.controller), row.name)
-        if row.kind == Kind.FACT and row.master is not None:
-            alive.add(key)
-        elif row.kind == Kind.CLEANED and row.text is None:
+        if row.kind == Kind.FACT:
+            lives[key].learn(row)
+        elif row.kind == Kind.CLEANED and (row.text is None or lives[key].loses(removed_by(row))):
             groups.lives[key].append(row.order)
-            owners.pop(key, None)
-            alive.discard(key)
-        elif row.kind == Kind.GRANTED and row.broker_id == FIRST_BROKER_ID:
-            if (key in owners and owners[key] != row.text) or (key not in owners and key in alive):
+            del lives[key]
+        elif row.kind == Kind.GRANTED:
+            if row.broker_id == FIRST_BROKER_ID and lives[key].is_another(row):
                 groups.lives[key].append(row.order)
-                alive.discard(key)
-            owners[key] = row.text
+                del lives[key]
+            lives[key].grants(row)
+
+
+def removed_by(row: Observation) -> set[str]:
+    """The ids, or addresses, that a removal of single brokers names."""
+    return {each.strip() for each in (row.text or "").split(BETWEEN_IDS)} - {""}

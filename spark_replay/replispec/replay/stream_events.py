@@ -14,6 +14,7 @@ from typing import Any
 
 from replispec.replay.confirms import confirms
 from replispec.replay.facts import BY_ID
+from replispec.replay.grants import grants
 from replispec.replay.groups import Groups, learn_groups
 from replispec.replay.leaders import leader_changes
 from replispec.replay.observation import Kind, Observation, in_capture_order
@@ -96,7 +97,7 @@ def join(
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
         *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
-        *_grants(rows),
+        *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
     ]
     return Judged(rows, groups, history, events)
 
@@ -181,12 +182,6 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
         accepted=row.accepted,
         master=UNKNOWN if tenure is None else tenure.master,
     )
-
-
-def _grants(rows: list[Observation]) -> Iterator[StreamEvent]:
-    for row in rows:
-        if row.kind == Kind.GRANTED:
-            yield StreamEvent("grants", "granted", _event(row, broker_id=row.broker_id, check_code=row.text))
 
 
 # ---- replication ---------------------------------------------------------------------------------
