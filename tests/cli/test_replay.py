@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from replispec.replay.capture import open_capture
 from tests.cli.command import CAPTURES, replispec
 
 LOSING = CAPTURES / "failover_lost.pcap"
@@ -57,6 +58,23 @@ def test_a_second_replay_replaces_the_first(tmp_path: Path) -> None:
     _replay(LOSING, out=tmp_path)
     assert _replay(CLEAN, out=tmp_path)[0] == 0
     assert json.loads((tmp_path / "summary.json").read_text())["losses"] == []
+
+
+def test_rotated_files_are_one_capture_only_when_told(tmp_path: Path) -> None:
+    with open_capture(LOSING) as capture:
+        border = int(capture.records().record_offset[1000])
+    data = LOSING.read_bytes()
+    parts = [tmp_path / "trace.pcap", tmp_path / "trace.pcap1"]
+    parts[0].write_bytes(data[:border])
+    parts[1].write_bytes(data[:24] + data[border:])
+    joined = replispec("replay", *parts, "--rotated", "--out", tmp_path / "one", "--engine", "local")
+    assert (joined.returncode, joined.stderr) == (1, "")
+    assert joined.stdout.startswith("220 acknowledged messages of LabDLedger/broker-a were lost\n")
+    apart = replispec("replay", *parts, "--out", tmp_path / "two", "--engine", "local")
+    assert "Add --rotated if they are parts of one capture." in apart.stderr
+    assert len(json.loads((tmp_path / "two" / "summary.json").read_text())["captures"]) == 2
+    silent = replispec("replay", *parts, "--out", tmp_path / "two", "--engine", "local", "--quiet")
+    assert (silent.stderr, silent.stdout) == ("", apart.stdout)
 
 
 def test_two_captures_of_one_name_are_refused(tmp_path: Path) -> None:

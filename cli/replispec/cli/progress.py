@@ -9,9 +9,12 @@ Tell = Callable[[str, int, int], None]
 
 
 @contextmanager
-def counting(what: str, total: int) -> Iterator[Tell]:
-    """Show `what` with a moving sign and a bar until the block ends; the block tells how far it is."""
-    if not sys.stderr.isatty():
+def counting(what: str, total: int, *, quiet: bool = False) -> Iterator[Tell]:
+    """Show `what` with a moving sign and a bar until the block ends; the block tells how far it is.
+
+    `quiet`, or nobody watches: shows nothing.
+    """
+    if quiet or not sys.stderr.isatty():
         yield lambda _name, _done, _total: None
         return
     from rich.console import Console

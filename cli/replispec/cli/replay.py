@@ -19,7 +19,11 @@ Examples:
   replispec replay trace.pcap --out result
   replispec replay monday.pcap tuesday.pcap --out result --engine local
   replispec replay trace.pcap --out result --format json | jq .losses
+  replispec replay trace.pcap trace.pcap1 trace.pcap2 --rotated --out result
 """
+HINT = """\
+replispec: these names look like one capture in several files; each is judged on its own, so that what
+replispec: goes on in the next file is unknown there. Add --rotated if they are parts of one capture."""
 
 
 @click.command(epilog=EXAMPLES)
@@ -71,6 +75,12 @@ Examples:
     help="Brokers run with allAckInSyncStateSet: judge that the confirmOffset covers the SyncStateSet.",
 )
 @click.option("--bodies", is_flag=True, help="Keep the bodies of messages in frames.parquet.")
+@click.option(
+    "--rotated",
+    is_flag=True,
+    help="All CAPTUREs are parts of one capture, as tcpdump -C, -G, -W and dumpcap -b write them.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="No progress and no hints; warnings and errors stay.")
 def replay(
     captures: tuple[Path, ...],
     out: Path,
@@ -81,11 +91,15 @@ def replay(
     ha_5_0_0: bool,
     all_ack: bool,
     bodies: bool,
+    rotated: bool,
+    quiet: bool,
 ) -> int:
     """Judge the traffic in each CAPTURE, a pcap or pcapng file, also compressed by gzip.
 
     Says which acknowledged messages were lost, which rules of the protocol were broken and by which frames,
-    and who was master when. Every file is judged on its own: parts of one capture must be merged first.
+    and who was master when. Every file is judged on its own, unless --rotated says that all of them are
+    one capture: then a connection goes on from one file to the next. Their order is told by their packets'
+    times; files that overlap in time are refused, a long silence between two is reported.
 
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used; the others were
     replayed.
@@ -93,12 +107,16 @@ def replay(
     _check(captures, engine_name)
     from replispec.cli.summary_text import summary_json, summary_text
     from replispec.replay import run
+    from replispec.replay.rotation import look_rotated
 
     options = run.Options(
         learners=learners, ha_ports=ha_ports, ha_5_0_0=ha_5_0_0, all_ack=all_ack, bodies=bodies
     )
-    with counting(f"replaying with {engine_name}", len(captures)) as progress:
-        summary = run.replay(captures, out, run.EngineName(engine_name), options, progress)
+    sources = [captures] if rotated else list(captures)
+    if not rotated and not quiet and look_rotated(captures):
+        click.echo(HINT, err=True)
+    with counting(f"replaying with {engine_name}", len(sources), quiet=quiet) as progress:
+        summary = run.replay(sources, out, run.EngineName(engine_name), options, progress)
     for capture in summary.captures:
         for complaint in filter(None, (capture.error, *capture.warnings)):
             name = "" if complaint.startswith(f"{capture.file}:") else f"{capture.file}: "

@@ -10,13 +10,12 @@ import mmap
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from replispec.replay.capture import map_split, open_capture, walk
-from replispec.replay.capture_records import Integers, Split
+from replispec.replay.capture import map_split, walk
+from replispec.replay.capture_records import CaptureBytes, Integers, JoinedBytes, Split
 from replispec.replay.classify import Hints
 from replispec.replay.flows import FlowKey, Grouped, Handshake, Incarnation, group
 from replispec.replay.frames import (
@@ -31,6 +30,7 @@ from replispec.replay.frames import (
 from replispec.replay.framing import DECODED_KINDS, Decoded
 from replispec.replay.local import BATCH_FRAMES, DecodedCapture, remarked, without_collector
 from replispec.replay.packets import Remarks, read_packets
+from replispec.replay.rotation import Source, open_rotation
 from replispec.replay.sides import read_connections
 from replispec.replay.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.stitch import stitch_flow
@@ -56,18 +56,22 @@ class SplitReader:
     def __init__(self, splits: Mapping[int, Split]) -> None:
         self._splits = splits
         self._maps: dict[str, mmap.mmap] = {}
+        self._joined: dict[int, CaptureBytes] = {}
         self._kept: OrderedDict[int, tuple[Grouped, dict[FlowKey, int]]] = OrderedDict()
 
-    def data(self, number: int) -> mmap.mmap:
-        """The mapped file of a split."""
-        split = self._splits[number]
-        if split.path not in self._maps:
-            self._maps[split.path] = map_split(split)
-        return self._maps[split.path]
+    def data(self, number: int) -> CaptureBytes:
+        """The bytes of the capture that a split belongs to, by position."""
+        owner = self._splits[number].owner
+        if owner not in self._joined:
+            own = [split for split in self._splits.values() if split.owner == owner]
+            first = {split.path: split for split in sorted(own, key=lambda split: -split.start)}
+            files = [(split.base + split.start, split.base, self._map(split)) for split in first.values()]
+            self._joined[owner] = files[0][2] if len(files) == 1 else JoinedBytes(files)
+        return self._joined[owner]
 
     def name(self, number: int) -> str:
-        """The base name of a split's capture."""
-        return self._splits[number].name
+        """What rows call a split's capture."""
+        return self._splits[number].capture
 
     def connections(self, number: int, key: FlowKey, before: Handshake | None) -> list[Incarnation]:
         """The connections of one flow in one split; `before`: what earlier packets say of the first."""
@@ -76,12 +80,18 @@ class SplitReader:
         rows = np.arange(int(grouped.borders[at]), int(grouped.borders[at + 1]))
         return read_connections(grouped.packets.take(rows), before)
 
+    def _map(self, split: Split) -> mmap.mmap:
+        if split.path not in self._maps:
+            self._maps[split.path] = map_split(split)
+        return self._maps[split.path]
+
     def _grouped(self, number: int) -> tuple[Grouped, dict[FlowKey, int]]:
         if number in self._kept:
             self._kept.move_to_end(number)
         else:
-            data = self.data(number)
-            grouped = group(read_packets(data, walk(data, self._splits[number])[0]))
+            split = self._splits[number]
+            file = self._map(split)
+            grouped = group(read_packets(file, walk(file, split)[0]).moved(split.base))
             self._kept[number] = (grouped, {key: at for at, key in enumerate(grouped.keys)})
             if len(self._kept) > SPLITS_KEPT:
                 self._kept.popitem(last=False)
@@ -151,16 +161,16 @@ def by_flow(flows: Iterable[FlowPart]) -> list[list[FlowPart]]:
     return [sorted(parts, key=lambda part: part.split) for parts in found.values()]
 
 
-def decode_by_splits(path: str | Path, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
+def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
     """What `decode_capture` gives, by way of splits of about `split_bytes`."""
     hints = hints or Hints()
-    with open_capture(path) as capture:
+    with open_rotation(source) as capture:
         splits = {split.number: split for split in capture.cuts(split_bytes)}
         decoded = [decode_split(split, hints) for split in splits.values()]
         flows = by_flow(part for split in decoded for part in split.flows)
         stitched = stitch_flows(flows, SplitReader(splits), hints)
         warnings = list(capture.warnings)
-        warnings.extend(remarked(capture.whole.name, sum((split.remarks for split in decoded), Remarks())))
+        warnings.extend(remarked(capture.name, sum((split.remarks for split in decoded), Remarks())))
     chained = pa.Table.from_batches([batch for split in decoded for batch in split.frames], CHAINED_FRAMES)
     placed = placed_frames(chained, pa.concat_tables([PLACEMENTS.empty_table(), *stitched.placements]))
     holes = pa.concat_tables([HOLES.empty_table(), *stitched.holes])

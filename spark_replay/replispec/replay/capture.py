@@ -127,7 +127,7 @@ def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], 
     ends = [at for at, _, _ in borders[1:]] + [whole.end]
     splits = []
     for number, ((at, order, interfaces), end) in enumerate(zip(borders, ends, strict=True)):
-        place = replace(whole, number=number, start=at, end=end, is_first=number == 0)
+        place = replace(whole, number=number, start=at, end=end, is_first=whole.is_first and number == 0)
         splits.append(replace(place, byte_order=order, interfaces=interfaces))
     return splits, warnings
 

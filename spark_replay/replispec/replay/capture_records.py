@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import mmap
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -54,7 +56,9 @@ class Split:
     """The records that start in bytes [start, end) of a file, readable without what is before them.
 
     `path` is the file to map (the decompressed copy of a gzip file), `name` the base name to report.
-    `is_first`: no record of the file comes before.
+    `base`: added to an offset of the file it is a position in the capture, which several files may hold.
+    `capture`: what rows call that capture; `owner`: its number among those that are decoded together.
+    `is_first`: no record of the capture comes before.
     """
 
     path: str
@@ -66,6 +70,9 @@ class Split:
     byte_order: ByteOrder
     interfaces: tuple[Interface, ...]
     is_first: bool = True
+    base: int = 0
+    capture: str = ""
+    owner: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,27 @@ class Records:
     wire: Integers
     time_ns: Integers
     link_type: Integers
+
+
+class CaptureBytes(Protocol):
+    """The bytes of a capture by position: a mapped file, or several of them one behind the other."""
+
+    def __getitem__(self, where: slice, /) -> bytes:
+        """The bytes of a slice with start and stop, which lies in one record."""
+
+
+class JoinedBytes:
+    """Mapped files by position in the capture that they are parts of."""
+
+    def __init__(self, files: Iterable[tuple[int, int, mmap.mmap]]) -> None:
+        """`files`: where each starts, its base (see Split), and its bytes."""
+        self._files = sorted(files, key=lambda file: file[0])
+        self._starts = [start for start, _, _ in self._files]
+
+    def __getitem__(self, where: slice, /) -> bytes:
+        """See CaptureBytes."""
+        _, base, data = self._files[bisect_right(self._starts, where.start) - 1]
+        return data[where.start - base : where.stop - base]
 
 
 class Words:

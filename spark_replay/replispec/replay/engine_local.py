@@ -14,6 +14,7 @@ from replispec.replay.frames import FRAMES
 from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.observation import SCHEMA
 from replispec.replay.observe import REMOTING, REPLICATION, observe
+from replispec.replay.rotation import Source, name_of, paths_of
 from replispec.replay.run import (
     EVENTS_NAME,
     FRAMES_NAME,
@@ -31,24 +32,24 @@ class LocalEngine:
     """Decodes and judges in this process; memory grows with the largest capture."""
 
     def results(
-        self, captures: Sequence[Path], out: Path, options: Options, progress: Progress
+        self, captures: Sequence[Source], out: Path, options: Options, progress: Progress
     ) -> Iterator[CaptureResult]:
         """One result per capture; frames and events are appended to one file each."""
         with (
             pq.ParquetWriter(out / FRAMES_NAME, FRAMES) as frames,
             pq.ParquetWriter(out / EVENTS_NAME, SCHEMA) as events,
         ):
-            for done, path in enumerate(captures):
-                progress(path.name, done, len(captures))
+            for done, source in enumerate(captures):
+                progress(name_of(source), done, len(captures))
                 try:
-                    decoded = decode_capture(path, hints(options))
+                    decoded = decode_capture(source, hints(options))
                 except UNUSABLE as fault:
-                    yield unusable(path, fault)
+                    yield unusable(source, fault)
                     continue
                 observations = observe(decoded.frames, decoded.holes, decoded.streams)
                 frames.write_table(decoded.frames)
                 events.write_table(observations)
-                yield judged(capture_row(path.name, decoded), observations, options)
+                yield judged(capture_row(source, decoded), observations, options)
 
 
 def hints(options: Options) -> Hints:
@@ -56,22 +57,23 @@ def hints(options: Options) -> Hints:
     return Hints(frozenset(options.ha_ports), padded_answers=options.ha_5_0_0, keep_bodies=options.bodies)
 
 
-def capture_row(file: str, decoded: DecodedCapture) -> CaptureRow:
+def capture_row(source: Source, decoded: DecodedCapture) -> CaptureRow:
     """The figures of one decoded capture."""
     frames = decoded.frames
     remoting = pc.sum(pc.equal(frames.column("protocol"), REMOTING)).as_py() or 0
     counts = (remoting, frames.num_rows - remoting)
     warnings = tuple(str(warning) for warning in decoded.warnings)
-    return stream_figures(file, counts, decoded.holes.num_rows, decoded.streams, warnings)
+    return stream_figures(source, counts, decoded.holes.num_rows, decoded.streams, warnings)
 
 
 def stream_figures(
-    file: str, frames: tuple[int, int], holes: int, streams: pa.Table, warnings: tuple[str, ...]
+    source: Source, frames: tuple[int, int], holes: int, streams: pa.Table, warnings: tuple[str, ...]
 ) -> CaptureRow:
     """The figures of one capture; `frames` are those of remoting and of replication."""
     foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
     return CaptureRow(
-        file=file,
+        file=name_of(source),
+        files=tuple(path.name for path in paths_of(source)),
         frames_remoting=frames[0],
         frames_ha=frames[1],
         bytes_undecoded=_total(streams, "bytes_undecoded"),

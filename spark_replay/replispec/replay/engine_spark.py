@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from replispec.replay.capture import open_capture
 from replispec.replay.capture_records import CaptureWarning
 from replispec.replay.engine_local import hints, stream_figures
 from replispec.replay.observe import REMOTING
+from replispec.replay.rotation import Source, name_of, open_rotation
 from replispec.replay.run import (
     EVENTS_NAME,
     FRAMES_NAME,
@@ -36,37 +36,37 @@ class SparkEngine:
     """Decodes and judges on Spark: memory is bounded by the size of a split, not of a capture."""
 
     def results(
-        self, captures: Sequence[Path], out: Path, options: Options, progress: Progress
+        self, captures: Sequence[Source], out: Path, options: Options, progress: Progress
     ) -> Iterator[CaptureResult]:
         """One result per capture; frames and events are written as folders of Parquet files."""
-        refused = {path: fault for path in captures if (fault := _refusal(path)) is not None}
-        usable = [path for path in captures if path not in refused]
+        refused = {name_of(source): fault for source in captures if (fault := _refusal(source)) is not None}
+        usable = [source for source in captures if name_of(source) not in refused]
         found = _replayed(usable, out, options, progress)
-        for path in captures:
-            fault = refused.get(path)
-            yield found[path.name] if fault is None else unusable(path, fault)
+        for source in captures:
+            fault = refused.get(name_of(source))
+            yield found[name_of(source)] if fault is None else unusable(source, fault)
 
 
-def _refusal(path: Path) -> Exception | None:
-    """Why a file cannot be replayed; None when it can."""
+def _refusal(source: Source) -> Exception | None:
+    """Why a capture cannot be replayed; None when it can."""
     try:
-        with open_capture(path):
+        with open_rotation(source):
             return None
     except UNUSABLE as fault:
         return fault
 
 
 def _replayed(
-    paths: Sequence[Path], out: Path, options: Options, progress: Progress
+    sources: Sequence[Source], out: Path, options: Options, progress: Progress
 ) -> dict[str, CaptureResult]:
     """The results of usable captures by name."""
     _tell(progress, 0)
     spark = spark_session(log=out / SPARK_LOG_NAME)
     _tell(progress, 1)
-    with decode_on_spark(spark, paths, hints(options), split_bytes=options.split_bytes) as decoded:
+    with decode_on_spark(spark, sources, hints(options), split_bytes=options.split_bytes) as decoded:
         frames = _written(spark, decoded.frames, out / FRAMES_NAME)
         holes, streams = decoded.holes.toArrow(), decoded.streams.toArrow()
-        captures = _capture_rows(paths, frames, holes, streams, decoded.warnings)
+        captures = _capture_rows(sources, frames, holes, streams, decoded.warnings)
     _tell(progress, 2)
     events = _written(spark, observed(frames, holes, streams), out / EVENTS_NAME)
     _tell(progress, 3)
@@ -83,28 +83,25 @@ def _written(spark: SparkSession, rows: DataFrame, folder: Path) -> DataFrame:
 
 
 def _capture_rows(
-    paths: Iterable[Path],
+    sources: Iterable[Source],
     frames: DataFrame,
     holes: pa.Table,
     streams: pa.Table,
-    warnings: Iterable[CaptureWarning],
+    warnings: Iterable[Iterable[CaptureWarning]],
 ) -> dict[str, CaptureRow]:
     """The figures of each capture, by name."""
     counts: dict[tuple[str, bool], int] = defaultdict(int)
     for row in frames.groupBy("capture", "protocol").count().collect():
         counts[row["capture"], row["protocol"] == REMOTING] += row["count"]
-    said: dict[str, list[str]] = defaultdict(list)
-    for warning in warnings:
-        said[warning.file].append(str(warning))
     rows = {}
-    for path in paths:
-        name = path.name
+    for source, said in zip(sources, warnings, strict=True):
+        name = name_of(source)
         own = pc.field("capture") == name
         rows[name] = stream_figures(
-            name,
+            source,
             (counts[name, True], counts[name, False]),
             holes.filter(own).num_rows,
             streams.filter(own),
-            tuple(said[name]),
+            tuple(str(warning) for warning in said),
         )
     return rows

@@ -6,13 +6,12 @@ a hole over a head, or bytes that are no frame, need a new place to start (see `
 
 from __future__ import annotations
 
-import mmap
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from replispec.replay.anchors import Searcher
-from replispec.replay.capture_records import Integers
+from replispec.replay.capture_records import CaptureBytes, Integers
 from replispec.replay.classify import Classified, Hints, agree, classify, reader_for
 from replispec.replay.directions import Direction
 from replispec.replay.pieces import no_pieces
@@ -55,7 +54,7 @@ class Decoded:
 
 
 def decode_connection(
-    data: mmap.mmap,
+    data: CaptureBytes,
     pair: tuple[Direction | None, Direction | None],
     hints: Hints,
     chains: tuple[dict[int, Chain], dict[int, Chain]] = ({}, {}),

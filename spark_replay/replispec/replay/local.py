@@ -6,18 +6,17 @@ import gc
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
-from replispec.replay.capture import open_capture
 from replispec.replay.capture_records import CaptureWarning
 from replispec.replay.classify import Hints
 from replispec.replay.directions import directions
 from replispec.replay.flows import Incarnation, connection_text
 from replispec.replay.frames import FRAMES, HOLES, STREAMS, frames_batch, holes_table, streams_table
 from replispec.replay.framing import Decoded, decode_connection
-from replispec.replay.packets import Remarks, read_packets
+from replispec.replay.packets import Remarks
+from replispec.replay.rotation import Source, open_rotation
 from replispec.replay.sides import read_connections
 
 # Frames are turned into columns when so many have come together; what they were decoded from is let go.
@@ -26,7 +25,7 @@ BATCH_FRAMES = 4_000
 
 @dataclass(frozen=True, slots=True)
 class DecodedCapture:
-    """The tables FRAMES, HOLES and STREAMS of one capture file, sorted, and what was read around."""
+    """The tables FRAMES, HOLES and STREAMS of one capture, sorted, and what was read around."""
 
     frames: pa.Table
     holes: pa.Table
@@ -34,20 +33,20 @@ class DecodedCapture:
     warnings: tuple[CaptureWarning, ...]
 
 
-def decode_capture(path: str | Path, hints: Hints | None = None) -> DecodedCapture:
-    """Decode one capture file. Raises CaptureError when it is none, OSError when it cannot be read."""
-    with open_capture(path) as capture:
-        packets = read_packets(capture.data, capture.records())
+def decode_capture(source: Source, hints: Hints | None = None) -> DecodedCapture:
+    """Decode one capture, in one file or several. Raises CaptureError, OSError: see open_rotation."""
+    with open_rotation(source) as capture:
+        packets, data = capture.packets(), capture.data
         warnings = list(capture.warnings)
-        warnings.extend(remarked(capture.whole.name, packets.remarks))
+        warnings.extend(remarked(capture.name, packets.remarks))
         found = in_order(read_connections(packets))
         decoded = (
             part
             for incarnation in found
-            for part in decode_connection(capture.data, directions(incarnation), hints or Hints())
+            for part in decode_connection(data, directions(incarnation), hints or Hints())
         )
         with without_collector():
-            return _tables(capture.whole.name, decoded, tuple(warnings))
+            return _tables(capture.name, decoded, tuple(warnings))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ on the wire: big endian.
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -115,6 +115,12 @@ class Packets:
         }
         return Packets(**columns, remarks=self.remarks)
 
+    def moved(self, by: int) -> Packets:
+        """The same packets in a capture in which their file stands `by` bytes further on."""
+        if not by:
+            return self
+        return replace(self, record_offset=self.record_offset + by, payload_offset=self.payload_offset + by)
+
 
 class _Bytes:
     """Big-endian integers at any offsets of the mapped file; offsets are clipped to the file."""
@@ -162,7 +168,7 @@ def read_packets(data: mmap.mmap, records: Records) -> Packets:
         sound = layer.at < layer.end
         parts.append(_tcp(view, records, *_ipv4(view, layer.keep(sound & (version == 4)))))
         parts.append(_tcp(view, records, *_ipv6(view, layer.keep(sound & (version == 6)))))
-    packets = _in_file_order(parts)
+    packets = join_packets(parts)
     others = len(records.record_offset) - len(packets) - packets.remarks.fragments
     return replace(packets, remarks=packets.remarks + Remarks(others=others))
 
@@ -284,9 +290,9 @@ def _tcp(
     )
 
 
-def _in_file_order(parts: list[Packets]) -> Packets:
-    """All parts as one table, sorted by file offset."""
-    filled = [part for part in parts if len(part)] or parts[:1] or [_nothing()]
+def join_packets(parts: Sequence[Packets]) -> Packets:
+    """All parts as one table, sorted by record offset."""
+    filled = [part for part in parts if len(part)] or list(parts[:1]) or [_nothing()]
     remarks = sum((part.remarks for part in parts), Remarks())
     names = [item.name for item in fields(Packets) if item.name != "remarks"]
     if len(filled) == 1:

@@ -23,6 +23,7 @@ from replispec.replay.observation import from_table
 from replispec.replay.report import write_report
 from replispec.replay.report.fill import fill
 from replispec.replay.report.model import Switch, Timeline
+from replispec.replay.rotation import Source, name_of, paths_of
 from replispec.replay.story import switches, timelines
 from replispec.replay.summary import CaptureRow, Summary
 
@@ -87,14 +88,14 @@ class Engine(Protocol):
     """Decodes, observes and judges captures, and writes frames and events below a folder."""
 
     def results(
-        self, captures: Sequence[Path], out: Path, options: Options, progress: Progress
+        self, captures: Sequence[Source], out: Path, options: Options, progress: Progress
     ) -> Iterator[CaptureResult]:
         """One result per capture, in order. Raises nothing for an unusable capture: its result says so."""
         ...
 
 
 def replay(
-    captures: Sequence[Path],
+    captures: Sequence[Source],
     out: Path,
     engine: EngineName,
     options: Options,
@@ -102,9 +103,10 @@ def replay(
 ) -> Summary:
     """Replay captures into the folder `out` (made when absent) and return what they come to.
 
-    Rows say which capture they are of by the name of its file: raises ValueError when two share one.
+    A capture is one file, or the files of a rotation together. Rows say which capture they are of by the
+    name of its (first) file: raises ValueError when two share one.
     """
-    if len({path.name for path in captures}) < len(captures):
+    if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
     out.mkdir(parents=True, exist_ok=True)
     for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME):
@@ -135,10 +137,14 @@ def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> Cap
     )
 
 
-def unusable(path: Path, fault: Exception) -> CaptureResult:
-    """The result of a file that is no capture or cannot be read."""
-    reason = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault)
-    return CaptureResult(CaptureRow(path.name, error=reason))
+def unusable(source: Source, fault: Exception) -> CaptureResult:
+    """The result of a capture that is none or cannot be read; the reason names the file if not the first."""
+    name, files = name_of(source), tuple(path.name for path in paths_of(source))
+    reason = str(fault)
+    if isinstance(fault, OSError) and fault.strerror:
+        file = Path(fault.filename).name if fault.filename is not None else name
+        reason = fault.strerror if file == name else f"{file}: {fault.strerror}"
+    return CaptureResult(CaptureRow(name, error=reason, files=files))
 
 
 UNUSABLE = (CaptureError, OSError)

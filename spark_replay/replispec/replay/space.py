@@ -7,13 +7,12 @@ capture was split, and its bytes are known to nobody here. Whoever wants to look
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from replispec.replay.capture_records import Integers
+from replispec.replay.capture_records import CaptureBytes, Integers
 from replispec.replay.pieces import Pieces
 
 WINDOW_BYTES = 1 << 20
@@ -51,7 +50,7 @@ class SequenceSpace:
     has a negative payload offset.
     """
 
-    def __init__(self, data: mmap.mmap, pieces: Pieces, chains: Mapping[int, Chain] | None = None) -> None:
+    def __init__(self, data: CaptureBytes, pieces: Pieces, chains: Mapping[int, Chain] | None = None) -> None:
         self.buffer = b""
         self.pieces = pieces
         self.chains = chains or {}

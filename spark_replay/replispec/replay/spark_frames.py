@@ -23,12 +23,12 @@ from pyspark.sql import functions as F  # noqa: N812 (the name everybody knows)
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from replispec.replay.by_splits import PLACEMENTS, SplitReader, by_flow, stitch_flows
-from replispec.replay.capture import open_capture
 from replispec.replay.capture_records import CaptureWarning, Split
 from replispec.replay.classify import Hints
 from replispec.replay.frames import FRAMES, HOLES, STREAMS
 from replispec.replay.local import remarked
 from replispec.replay.packets import Remarks
+from replispec.replay.rotation import Source, name_of, open_rotation
 from replispec.replay.split import CHAINED_FRAMES, FlowPart, decode_split
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ Batches = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True, slots=True)
 class SparkFrames:
-    """FRAMES, HOLES and STREAMS of all captures, in no order, and what was read around.
+    """FRAMES, HOLES and STREAMS of all captures, in no order, and what was read around in each.
 
     The DataFrames read a staging folder: they are usable until the block that made them is left.
     """
@@ -57,13 +57,13 @@ class SparkFrames:
     frames: DataFrame
     holes: DataFrame
     streams: DataFrame
-    warnings: tuple[CaptureWarning, ...]
+    warnings: tuple[tuple[CaptureWarning, ...], ...]
 
 
 @contextmanager
 def decode_on_spark(
     spark: SparkSession,
-    paths: Sequence[str | Path],
+    sources: Sequence[Source],
     hints: Hints | None = None,
     *,
     split_bytes: int = SPLIT_BYTES,
@@ -71,7 +71,7 @@ def decode_on_spark(
     """Decode captures on Spark. Raises CaptureError for a file that is none, OSError if unreadable."""
     hints = hints or Hints()
     with ExitStack() as stack:
-        splits, owners, warnings = _cut(stack, paths, split_bytes)
+        splits, warnings = _cut(stack, sources, split_bytes)
         remarks: dict[int, Remarks] = defaultdict(Remarks)
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
         staged = _write(_decoded(spark, splits, hints), folder / "splits")
@@ -81,37 +81,35 @@ def decode_on_spark(
             folder / "stitched",
         )
         for row in _expanded(staged.where("bucket = -1").select("payload"), REMARKS).collect():
-            remarks[owners[row["split"]]] += Remarks(*row[1:])
+            remarks[splits[row["split"]].owner] += Remarks(*row[1:])
         for at, found in sorted(remarks.items()):
-            warnings[at].extend(remarked(Path(paths[at]).name, found))
+            warnings[at].extend(remarked(name_of(sources[at]), found))
         yield SparkFrames(
             frames=_placed(staged, _table(stitched, "placements", PLACEMENTS)).unionByName(
                 _table(stitched, "frames", FRAMES)
             ),
             holes=_table(stitched, "holes", HOLES),
             streams=_table(stitched, "streams", STREAMS),
-            warnings=tuple(warning for own in warnings for warning in own),
+            warnings=tuple(tuple(own) for own in warnings),
         )
 
 
 def _cut(
-    stack: ExitStack, paths: Sequence[str | Path], split_bytes: int
-) -> tuple[dict[int, Split], list[int], list[list[CaptureWarning]]]:
-    """The splits of all captures by number, the capture of each, and the warnings of each capture.
+    stack: ExitStack, sources: Sequence[Source], split_bytes: int
+) -> tuple[dict[int, Split], list[list[CaptureWarning]]]:
+    """The splits of all captures by number, and the warnings of each capture.
 
     A decompressed copy lives as long as the stack.
     """
     splits: dict[int, Split] = {}
-    owners: list[int] = []
     warnings: list[list[CaptureWarning]] = []
-    for at, path in enumerate(paths):
-        capture = stack.enter_context(open_capture(path))
+    for at, source in enumerate(sources):
+        capture = stack.enter_context(open_rotation(source))
         for split in capture.cuts(split_bytes):
             number = len(splits)
-            splits[number] = replace(split, number=number)
-            owners.append(at)
+            splits[number] = replace(split, number=number, owner=at)
         warnings.append(capture.warnings)
-    return splits, owners, warnings
+    return splits, warnings
 
 
 def _schema(schema: pa.Schema) -> StructType:
@@ -145,7 +143,7 @@ def _staged(split: Split, hints: Hints, buckets: int) -> Batches:
         yield pa.RecordBatch.from_arrays([*batch.columns, *empty], schema=STAGED)
     parts: dict[int, list[FlowPart]] = {}
     for part in decoded.flows:
-        bucket = zlib.crc32(repr((split.path, part.key)).encode()) % buckets
+        bucket = zlib.crc32(repr((split.owner, part.key)).encode()) % buckets
         parts.setdefault(bucket, []).append(part)
     payloads = {bucket: zlib.compress(pickle.dumps(found, 5), 1) for bucket, found in sorted(parts.items())}
     if decoded.remarks:
@@ -161,10 +159,10 @@ def _stitcher(splits: dict[int, Split], hints: Hints) -> Callable[[pa.Table], pa
     """Stitches one bucket: payloads in, tables as (name, Arrow stream) out."""
 
     def stitch(table: pa.Table) -> pa.Table:
-        flows: dict[str, list[FlowPart]] = {}
+        flows: dict[int, list[FlowPart]] = {}
         for payload in table.column("payload").to_pylist():
             for part in pickle.loads(zlib.decompress(payload)):
-                flows.setdefault(splits[part.split].path, []).append(part)
+                flows.setdefault(splits[part.split].owner, []).append(part)
         whole = [parts for found in flows.values() for parts in by_flow(found)]
         found = stitch_flows(whole, SplitReader(splits), hints)
         tables = [

@@ -8,7 +8,6 @@ to `stitch` as a few rows. Positions are counted locally; their low 32 bits are 
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -18,7 +17,7 @@ import pyarrow as pa
 
 from replispec.replay.anchors import PROOF_FRAMES
 from replispec.replay.capture import map_split, walk
-from replispec.replay.capture_records import Integers, Split
+from replispec.replay.capture_records import CaptureBytes, Integers, JoinedBytes, Split
 from replispec.replay.classify import Hints
 from replispec.replay.directions import directions
 from replispec.replay.flows import FlowKey, Incarnation, Side
@@ -75,8 +74,9 @@ class DecodedSplit:
 
 def decode_split(split: Split, hints: Hints) -> DecodedSplit:
     """Decode the packets of one split and nothing else."""
-    data = map_split(split)
-    packets = read_packets(data, walk(data, split)[0])
+    file = map_split(split)
+    packets = read_packets(file, walk(file, split)[0]).moved(split.base)
+    data = JoinedBytes([(split.base + split.start, split.base, file)]) if split.base else file
     with without_collector():
         return _SplitDecoder(data, split, hints).run(read_connections(packets), packets.remarks)
 
@@ -84,7 +84,7 @@ def decode_split(split: Split, hints: Hints) -> DecodedSplit:
 class _SplitDecoder:
     """Gathers frames in batches, numbers the chains, and collects the parts of flows."""
 
-    def __init__(self, data: mmap.mmap, split: Split, hints: Hints) -> None:
+    def __init__(self, data: CaptureBytes, split: Split, hints: Hints) -> None:
         self._data = data
         self._split = split
         self._hints = hints
@@ -118,7 +118,7 @@ class _SplitDecoder:
         """Turn what waits into a batch of chained frames, and leave the rest as pieces."""
         if not self._waiting:
             return
-        batch = frames_batch(self._split.name, [decoded for decoded, _ in self._waiting])
+        batch = frames_batch(self._split.capture, [decoded for decoded, _ in self._waiting])
         complete = batch.column("complete").to_numpy(zero_copy_only=False)
         sequence = batch.column("sequence").to_numpy()
         count = len(sequence)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from mmap import mmap
 
 import numpy as np
 
+from replispec.replay.capture_records import CaptureBytes
 from replispec.replay.classify import Hints
 from replispec.replay.directions import directions
 from replispec.replay.flows import FlowKey, Handshake, Incarnation, Side
@@ -58,7 +58,7 @@ class _Growing:
 
 
 def stitch_flow(
-    data: mmap, parts: Sequence[FlowPart], hints: Hints, read_again: ReadAgain
+    data: CaptureBytes, parts: Sequence[FlowPart], hints: Hints, read_again: ReadAgain
 ) -> list[list[Decoded]]:
     """The directions of each connection of one flow, in order of time; `parts` in file order."""
     grown: list[_Growing] = []
@@ -181,7 +181,7 @@ def _greatest(first: int | None, second: int | None) -> int | None:
     return max((value for value in (first, second) if value is not None), default=None)
 
 
-def _decode(data: mmap, growing: _Growing, hints: Hints, read_again: ReadAgain) -> list[Decoded]:
+def _decode(data: CaptureBytes, growing: _Growing, hints: Hints, read_again: ReadAgain) -> list[Decoded]:
     """Decode a joined connection, reading again what chains cannot answer.
 
     Each round replaces at least one contribution's chains by its pieces, so it ends.

@@ -14,7 +14,10 @@ EXIT_OK, EXIT_VIOLATED, EXIT_UNUSABLE = 0, 1, 2
 
 @dataclass(frozen=True, slots=True)
 class CaptureRow:
-    """One input file. `holes` counts ranges of missing bytes; `error` says why it could not be read."""
+    """One capture. `holes` counts ranges of missing bytes; `error` says why it could not be read.
+
+    `files`: the names of its files as they were given, more than one when it was rotated.
+    """
 
     file: str
     frames_remoting: int = 0
@@ -26,6 +29,7 @@ class CaptureRow:
     last_time_ns: int | None = None
     warnings: tuple[str, ...] = ()
     error: str = ""
+    files: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
