@@ -1,0 +1,1 @@
+"""What the entry scripts of all targets share."""

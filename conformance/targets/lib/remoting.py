@@ -1,0 +1,78 @@
+"""Questions to a remoting server, one at a time, on a connection of their own."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable
+from typing import Protocol, Self, TypeVar
+
+from replispec.runtime.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.wire.rocketmq import streams
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.remoting import RemotingHeader
+from targets.lib.errors import TargetError
+
+ANSWER_S = 3.0
+POLL_S = 0.1
+CHUNK_BYTES = 65_536
+Found = TypeVar("Found")
+
+
+class Header(Protocol):
+    """A typed header of a request."""
+
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields."""
+
+
+class Peer:
+    """A connection to a remoting server. Raises OSError when it cannot be reached or goes away."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=ANSWER_S)
+        self._frames = FrameBuffer(streams.REMOTING)
+        self._opaque = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def ask(self, code: RequestCode, header: Header | None = None, body: bytes = b"") -> Command:
+        """The answer to one request. Raises OSError (time-out too) and RemoteProtocolError."""
+        self._opaque += 1
+        fields = header.to_ext_fields() if header is not None else None
+        request = RemotingHeader(code=code, opaque=self._opaque, ext_fields=fields)
+        self._socket.sendall(Command(request, body).encode())
+        while True:
+            data = self._socket.recv(CHUNK_BYTES)
+            if not data:
+                raise ConnectionResetError("the peer closed the connection")
+            for frame in self._frames.receive(data):
+                answer = decode_command(frame)
+                if answer.is_answer and answer.header.opaque == self._opaque:
+                    return answer
+
+
+def until(
+    attempt: Callable[[], Found | None], *, patience_s: float, waiting_for: str, check: Callable[[], None]
+) -> Found:
+    """Repeat the attempt until it gives something; a peer that is not there yet gives nothing.
+
+    `check` is called between attempts and raises when waiting has become hopeless. Raises TargetError
+    when the patience is over.
+    """
+    deadline_s = time.monotonic() + patience_s
+    while time.monotonic() < deadline_s:
+        try:
+            found = attempt()
+        except (OSError, RemoteProtocolError):
+            found = None
+        if found is not None:
+            return found
+        check()
+        time.sleep(POLL_S)
+    raise TargetError(f"{waiting_for}: not within {patience_s:g} s")
