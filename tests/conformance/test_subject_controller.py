@@ -15,7 +15,7 @@ from replispec.wire.rocketmq.controller import (
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.conformance.subjects.controller_admin import GoodController
-from tests.conformance.subjects.controller_records import Effect, Reply, Tell
+from tests.conformance.subjects.records import Effect, Reply, Tell
 
 ADDRESSES = {1: "127.0.0.1:10001", 2: "127.0.0.1:10002"}
 TIMEOUT_MS = 1_000

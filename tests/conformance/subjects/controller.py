@@ -8,10 +8,11 @@ Source: RIP-44, RIP "persistent broker id"; apache/rocketmq 5.1.1 to 5.5.0, Repl
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.framing import Command
+from replispec.runtime.primitives.texts import INT64, parse_integer
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     AlterSyncStateSetRequest,
@@ -33,8 +34,8 @@ from replispec.wire.rocketmq.controller import (
     SyncStateSet,
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
-from replispec.wire.rocketmq.streams import REMOTING
-from tests.conformance.subjects.controller_records import (
+from tests.conformance.subjects.answering import Answering
+from tests.conformance.subjects.records import (
     Alive,
     Answer,
     BrokerSet,
@@ -42,48 +43,34 @@ from tests.conformance.subjects.controller_records import (
     Effect,
     Member,
     Refused,
-    Reply,
     Tell,
     need,
 )
 
 HEARTBEAT_TIMEOUT_MS = 10_000
 LAST_PRIORITY = 2**31 - 1
+LATER_S = 0.001
+"""Heartbeats are in time up to the end of their timeout, the end included."""
 
 
-class Reader:
-    """Commands out of the bytes of one connection."""
-
-    def __init__(self) -> None:
-        self._frames = FrameBuffer(REMOTING)
-
-    @property
-    def waiting_bytes(self) -> int:
-        """Bytes of a frame that is not whole yet."""
-        return self._frames.waiting_bytes
-
-    def receive(self, data: bytes) -> list[Command]:
-        """The commands that these bytes complete. Raises RemoteProtocolError: then the connection ends."""
-        return [command for frame in self._frames.receive(data) for command in self.decode(frame)]
-
-    def decode(self, frame: bytes) -> list[Command]:
-        """The command that one whole frame is."""
-        return [decode_command(frame)]
+def ids_in(new: SyncStateSet) -> list[int]:
+    """The members of a set; Java takes numbers in quotes for numbers. Raises RemoteProtocolError."""
+    if new.addresses is not None:
+        return [parse_integer(text, INT64, "the new set") for text in new.addresses]
+    return need(new.broker_ids, "the new set")
 
 
-class Controller:
+class Controller(Answering):
     """What brokers ask a controller. `now_s` is any clock in seconds."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
+        super().__init__()
         self.now_s = now_s
         self.sets: dict[str, BrokerSet] = {}
         self.granted: dict[str, int] = {}
         """The greatest id that was ever granted in a set; it survives the removal of the set."""
         self.alive: dict[tuple[str, int], Alive] = {}
-        self.channel: Channel = 0
-        """The connection that the request in hand came on."""
-        self.pending: list[Effect] = []
-        self.handlers: dict[int, Callable[[Command], Answer]] = {
+        self.handlers |= {
             RequestCode.BROKER_HEARTBEAT: self.heartbeat,
             RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: self.alter_sync_state_set,
             RequestCode.CONTROLLER_ELECT_MASTER: self.elect_master,
@@ -93,22 +80,18 @@ class Controller:
             RequestCode.CONTROLLER_APPLY_BROKER_ID: self.apply_broker_id,
         }
 
-    # What arrives
+    # Time and connections
 
-    def receive(self, request: Command, channel: Channel) -> list[Effect]:
-        """Take one command; returns what is to be done, in order."""
-        if request.is_answer:
-            return []
-        self.channel = channel
-        answer = self.answer_to(request)
-        replies = self.replies(request, answer) if request.wants_answer else []
-        pending, self.pending = self.pending, []
-        return [*replies, *pending]
-
-    def channel_closed(self, channel: Channel) -> list[Effect]:
-        """Forget the heartbeats of this connection; a lost master is replaced at once."""
+    def connection_ended(self, waiting_bytes: int, channel: Channel) -> list[Effect]:  # noqa: ARG002
+        """Whoever spoke on this connection counts as dead; a lost master is replaced at once."""
         self.alive = {key: entry for key, entry in self.alive.items() if entry.channel != channel}
         return self.tick()
+
+    def deadline_s(self) -> float:
+        """When the next master's heartbeats are too late."""
+        masters = [self.alive.get((one.name, one.master or 0)) for one in self.sets.values()]
+        ends = [entry.last_s + entry.timeout_s + LATER_S for entry in masters if entry is not None]
+        return min((end for end in ends if end > self.now_s()), default=math.inf)
 
     def tick(self) -> list[Effect]:
         """Replace masters whose heartbeats stopped; called again and again."""
@@ -117,46 +100,6 @@ class Controller:
                 self.replace_lost_master(broker_set)
         pending, self.pending = self.pending, []
         return pending
-
-    def reader(self) -> Reader:
-        """What makes commands of the bytes of one connection."""
-        return Reader()
-
-    def connection_ended(self, waiting_bytes: int, channel: Channel) -> list[Effect]:  # noqa: ARG002
-        """The peer has closed; this many bytes of a frame had come. Whoever spoke on it counts as dead."""
-        return self.channel_closed(channel)
-
-    def answer_to(self, request: Command) -> Answer:
-        """The answer to one request, whatever it is."""
-        handler = self.handlers.get(request.header.code)
-        if handler is None:
-            return self.unknown_code(request)
-        try:
-            return handler(request)
-        except Refused as refusal:
-            return refusal.answer
-        except RemoteProtocolError as fault:
-            return Answer(ResponseCode.SYSTEM_ERROR, remark=str(fault))
-
-    def unknown_code(self, request: Command) -> Answer:
-        """The answer to a request that nobody here knows."""
-        remark = f" request type {request.header.code} not supported"
-        return Answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
-
-    def replies(self, request: Command, answer: Answer) -> list[Effect]:
-        """How an answer goes out: as one frame."""
-        return [Reply(self.answer_command(request, answer).encode())]
-
-    def answer_command(self, request: Command, answer: Answer) -> Command:
-        """The answer as a command."""
-        header = RemotingHeader(
-            code=answer.code,
-            opaque=request.header.opaque,
-            flag=RemotingFlag.RESPONSE,
-            remark=answer.remark,
-            ext_fields=None if answer.header is None else answer.header.to_ext_fields(),
-        )
-        return Command(header, answer.body)
 
     # Broker sets and who is alive
 
@@ -263,7 +206,7 @@ class Controller:
         ask = AlterSyncStateSetRequest.from_ext_fields(request.header.ext_fields or {})
         broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B)
         new = SyncStateSet.decode(request.body)
-        members = need(new.broker_ids, "the new set")
+        members = ids_in(new)
         self.check_changed(broker_set, members)
         self.check_master(broker_set, need(ask.master_broker_id, "the master's id"))
         self.check_master_epoch(broker_set, need(ask.master_epoch, "the master's epoch"))

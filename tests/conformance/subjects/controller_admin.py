@@ -18,7 +18,7 @@ from replispec.wire.rocketmq.controller import (
     ReplicasInfo,
 )
 from tests.conformance.subjects.controller import Controller
-from tests.conformance.subjects.controller_records import Answer, BrokerSet, Refused
+from tests.conformance.subjects.records import Answer, BrokerSet, Refused
 
 FIXED_PROPERTIES = ("configBlackList", "configStorePath", "rocketmqHome")
 

@@ -14,8 +14,9 @@ from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     SyncStateSet,
 )
+from tests.conformance.subjects.controller import ids_in
 from tests.conformance.subjects.controller_admin import GoodController
-from tests.conformance.subjects.controller_records import (
+from tests.conformance.subjects.records import (
     Answer,
     BrokerSet,
     Refused,
@@ -259,8 +260,8 @@ class ChecksSetEpochFirst(GoodController):
         new = SyncStateSet.decode(request.body)
         fields = request.header.ext_fields or {}
         broker_set = self.sets.get(fields.get("brokerName") or "")
-        if broker_set is not None and new.broker_ids is not None:
-            super().check_changed(broker_set, new.broker_ids)
+        if broker_set is not None:
+            super().check_changed(broker_set, ids_in(new))
             self.check_set_epoch(broker_set, new.sync_state_set_epoch or 0)
         return super().alter_sync_state_set(request)
 

@@ -9,7 +9,7 @@ from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.controller_faults import fault
-from tests.conformance.subjects.controller_records import Answer, BrokerSet, Effect, Refused, Tell
+from tests.conformance.subjects.records import Answer, BrokerSet, Effect, Refused, Tell
 
 # Who is elected
 
@@ -244,7 +244,7 @@ class IgnoresHeartbeatTimeout(GoodController):
 class IgnoresLostConnections(GoodController):
     """A broker whose connection broke is alive until its heartbeats time out."""
 
-    def channel_closed(self, channel: int) -> list[Effect]:  # noqa: ARG002
+    def connection_ended(self, waiting_bytes: int, channel: int) -> list[Effect]:  # noqa: ARG002
         return []
 
 

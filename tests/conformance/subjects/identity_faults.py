@@ -12,7 +12,7 @@ from replispec.wire.rocketmq.controller import (
 )
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.controller_faults import fault
-from tests.conformance.subjects.controller_records import Answer, BrokerSet, Member, Refused
+from tests.conformance.subjects.records import Answer, BrokerSet, Member, Refused
 
 # Identities
 

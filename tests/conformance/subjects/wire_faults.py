@@ -10,10 +10,10 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingFrameFixed
 from replispec.wire.rocketmq.streams import REMOTING
-from tests.conformance.subjects.controller import Reader
+from tests.conformance.subjects.answering import Reader
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.controller_faults import fault
-from tests.conformance.subjects.controller_records import Answer, Die, Effect, Flood, Hangup, Reply, Reset
+from tests.conformance.subjects.records import Answer, Die, Effect, Flood, Hangup, Reply, Reset
 
 ROUGH: dict[str, type[GoodController]] = {}
 PREFIX_BYTES, TYPE_AT, BODY_AT = 4, 4, 8

@@ -51,7 +51,8 @@ class Flood:
     data: bytes
 
 
-Effect = Reply | Tell | Hangup | Reset | Flood | Die
+OnConnection = Reply | Hangup | Reset | Flood
+Effect = OnConnection | Tell | Die
 
 
 class Refused(Exception):
