@@ -90,6 +90,12 @@ LAYERS = (
         (*NETWORK, *COMMAND_LINE, *COMPILING, *PROTOBUF),
     ),
     Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING, *PROTOBUF)),
+    # Starts and stops other people's programs; speaks their protocol through the specification alone.
+    Layer(
+        "targets",
+        ("replispec.runtime.framing", WIRE, PRIMITIVES),
+        ("asyncio", "trio", "urllib", *_ANYTHING_ELSE),
+    ),
 )
 # Where positions in bytes are the subject; everything else goes through generated codecs.
 STRUCT_ALLOWED = (PRIMITIVES, WIRE)

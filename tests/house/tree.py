@@ -42,9 +42,10 @@ def hand_written(*under: str) -> Iterator[Path]:
 
 
 def module_name(path: Path) -> str:
-    """The dotted import name of a file in a room, such as replispec.replay.capture."""
-    parts = path.with_suffix("").parts
-    inside = parts[parts.index("replispec", len(ROOT.parts)) :]
+    """The dotted import name of a file in a room, such as replispec.replay.capture or targets.lib.ports."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    room = next(len(Path(room).parts) for room in ROOMS if path.is_relative_to(ROOT / room))
+    inside = parts[room:]
     return ".".join(inside[:-1] if inside[-1] == "__init__" else inside)
 
 
