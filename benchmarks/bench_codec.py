@@ -26,7 +26,7 @@ from replispec.wire.rocketmq.store import LogRecord
 
 OUT = Path(__file__).parents[1] / "out/bench"
 BASE = "orjson parse of the header"
-BOUTS = 5
+BOUTS = 60
 Case = Callable[[], object]
 
 
@@ -110,7 +110,7 @@ def table(best: dict[str, float]) -> Iterator[str]:
 def main() -> None:
     """Measure, print the table, write out/bench/codec.json."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--seconds", type=float, default=0.1, help="length of one bout")
+    parser.add_argument("--seconds", type=float, default=0.005, help="length of one bout")
     arguments = parser.parse_args()
     best = measure(arguments.seconds)
     OUT.mkdir(parents=True, exist_ok=True)

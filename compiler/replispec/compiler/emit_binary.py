@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import takewhile
 
 from replispec.compiler.layout import (
     FixedRun,
@@ -96,7 +97,8 @@ def _decode_whole(message: Message, suffix: str) -> Iterator[str]:
     yield "    limit = len(buffer) if end is None else end"
     passed = "".join(f", {each.name}={each.name}" for each in message.given)
     yield f"    message, position = cls.decode{suffix}_at(buffer, at, limit{passed})"
-    yield f'    exactly(position, limit, "{message.name}")'
+    yield "    if position != limit:"
+    yield f'        exactly(position, limit, "{message.name}")'
     yield "    return message"
 
 
@@ -116,10 +118,26 @@ def _decode_at(message: Message, suffix: str) -> Iterator[str]:
         yield f'    check_range({each.name}, {each.first}, {each.last}, at, "{message.name}: {each.name}")'
     for number, step in enumerate(steps(message)):
         yield from ("    " + line for line in _decode_step(message, number, step))
-    arguments = ", ".join(
-        f"{field.name}={field.name}" for field in attributes(message) if not field.json_only
-    )
-    yield f"    return cls({arguments}), at"
+    yield f"    return cls({_arguments(message)}), at"
+
+
+def _arguments(message: Message) -> str:
+    """The arguments that make the message, in the order of its attributes: by position, which costs less
+    than by name, up to the first one that only the JSON form has."""
+    found = attributes(message)
+    plain = len(list(takewhile(lambda field: not field.json_only, found)))
+    named = (f"{field.name}={field.name}" for field in found[plain:] if not field.json_only)
+    return ", ".join([*(field.name for field in found[:plain]), *named])
+
+
+def _guard(condition: str, fault: str) -> Iterator[str]:
+    """Lines that raise a fault; the condition stands in line, as a call for every field would cost more."""
+    yield f"if {condition}:"
+    yield f"    raise {fault}"
+
+
+def _guard_range(value: str, low: int, high: int, what: str) -> Iterator[str]:
+    yield from _guard(f"not {low} <= {value} <= {high}", f"outside({value}, {low}, {high}, at, {what})")
 
 
 def _parameters(message: Message) -> str:
@@ -132,7 +150,7 @@ def _decode_step(message: Message, number: int, step: Step) -> Iterator[str]:
         yield from _decode_variable(message, step.field)
         return
     what = f'"{message.name}"'
-    yield f"need(at, {step.size}, end, {what})"
+    yield from _guard(f"end - at < {step.size}", f"cut(at, {step.size}, end, {what})")
     names = ", ".join(field.name for field in step.fields) + ("," if len(step.fields) == 1 else "")
     yield f"{names} = {constant_name(message, number)}.unpack_from(buffer, at)"
     for field in step.fields:
@@ -145,7 +163,7 @@ def _decode_checks(message: Message, field: Field) -> Iterator[str]:
     if field.type == "bytes":
         yield from ()
     elif field.size == 3:
-        yield f"{field.name} = unsigned({field.name})"
+        yield f'{field.name} = int.from_bytes({field.name}, "big")'
     if field.type == "bool" and field.minimum is None and field.maximum is None:
         yield f"{field.name} = {field.name} == 1"
     if is_named(field):
@@ -156,12 +174,14 @@ def _decode_checks(message: Message, field: Field) -> Iterator[str]:
     if low is not None or high is not None:
         edge = 8 * field.size - 1
         low, high = -(1 << edge) if low is None else low, (1 << edge) - 1 if high is None else high
-        yield f"check_range({field.name}, {low}, {high}, at, {what})"
+        yield from _guard_range(field.name, low, high, what)
         if field.type == "bool":
             yield f"{field.name} = {field.name} == 1"
     if field.measures:
         own = "" if field.measures == "whole" else f" + {field.size}"
-        yield f"need(start, {field.name}{own}, end, {what})"
+        yield from _guard(
+            f"not 0 <= {field.name}{own} <= end - start", f"cut(start, {field.name}{own}, end, {what})"
+        )
         yield f"end = start + {field.name}{own}"
 
 
@@ -210,7 +230,7 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
     else:
         yield f"size = {_size_expression(field)}"
     if not field.nullable:
-        yield f"need(at, size, end, {what})"
+        yield from _guard("not 0 <= size <= end - at", f"cut(at, size, end, {what})")
         yield from _decode_content(field, what)
         return
     if field.when is None:
@@ -256,7 +276,7 @@ def _decode_lone_number(field: Field, what: str) -> Iterator[str]:
     yield f"{number}, at = read_number(buffer, at, {field.size}, {field.type != 'uint32'}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         low, high = bounds(field)
-        yield f"check_range({number}, {low}, {high}, at, {what})"
+        yield from _guard_range(number, low, high, what)
     if field.type == "bool":
         yield f"{field.name} = {number} == 1"
 
@@ -270,7 +290,7 @@ def _decode_prefix(field: Field, what: str) -> Iterator[str]:
     yield f"size, at = {reader}(buffer, at, {prefix}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         high = (1 << 31) - 1 if field.maximum is None else field.maximum
-        yield f"check_range(size, {field.minimum or 0}, {high}, at, {what})"
+        yield from _guard_range("size", field.minimum or 0, high, what)
 
 
 def _decode_content(field: Field, what: str) -> Iterator[str]:
@@ -449,13 +469,14 @@ def fixed_class(message: Message) -> Iterator[str]:
     yield "    @classmethod"
     yield "    def decode(cls, buffer: Buffer, at: int = 0) -> Self:"
     yield '        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""'
-    yield f'        need(at, {run.size}, len(buffer), "{message.name}")'
+    yield f"        if len(buffer) - at < {run.size}:"
+    yield f'            raise cut(at, {run.size}, len(buffer), "{message.name}")'
     names = ", ".join(field.name for field in run.fields) + ("," if len(run.fields) == 1 else "")
     yield f"        {names} = {constant_name(message, 0)}.unpack_from(buffer, at)"
     values = []
     for field in run.fields:
         if field.size == 3:
-            values.append(f"unsigned({field.name})")
+            values.append(f'int.from_bytes({field.name}, "big")')
         else:
             values.append(f"{field.name} == 1" if field.type == "bool" else field.name)
     yield f"        return cls({', '.join(values)})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from replispec.compiler.model import Field, Message
 
@@ -52,8 +52,9 @@ def header_members(message: Message) -> Iterator[str]:
     yield '    """'
     if message.fields:
         yield "    get = ext_fields.get"
-    arguments = [f"{field.name}={_from_text(message, field)}" for field in message.fields]
-    arguments.append("unknown=unknown_keys(ext_fields, cls.KEYS)")
+    # By position, in the order of the attributes: that costs less than by name.
+    arguments = [_from_text(message, field) for field in message.fields]
+    arguments.append("{} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS)")
     yield f"    return cls({', '.join(arguments)})"
     declared = message.binary_order == "DECLARED"
     yield "def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:"
@@ -205,6 +206,14 @@ def second_json_members(message: Message) -> Iterator[str]:
     yield "@classmethod"
     yield "def decode_json(cls, data: bytes | memoryview) -> Self:"
     yield f'    """The {what} in its JSON form; unknown keys are kept. Raises RemoteProtocolError."""'
+    yield "    try:"
+    yield f"        plain = {plain_name(message)}(data)"
+    yield "    except NOT_PLAIN:"
+    yield "        return cls._decode_any_json(data)"
+    # By position, in the order of the attributes: that costs less than by name.
+    yield f"    return cls({', '.join([*(f'plain.{field.name}' for field in message.fields), '{}'])})"
+    yield "@classmethod"
+    yield "def _decode_any_json(cls, data: bytes | memoryview) -> Self:"
     yield f'    fields = take_object(loads(data), "{what}")'
     yield "    get = fields.get"
     arguments = [f"{field.name}={_second_take(message, field)}" for field in message.fields]
@@ -215,6 +224,29 @@ def second_json_members(message: Message) -> Iterator[str]:
     fields = sorted(message.fields, key=lambda field: field.key)
     pairs = ", ".join(f'("{field.key}", {_second_value(field)})' for field in fields)
     yield f"    return dumps(present(({pairs}), self.unknown))"
+
+
+def plain_name(message: Message) -> str:
+    """Name of the module's reader of the plain JSON form."""
+    words = "".join("_" + c if c.isupper() else c for c in message.name).strip("_").upper()
+    return f"_PLAIN_{words}"
+
+
+def plain_readers(message: Message, named: Mapping[str, str]) -> Iterator[str]:
+    """Module-level lines that define the reader of the plain form; `named`: enum -> name of its value 0."""
+    yield f"{plain_name(message)} = plain_reader("
+    yield f'    "{message.name}",'
+    for field in message.fields:
+        if is_map(field):
+            kind, default = "OPTIONAL_TEXTS", "None"
+        elif field.name_in_json:
+            kind, default = "str", f'"{named[field.enum]}"'
+        elif field.type == "string":
+            kind, default = "OPTIONAL_TEXT", "None"
+        else:
+            kind, default = f"integer_within({_BOUNDS[field.type]})", "0"
+        yield f'    ("{field.name}", "{field.key}", {kind}, {default}),'
+    yield ")"
 
 
 def _second_take(message: Message, field: Field) -> str:

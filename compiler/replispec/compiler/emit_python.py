@@ -18,9 +18,9 @@ WIDTH = 96
 
 PRIMITIVES = {
     "binary": (
-        "Buffer check_distinct check_known check_range crc32 exactly excluded must_be_distinct must_be_in"
-        " need pack read_count read_nullable read_number read_numbers read_prefix read_text read_text_map"
-        " required to_unsigned unsigned write_none write_numbers write_prefix write_text_map"
+        "Buffer check_distinct check_known check_range crc32 cut exactly excluded must_be_distinct must_be_in"
+        " need outside pack read_count read_nullable read_number read_numbers read_prefix read_text"
+        " read_text_map required to_unsigned write_none write_numbers write_prefix write_text_map"
     ),
     "jsons": (
         "bare_key dumps holds_text loads name_of number_of present take_bool take_ext_fields take_list"
@@ -28,6 +28,7 @@ PRIMITIVES = {
         " unknown_keys"
     ),
     "orders": "hash_ordered",
+    "plain_json": "integer_within NOT_PLAIN OPTIONAL_TEXT OPTIONAL_TEXTS plain_reader",
     "texts": (
         "INT32 INT64 UINT32 agree at_least bool_text join_fields join_lines optional_bool optional_integer"
         " parse_integer split_fields split_lines"
@@ -66,10 +67,12 @@ def module_text(model: Model, module: str, sources: Mapping[str, bytes]) -> str:
         "from __future__ import annotations",
         "",
     ]
-    lines += _imports(code, model.family, enums, others)
+    plain = [line for item in messages if item.also for line in emit_fields.plain_readers(item, zeros)]
+    lines += _imports("\n".join([code, *plain]), model.family, enums, others)
     for message in messages:
         if message.layout == "BINARY":
             lines += emit_binary.structs(message)
+    lines += plain
     return "\n".join([*lines, "", "", body]).rstrip() + "\n"
 
 

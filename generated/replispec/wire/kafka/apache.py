@@ -11,10 +11,11 @@ from typing import ClassVar, Self
 from replispec.runtime.primitives.binary import (
     Buffer,
     check_range,
+    cut,
     exactly,
     excluded,
     must_be_in,
-    need,
+    outside,
     pack,
     read_count,
     read_number,
@@ -63,7 +64,8 @@ class ApacheLeaderAndIsrRequest:
         """The ApacheLeaderAndIsrRequest that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "ApacheLeaderAndIsrRequest")
+        if position != limit:
+            exactly(position, limit, "ApacheLeaderAndIsrRequest")
         return message
 
     @classmethod
@@ -73,7 +75,8 @@ class ApacheLeaderAndIsrRequest:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         check_range(version, 0, 1, at, "ApacheLeaderAndIsrRequest: version")
-        need(at, 8, end, "ApacheLeaderAndIsrRequest")
+        if end - at < 8:
+            raise cut(at, 8, end, "ApacheLeaderAndIsrRequest")
         controller_id, controller_epoch = _APACHE_LEADER_AND_ISR_REQUEST_0.unpack_from(buffer, at)
         at += 8
         count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsrRequest.partitions")
@@ -86,12 +89,7 @@ class ApacheLeaderAndIsrRequest:
         for _ in range(count):
             live_leaders_element, at = ApacheLiveLeader.decode_at(buffer, at, end)
             live_leaders.append(live_leaders_element)
-        return cls(
-            controller_id=controller_id,
-            controller_epoch=controller_epoch,
-            partitions=partitions,
-            live_leaders=live_leaders,
-        ), at
+        return cls(controller_id, controller_epoch, partitions, live_leaders), at
 
     def encode(self, *, version: int) -> bytes:
         """The ApacheLeaderAndIsrRequest as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -151,7 +149,8 @@ class ApacheLeaderAndIsr:
         """The ApacheLeaderAndIsr that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "ApacheLeaderAndIsr")
+        if position != limit:
+            exactly(position, limit, "ApacheLeaderAndIsr")
         return message
 
     @classmethod
@@ -162,17 +161,20 @@ class ApacheLeaderAndIsr:
         """
         check_range(version, 0, 1, at, "ApacheLeaderAndIsr: version")
         size, at = read_prefix(buffer, at, 2, end, "ApacheLeaderAndIsr.topic_name")
-        need(at, size, end, "ApacheLeaderAndIsr.topic_name")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "ApacheLeaderAndIsr.topic_name")
         topic_name = read_text(buffer, at, size, "ApacheLeaderAndIsr.topic_name")
         at += size
-        need(at, 16, end, "ApacheLeaderAndIsr")
+        if end - at < 16:
+            raise cut(at, 16, end, "ApacheLeaderAndIsr")
         partition_index, controller_epoch, leader, leader_epoch = _APACHE_LEADER_AND_ISR_1.unpack_from(
             buffer, at
         )
         at += 16
         count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsr.isr")
         isr, at = read_numbers(buffer, at, count, 4, True, end, "ApacheLeaderAndIsr.isr")
-        need(at, 4, end, "ApacheLeaderAndIsr")
+        if end - at < 4:
+            raise cut(at, 4, end, "ApacheLeaderAndIsr")
         (zk_version,) = _APACHE_LEADER_AND_ISR_3.unpack_from(buffer, at)
         at += 4
         count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsr.replicas")
@@ -180,18 +182,19 @@ class ApacheLeaderAndIsr:
         is_new: bool | None = None
         if version >= 1:
             number, at = read_number(buffer, at, 1, True, end, "ApacheLeaderAndIsr.is_new")
-            check_range(number, 0, 1, at, "ApacheLeaderAndIsr.is_new")
+            if not 0 <= number <= 1:
+                raise outside(number, 0, 1, at, "ApacheLeaderAndIsr.is_new")
             is_new = number == 1
         return cls(
-            topic_name=topic_name,
-            partition_index=partition_index,
-            controller_epoch=controller_epoch,
-            leader=leader,
-            leader_epoch=leader_epoch,
-            isr=isr,
-            zk_version=zk_version,
-            replicas=replicas,
-            is_new=is_new,
+            topic_name,
+            partition_index,
+            controller_epoch,
+            leader,
+            leader_epoch,
+            isr,
+            zk_version,
+            replicas,
+            is_new,
         ), at
 
     def encode(self, *, version: int) -> bytes:
@@ -248,7 +251,8 @@ class ApacheLiveLeader:
         """The ApacheLiveLeader that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "ApacheLiveLeader")
+        if position != limit:
+            exactly(position, limit, "ApacheLiveLeader")
         return message
 
     @classmethod
@@ -257,17 +261,20 @@ class ApacheLiveLeader:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 4, end, "ApacheLiveLeader")
+        if end - at < 4:
+            raise cut(at, 4, end, "ApacheLiveLeader")
         (broker_id,) = _APACHE_LIVE_LEADER_0.unpack_from(buffer, at)
         at += 4
         size, at = read_prefix(buffer, at, 2, end, "ApacheLiveLeader.host_name")
-        need(at, size, end, "ApacheLiveLeader.host_name")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "ApacheLiveLeader.host_name")
         host_name = read_text(buffer, at, size, "ApacheLiveLeader.host_name")
         at += size
-        need(at, 4, end, "ApacheLiveLeader")
+        if end - at < 4:
+            raise cut(at, 4, end, "ApacheLiveLeader")
         (port,) = _APACHE_LIVE_LEADER_2.unpack_from(buffer, at)
         at += 4
-        return cls(broker_id=broker_id, host_name=host_name, port=port), at
+        return cls(broker_id, host_name, port), at
 
     def encode(self) -> bytes:
         """The ApacheLiveLeader as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -304,7 +311,8 @@ class ApacheLeaderAndIsrResponse:
         """The ApacheLeaderAndIsrResponse that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "ApacheLeaderAndIsrResponse")
+        if position != limit:
+            exactly(position, limit, "ApacheLeaderAndIsrResponse")
         return message
 
     @classmethod
@@ -314,7 +322,8 @@ class ApacheLeaderAndIsrResponse:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         check_range(version, 0, 1, at, "ApacheLeaderAndIsrResponse: version")
-        need(at, 2, end, "ApacheLeaderAndIsrResponse")
+        if end - at < 2:
+            raise cut(at, 2, end, "ApacheLeaderAndIsrResponse")
         (error,) = _APACHE_LEADER_AND_ISR_RESPONSE_0.unpack_from(buffer, at)
         at += 2
         count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsrResponse.errors")
@@ -322,7 +331,7 @@ class ApacheLeaderAndIsrResponse:
         for _ in range(count):
             element, at = ApachePartitionError.decode_at(buffer, at, end)
             errors.append(element)
-        return cls(error=error, errors=errors), at
+        return cls(error, errors), at
 
     def encode(self, *, version: int) -> bytes:
         """The ApacheLeaderAndIsrResponse as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -358,7 +367,8 @@ class ApacheStopReplicaRequest:
         """The ApacheStopReplicaRequest that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "ApacheStopReplicaRequest")
+        if position != limit:
+            exactly(position, limit, "ApacheStopReplicaRequest")
         return message
 
     @classmethod
@@ -368,11 +378,13 @@ class ApacheStopReplicaRequest:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         check_range(version, 0, 0, at, "ApacheStopReplicaRequest: version")
-        need(at, 9, end, "ApacheStopReplicaRequest")
+        if end - at < 9:
+            raise cut(at, 9, end, "ApacheStopReplicaRequest")
         controller_id, controller_epoch, delete_partitions = _APACHE_STOP_REPLICA_REQUEST_0.unpack_from(
             buffer, at
         )
-        check_range(delete_partitions, 0, 1, at, "ApacheStopReplicaRequest.delete_partitions")
+        if not 0 <= delete_partitions <= 1:
+            raise outside(delete_partitions, 0, 1, at, "ApacheStopReplicaRequest.delete_partitions")
         delete_partitions = delete_partitions == 1
         at += 9
         count, at = read_count(buffer, at, 4, end, "ApacheStopReplicaRequest.partitions")
@@ -380,12 +392,7 @@ class ApacheStopReplicaRequest:
         for _ in range(count):
             element, at = ApachePartition.decode_at(buffer, at, end)
             partitions.append(element)
-        return cls(
-            controller_id=controller_id,
-            controller_epoch=controller_epoch,
-            delete_partitions=delete_partitions,
-            partitions=partitions,
-        ), at
+        return cls(controller_id, controller_epoch, delete_partitions, partitions), at
 
     def encode(self, *, version: int) -> bytes:
         """The ApacheStopReplicaRequest as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -424,7 +431,8 @@ class ApachePartition:
         """The ApachePartition that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "ApachePartition")
+        if position != limit:
+            exactly(position, limit, "ApachePartition")
         return message
 
     @classmethod
@@ -434,13 +442,15 @@ class ApachePartition:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         size, at = read_prefix(buffer, at, 2, end, "ApachePartition.topic_name")
-        need(at, size, end, "ApachePartition.topic_name")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "ApachePartition.topic_name")
         topic_name = read_text(buffer, at, size, "ApachePartition.topic_name")
         at += size
-        need(at, 4, end, "ApachePartition")
+        if end - at < 4:
+            raise cut(at, 4, end, "ApachePartition")
         (partition_index,) = _APACHE_PARTITION_1.unpack_from(buffer, at)
         at += 4
-        return cls(topic_name=topic_name, partition_index=partition_index), at
+        return cls(topic_name, partition_index), at
 
     def encode(self) -> bytes:
         """The ApachePartition as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -473,7 +483,8 @@ class ApacheStopReplicaResponse:
         """The ApacheStopReplicaResponse that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "ApacheStopReplicaResponse")
+        if position != limit:
+            exactly(position, limit, "ApacheStopReplicaResponse")
         return message
 
     @classmethod
@@ -483,7 +494,8 @@ class ApacheStopReplicaResponse:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         check_range(version, 0, 0, at, "ApacheStopReplicaResponse: version")
-        need(at, 2, end, "ApacheStopReplicaResponse")
+        if end - at < 2:
+            raise cut(at, 2, end, "ApacheStopReplicaResponse")
         (error,) = _APACHE_STOP_REPLICA_RESPONSE_0.unpack_from(buffer, at)
         at += 2
         count, at = read_count(buffer, at, 4, end, "ApacheStopReplicaResponse.errors")
@@ -491,7 +503,7 @@ class ApacheStopReplicaResponse:
         for _ in range(count):
             element, at = ApachePartitionError.decode_at(buffer, at, end)
             errors.append(element)
-        return cls(error=error, errors=errors), at
+        return cls(error, errors), at
 
     def encode(self, *, version: int) -> bytes:
         """The ApacheStopReplicaResponse as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -521,7 +533,8 @@ class ApachePartitionError:
         """The ApachePartitionError that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "ApachePartitionError")
+        if position != limit:
+            exactly(position, limit, "ApachePartitionError")
         return message
 
     @classmethod
@@ -531,13 +544,15 @@ class ApachePartitionError:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         size, at = read_prefix(buffer, at, 2, end, "ApachePartitionError.topic_name")
-        need(at, size, end, "ApachePartitionError.topic_name")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "ApachePartitionError.topic_name")
         topic_name = read_text(buffer, at, size, "ApachePartitionError.topic_name")
         at += size
-        need(at, 6, end, "ApachePartitionError")
+        if end - at < 6:
+            raise cut(at, 6, end, "ApachePartitionError")
         partition_index, error = _APACHE_PARTITION_ERROR_1.unpack_from(buffer, at)
         at += 6
-        return cls(topic_name=topic_name, partition_index=partition_index, error=error), at
+        return cls(topic_name, partition_index, error), at
 
     def encode(self) -> bytes:
         """The ApachePartitionError as bytes. Raises LocalProtocolError when a value does not fit."""

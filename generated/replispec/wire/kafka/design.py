@@ -12,11 +12,12 @@ from replispec.runtime.primitives.binary import (
     Buffer,
     check_distinct,
     check_range,
+    cut,
     exactly,
     excluded,
     must_be_distinct,
     must_be_in,
-    need,
+    outside,
     pack,
     read_count,
     read_number,
@@ -64,7 +65,8 @@ class DesignLeaderAndIsrRequest:
         """The DesignLeaderAndIsrRequest that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "DesignLeaderAndIsrRequest")
+        if position != limit:
+            exactly(position, limit, "DesignLeaderAndIsrRequest")
         return message
 
     @classmethod
@@ -74,7 +76,8 @@ class DesignLeaderAndIsrRequest:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         check_range(version, 1, 2, at, "DesignLeaderAndIsrRequest: version")
-        need(at, 4, end, "DesignLeaderAndIsrRequest")
+        if end - at < 4:
+            raise cut(at, 4, end, "DesignLeaderAndIsrRequest")
         (client_id,) = _DESIGN_LEADER_AND_ISR_REQUEST_0.unpack_from(buffer, at)
         at += 4
         controller_epoch: int | None = None
@@ -82,9 +85,11 @@ class DesignLeaderAndIsrRequest:
             controller_epoch, at = read_number(
                 buffer, at, 4, True, end, "DesignLeaderAndIsrRequest.controller_epoch"
             )
-        need(at, 5, end, "DesignLeaderAndIsrRequest")
+        if end - at < 5:
+            raise cut(at, 5, end, "DesignLeaderAndIsrRequest")
         ack_timeout, is_init = _DESIGN_LEADER_AND_ISR_REQUEST_2.unpack_from(buffer, at)
-        check_range(is_init, 0, 1, at, "DesignLeaderAndIsrRequest.is_init")
+        if not 0 <= is_init <= 1:
+            raise outside(is_init, 0, 1, at, "DesignLeaderAndIsrRequest.is_init")
         is_init = is_init == 1
         at += 5
         count, at = read_count(buffer, at, 4, end, "DesignLeaderAndIsrRequest.partitions")
@@ -95,13 +100,7 @@ class DesignLeaderAndIsrRequest:
         check_distinct(
             [element.identity for element in partitions], at, "DesignLeaderAndIsrRequest.partitions"
         )
-        return cls(
-            client_id=client_id,
-            controller_epoch=controller_epoch,
-            ack_timeout=ack_timeout,
-            is_init=is_init,
-            partitions=partitions,
-        ), at
+        return cls(client_id, controller_epoch, ack_timeout, is_init, partitions), at
 
     def encode(self, *, version: int) -> bytes:
         """The DesignLeaderAndIsrRequest as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -168,7 +167,8 @@ class DesignLeaderAndIsr:
         """The DesignLeaderAndIsr that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "DesignLeaderAndIsr")
+        if position != limit:
+            exactly(position, limit, "DesignLeaderAndIsr")
         return message
 
     @classmethod
@@ -179,16 +179,19 @@ class DesignLeaderAndIsr:
         """
         check_range(version, 1, 2, at, "DesignLeaderAndIsr: version")
         size, at = read_prefix(buffer, at, 2, end, "DesignLeaderAndIsr.topic")
-        need(at, size, end, "DesignLeaderAndIsr.topic")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "DesignLeaderAndIsr.topic")
         topic = read_text(buffer, at, size, "DesignLeaderAndIsr.topic")
         at += size
-        need(at, 12, end, "DesignLeaderAndIsr")
+        if end - at < 12:
+            raise cut(at, 12, end, "DesignLeaderAndIsr")
         partition_id, leader, leader_epoch = _DESIGN_LEADER_AND_ISR_1.unpack_from(buffer, at)
         at += 12
         count, at = read_count(buffer, at, 4, end, "DesignLeaderAndIsr.isr")
         isr, at = read_numbers(buffer, at, count, 4, True, end, "DesignLeaderAndIsr.isr")
         check_distinct(isr, at, "DesignLeaderAndIsr.isr")
-        need(at, 8, end, "DesignLeaderAndIsr")
+        if end - at < 8:
+            raise cut(at, 8, end, "DesignLeaderAndIsr")
         (zk_version,) = _DESIGN_LEADER_AND_ISR_3.unpack_from(buffer, at)
         at += 8
         replicas: list[int] | None = None
@@ -200,16 +203,7 @@ class DesignLeaderAndIsr:
             topic_generation, at = read_number(
                 buffer, at, 8, True, end, "DesignLeaderAndIsr.topic_generation"
             )
-        return cls(
-            topic=topic,
-            partition_id=partition_id,
-            leader=leader,
-            leader_epoch=leader_epoch,
-            isr=isr,
-            zk_version=zk_version,
-            replicas=replicas,
-            topic_generation=topic_generation,
-        ), at
+        return cls(topic, partition_id, leader, leader_epoch, isr, zk_version, replicas, topic_generation), at
 
     def encode(self, *, version: int) -> bytes:
         """The DesignLeaderAndIsr as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -278,7 +272,8 @@ class DesignLeaderAndIsrResponse:
         """The DesignLeaderAndIsrResponse that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "DesignLeaderAndIsrResponse")
+        if position != limit:
+            exactly(position, limit, "DesignLeaderAndIsrResponse")
         return message
 
     @classmethod
@@ -294,7 +289,7 @@ class DesignLeaderAndIsrResponse:
             element, at = DesignPartitionError.decode_at(buffer, at, end)
             errors.append(element)
         check_distinct([element.identity for element in errors], at, "DesignLeaderAndIsrResponse.errors")
-        return cls(errors=errors), at
+        return cls(errors), at
 
     def encode(self, *, version: int) -> bytes:
         """The DesignLeaderAndIsrResponse as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -329,7 +324,8 @@ class DesignStopReplicaRequest:
         """The DesignStopReplicaRequest that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "DesignStopReplicaRequest")
+        if position != limit:
+            exactly(position, limit, "DesignStopReplicaRequest")
         return message
 
     @classmethod
@@ -339,7 +335,8 @@ class DesignStopReplicaRequest:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         check_range(version, 1, 2, at, "DesignStopReplicaRequest: version")
-        need(at, 4, end, "DesignStopReplicaRequest")
+        if end - at < 4:
+            raise cut(at, 4, end, "DesignStopReplicaRequest")
         (client_id,) = _DESIGN_STOP_REPLICA_REQUEST_0.unpack_from(buffer, at)
         at += 4
         controller_epoch: int | None = None
@@ -347,7 +344,8 @@ class DesignStopReplicaRequest:
             controller_epoch, at = read_number(
                 buffer, at, 4, True, end, "DesignStopReplicaRequest.controller_epoch"
             )
-        need(at, 4, end, "DesignStopReplicaRequest")
+        if end - at < 4:
+            raise cut(at, 4, end, "DesignStopReplicaRequest")
         (ack_timeout,) = _DESIGN_STOP_REPLICA_REQUEST_2.unpack_from(buffer, at)
         at += 4
         count, at = read_count(buffer, at, 4, end, "DesignStopReplicaRequest.partitions")
@@ -358,12 +356,7 @@ class DesignStopReplicaRequest:
         check_distinct(
             [element.identity for element in partitions], at, "DesignStopReplicaRequest.partitions"
         )
-        return cls(
-            client_id=client_id,
-            controller_epoch=controller_epoch,
-            ack_timeout=ack_timeout,
-            partitions=partitions,
-        ), at
+        return cls(client_id, controller_epoch, ack_timeout, partitions), at
 
     def encode(self, *, version: int) -> bytes:
         """The DesignStopReplicaRequest as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -409,7 +402,8 @@ class DesignPartition:
         """The DesignPartition that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "DesignPartition")
+        if position != limit:
+            exactly(position, limit, "DesignPartition")
         return message
 
     @classmethod
@@ -419,13 +413,15 @@ class DesignPartition:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         size, at = read_prefix(buffer, at, 2, end, "DesignPartition.topic")
-        need(at, size, end, "DesignPartition.topic")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "DesignPartition.topic")
         topic = read_text(buffer, at, size, "DesignPartition.topic")
         at += size
-        need(at, 4, end, "DesignPartition")
+        if end - at < 4:
+            raise cut(at, 4, end, "DesignPartition")
         (partition_id,) = _DESIGN_PARTITION_1.unpack_from(buffer, at)
         at += 4
-        return cls(topic=topic, partition_id=partition_id), at
+        return cls(topic, partition_id), at
 
     def encode(self) -> bytes:
         """The DesignPartition as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -460,7 +456,8 @@ class DesignStopReplicaResponse:
         """The DesignStopReplicaResponse that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit, version=version)
-        exactly(position, limit, "DesignStopReplicaResponse")
+        if position != limit:
+            exactly(position, limit, "DesignStopReplicaResponse")
         return message
 
     @classmethod
@@ -476,7 +473,7 @@ class DesignStopReplicaResponse:
             element, at = DesignPartitionError.decode_at(buffer, at, end)
             errors.append(element)
         check_distinct([element.identity for element in errors], at, "DesignStopReplicaResponse.errors")
-        return cls(errors=errors), at
+        return cls(errors), at
 
     def encode(self, *, version: int) -> bytes:
         """The DesignStopReplicaResponse as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -505,7 +502,8 @@ class DesignPartitionError:
         """The DesignPartitionError that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "DesignPartitionError")
+        if position != limit:
+            exactly(position, limit, "DesignPartitionError")
         return message
 
     @classmethod
@@ -515,13 +513,15 @@ class DesignPartitionError:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         size, at = read_prefix(buffer, at, 2, end, "DesignPartitionError.topic")
-        need(at, size, end, "DesignPartitionError.topic")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "DesignPartitionError.topic")
         topic = read_text(buffer, at, size, "DesignPartitionError.topic")
         at += size
-        need(at, 6, end, "DesignPartitionError")
+        if end - at < 6:
+            raise cut(at, 6, end, "DesignPartitionError")
         partition_id, error = _DESIGN_PARTITION_ERROR_1.unpack_from(buffer, at)
         at += 6
-        return cls(topic=topic, partition_id=partition_id, error=error), at
+        return cls(topic, partition_id, error), at
 
     def encode(self) -> bytes:
         """The DesignPartitionError as bytes. Raises LocalProtocolError when a value does not fit."""

@@ -10,9 +10,10 @@ from typing import NamedTuple, Self
 
 from replispec.runtime.primitives.binary import (
     Buffer,
-    check_range,
+    cut,
     exactly,
     need,
+    outside,
     pack,
     read_nullable,
     read_text,
@@ -36,7 +37,8 @@ class DesignRequestFrameFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 8, len(buffer), "DesignRequestFrame")
+        if len(buffer) - at < 8:
+            raise cut(at, 8, len(buffer), "DesignRequestFrame")
         size, request_type_id, version_id = _DESIGN_REQUEST_FRAME_0.unpack_from(buffer, at)
         return cls(size, request_type_id, version_id)
 
@@ -62,7 +64,8 @@ class DesignRequestFrame:
         """The DesignRequestFrame that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "DesignRequestFrame")
+        if position != limit:
+            exactly(position, limit, "DesignRequestFrame")
         return message
 
     @classmethod
@@ -72,17 +75,21 @@ class DesignRequestFrame:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         start = at
-        need(at, 8, end, "DesignRequestFrame")
+        if end - at < 8:
+            raise cut(at, 8, end, "DesignRequestFrame")
         size, request_type_id, version_id = _DESIGN_REQUEST_FRAME_0.unpack_from(buffer, at)
-        check_range(size, 4, 16777216, at, "DesignRequestFrame.size")
-        need(start, size + 4, end, "DesignRequestFrame.size")
+        if not 4 <= size <= 16777216:
+            raise outside(size, 4, 16777216, at, "DesignRequestFrame.size")
+        if not 0 <= size + 4 <= end - start:
+            raise cut(start, size + 4, end, "DesignRequestFrame.size")
         end = start + size + 4
         at += 8
         size = end - at
-        need(at, size, end, "DesignRequestFrame.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "DesignRequestFrame.body")
         body = bytes(buffer[at : at + size])
         at += size
-        return cls(request_type_id=request_type_id, version_id=version_id, body=body), at
+        return cls(request_type_id, version_id, body), at
 
     def encode(self) -> bytes:
         """The DesignRequestFrame as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -107,7 +114,8 @@ class DesignResponseFrameFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 6, len(buffer), "DesignResponseFrame")
+        if len(buffer) - at < 6:
+            raise cut(at, 6, len(buffer), "DesignResponseFrame")
         size, version_id = _DESIGN_RESPONSE_FRAME_0.unpack_from(buffer, at)
         return cls(size, version_id)
 
@@ -130,7 +138,8 @@ class DesignResponseFrame:
         """The DesignResponseFrame that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "DesignResponseFrame")
+        if position != limit:
+            exactly(position, limit, "DesignResponseFrame")
         return message
 
     @classmethod
@@ -140,17 +149,21 @@ class DesignResponseFrame:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         start = at
-        need(at, 6, end, "DesignResponseFrame")
+        if end - at < 6:
+            raise cut(at, 6, end, "DesignResponseFrame")
         size, version_id = _DESIGN_RESPONSE_FRAME_0.unpack_from(buffer, at)
-        check_range(size, 2, 16777216, at, "DesignResponseFrame.size")
-        need(start, size + 4, end, "DesignResponseFrame.size")
+        if not 2 <= size <= 16777216:
+            raise outside(size, 2, 16777216, at, "DesignResponseFrame.size")
+        if not 0 <= size + 4 <= end - start:
+            raise cut(start, size + 4, end, "DesignResponseFrame.size")
         end = start + size + 4
         at += 6
         size = end - at
-        need(at, size, end, "DesignResponseFrame.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "DesignResponseFrame.body")
         body = bytes(buffer[at : at + size])
         at += size
-        return cls(version_id=version_id, body=body), at
+        return cls(version_id, body), at
 
     def encode(self) -> bytes:
         """The DesignResponseFrame as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -172,7 +185,8 @@ class ApacheRequestFrameFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 12, len(buffer), "ApacheRequestFrame")
+        if len(buffer) - at < 12:
+            raise cut(at, 12, len(buffer), "ApacheRequestFrame")
         size, api_key, api_version, correlation_id = _APACHE_REQUEST_FRAME_0.unpack_from(buffer, at)
         return cls(size, api_key, api_version, correlation_id)
 
@@ -203,7 +217,8 @@ class ApacheRequestFrame:
         """The ApacheRequestFrame that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "ApacheRequestFrame")
+        if position != limit:
+            exactly(position, limit, "ApacheRequestFrame")
         return message
 
     @classmethod
@@ -213,10 +228,13 @@ class ApacheRequestFrame:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         start = at
-        need(at, 12, end, "ApacheRequestFrame")
+        if end - at < 12:
+            raise cut(at, 12, end, "ApacheRequestFrame")
         size, api_key, api_version, correlation_id = _APACHE_REQUEST_FRAME_0.unpack_from(buffer, at)
-        check_range(size, 10, 104857600, at, "ApacheRequestFrame.size")
-        need(start, size + 4, end, "ApacheRequestFrame.size")
+        if not 10 <= size <= 104857600:
+            raise outside(size, 10, 104857600, at, "ApacheRequestFrame.size")
+        if not 0 <= size + 4 <= end - start:
+            raise cut(start, size + 4, end, "ApacheRequestFrame.size")
         end = start + size + 4
         at += 12
         size, at = read_nullable(buffer, at, 2, end, "ApacheRequestFrame.client_id")
@@ -226,16 +244,11 @@ class ApacheRequestFrame:
             client_id = read_text(buffer, at, size, "ApacheRequestFrame.client_id")
             at += size
         size = end - at
-        need(at, size, end, "ApacheRequestFrame.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "ApacheRequestFrame.body")
         body = bytes(buffer[at : at + size])
         at += size
-        return cls(
-            api_key=api_key,
-            api_version=api_version,
-            correlation_id=correlation_id,
-            client_id=client_id,
-            body=body,
-        ), at
+        return cls(api_key, api_version, correlation_id, client_id, body), at
 
     def encode(self) -> bytes:
         """The ApacheRequestFrame as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -273,7 +286,8 @@ class ApacheResponseFrameFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 8, len(buffer), "ApacheResponseFrame")
+        if len(buffer) - at < 8:
+            raise cut(at, 8, len(buffer), "ApacheResponseFrame")
         size, correlation_id = _APACHE_RESPONSE_FRAME_0.unpack_from(buffer, at)
         return cls(size, correlation_id)
 
@@ -296,7 +310,8 @@ class ApacheResponseFrame:
         """The ApacheResponseFrame that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "ApacheResponseFrame")
+        if position != limit:
+            exactly(position, limit, "ApacheResponseFrame")
         return message
 
     @classmethod
@@ -306,17 +321,21 @@ class ApacheResponseFrame:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         start = at
-        need(at, 8, end, "ApacheResponseFrame")
+        if end - at < 8:
+            raise cut(at, 8, end, "ApacheResponseFrame")
         size, correlation_id = _APACHE_RESPONSE_FRAME_0.unpack_from(buffer, at)
-        check_range(size, 4, 104857600, at, "ApacheResponseFrame.size")
-        need(start, size + 4, end, "ApacheResponseFrame.size")
+        if not 4 <= size <= 104857600:
+            raise outside(size, 4, 104857600, at, "ApacheResponseFrame.size")
+        if not 0 <= size + 4 <= end - start:
+            raise cut(start, size + 4, end, "ApacheResponseFrame.size")
         end = start + size + 4
         at += 8
         size = end - at
-        need(at, size, end, "ApacheResponseFrame.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "ApacheResponseFrame.body")
         body = bytes(buffer[at : at + size])
         at += size
-        return cls(correlation_id=correlation_id, body=body), at
+        return cls(correlation_id, body), at
 
     def encode(self) -> bytes:
         """The ApacheResponseFrame as bytes. Raises LocalProtocolError when a value does not fit."""

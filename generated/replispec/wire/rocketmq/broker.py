@@ -448,19 +448,19 @@ class RegisterBrokerRequest:
         """
         get = ext_fields.get
         return cls(
-            broker_name=get("brokerName"),
-            broker_addr=get("brokerAddr"),
-            cluster_name=get("clusterName"),
-            ha_server_addr=get("haServerAddr"),
-            broker_id=optional_integer(get("brokerId"), INT64, "RegisterBrokerRequest.brokerId"),
-            heartbeat_timeout_millis=optional_integer(
+            get("brokerName"),
+            get("brokerAddr"),
+            get("clusterName"),
+            get("haServerAddr"),
+            optional_integer(get("brokerId"), INT64, "RegisterBrokerRequest.brokerId"),
+            optional_integer(
                 get("heartbeatTimeoutMillis"), INT64, "RegisterBrokerRequest.heartbeatTimeoutMillis"
             ),
-            enable_acting_master=optional_bool(get("enableActingMaster")),
-            compressed=optional_bool(get("compressed")),
-            body_crc32=optional_integer(get("bodyCrc32"), INT32, "RegisterBrokerRequest.bodyCrc32"),
-            zone_name=get("zoneName"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            optional_bool(get("enableActingMaster")),
+            optional_bool(get("compressed")),
+            optional_integer(get("bodyCrc32"), INT32, "RegisterBrokerRequest.bodyCrc32"),
+            get("zoneName"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -522,9 +522,9 @@ class RegisterBrokerResponse:
         """
         get = ext_fields.get
         return cls(
-            ha_server_addr=get("haServerAddr"),
-            master_addr=get("masterAddr"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("haServerAddr"),
+            get("masterAddr"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -576,11 +576,11 @@ class UnregisterBrokerRequest:
         """
         get = ext_fields.get
         return cls(
-            broker_name=get("brokerName"),
-            broker_addr=get("brokerAddr"),
-            cluster_name=get("clusterName"),
-            broker_id=optional_integer(get("brokerId"), INT64, "UnregisterBrokerRequest.brokerId"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("brokerName"),
+            get("brokerAddr"),
+            get("clusterName"),
+            optional_integer(get("brokerId"), INT64, "UnregisterBrokerRequest.brokerId"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -619,7 +619,7 @@ class UnregisterBrokerResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -660,9 +660,9 @@ class GetRouteInfoRequest:
         """
         get = ext_fields.get
         return cls(
-            topic=get("topic"),
-            accept_standard_json_only=optional_bool(get("acceptStandardJsonOnly")),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("topic"),
+            optional_bool(get("acceptStandardJsonOnly")),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -697,7 +697,7 @@ class GetRouteInfoResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1000,7 +1000,7 @@ class GetBrokerClusterInfoRequest:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1030,7 +1030,7 @@ class GetBrokerClusterInfoResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1300,27 +1300,21 @@ class SendMessageRequest:
         """
         get = ext_fields.get
         return cls(
-            producer_group=get("producerGroup"),
-            topic=get("topic"),
-            default_topic=get("defaultTopic"),
-            default_topic_queue_nums=optional_integer(
-                get("defaultTopicQueueNums"), INT32, "SendMessageRequest.defaultTopicQueueNums"
-            ),
-            queue_id=optional_integer(get("queueId"), INT32, "SendMessageRequest.queueId"),
-            sys_flag=optional_integer(get("sysFlag"), INT32, "SendMessageRequest.sysFlag"),
-            born_timestamp=optional_integer(get("bornTimestamp"), INT64, "SendMessageRequest.bornTimestamp"),
-            flag=optional_integer(get("flag"), INT32, "SendMessageRequest.flag"),
-            properties=get("properties"),
-            reconsume_times=optional_integer(
-                get("reconsumeTimes"), INT32, "SendMessageRequest.reconsumeTimes"
-            ),
-            unit_mode=optional_bool(get("unitMode")),
-            batch=optional_bool(get("batch")),
-            max_reconsume_times=optional_integer(
-                get("maxReconsumeTimes"), INT32, "SendMessageRequest.maxReconsumeTimes"
-            ),
-            bname=get("bname"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("producerGroup"),
+            get("topic"),
+            get("defaultTopic"),
+            optional_integer(get("defaultTopicQueueNums"), INT32, "SendMessageRequest.defaultTopicQueueNums"),
+            optional_integer(get("queueId"), INT32, "SendMessageRequest.queueId"),
+            optional_integer(get("sysFlag"), INT32, "SendMessageRequest.sysFlag"),
+            optional_integer(get("bornTimestamp"), INT64, "SendMessageRequest.bornTimestamp"),
+            optional_integer(get("flag"), INT32, "SendMessageRequest.flag"),
+            get("properties"),
+            optional_integer(get("reconsumeTimes"), INT32, "SendMessageRequest.reconsumeTimes"),
+            optional_bool(get("unitMode")),
+            optional_bool(get("batch")),
+            optional_integer(get("maxReconsumeTimes"), INT32, "SendMessageRequest.maxReconsumeTimes"),
+            get("bname"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1430,21 +1424,21 @@ class SendMessageV2Request:
         """
         get = ext_fields.get
         return cls(
-            producer_group=get("a"),
-            topic=get("b"),
-            default_topic=get("c"),
-            default_topic_queue_nums=optional_integer(get("d"), INT32, "SendMessageV2Request.d"),
-            queue_id=optional_integer(get("e"), INT32, "SendMessageV2Request.e"),
-            sys_flag=optional_integer(get("f"), INT32, "SendMessageV2Request.f"),
-            born_timestamp=optional_integer(get("g"), INT64, "SendMessageV2Request.g"),
-            flag=optional_integer(get("h"), INT32, "SendMessageV2Request.h"),
-            properties=get("i"),
-            reconsume_times=optional_integer(get("j"), INT32, "SendMessageV2Request.j"),
-            unit_mode=optional_bool(get("k")),
-            max_reconsume_times=optional_integer(get("l"), INT32, "SendMessageV2Request.l"),
-            batch=optional_bool(get("m")),
-            broker_name=get("n"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("a"),
+            get("b"),
+            get("c"),
+            optional_integer(get("d"), INT32, "SendMessageV2Request.d"),
+            optional_integer(get("e"), INT32, "SendMessageV2Request.e"),
+            optional_integer(get("f"), INT32, "SendMessageV2Request.f"),
+            optional_integer(get("g"), INT64, "SendMessageV2Request.g"),
+            optional_integer(get("h"), INT32, "SendMessageV2Request.h"),
+            get("i"),
+            optional_integer(get("j"), INT32, "SendMessageV2Request.j"),
+            optional_bool(get("k")),
+            optional_integer(get("l"), INT32, "SendMessageV2Request.l"),
+            optional_bool(get("m")),
+            get("n"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1534,14 +1528,14 @@ class SendMessageResponse:
         """
         get = ext_fields.get
         return cls(
-            msg_id=get("msgId"),
-            queue_id=optional_integer(get("queueId"), INT32, "SendMessageResponse.queueId"),
-            queue_offset=optional_integer(get("queueOffset"), INT64, "SendMessageResponse.queueOffset"),
-            transaction_id=get("transactionId"),
-            batch_uniq_id=get("batchUniqId"),
-            trace_on=get("TRACE_ON"),
-            msg_region=get("MSG_REGION"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("msgId"),
+            optional_integer(get("queueId"), INT32, "SendMessageResponse.queueId"),
+            optional_integer(get("queueOffset"), INT64, "SendMessageResponse.queueOffset"),
+            get("transactionId"),
+            get("batchUniqId"),
+            get("TRACE_ON"),
+            get("MSG_REGION"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1633,23 +1627,21 @@ class PullMessageRequest:
         """
         get = ext_fields.get
         return cls(
-            consumer_group=get("consumerGroup"),
-            topic=get("topic"),
-            queue_id=optional_integer(get("queueId"), INT32, "PullMessageRequest.queueId"),
-            queue_offset=optional_integer(get("queueOffset"), INT64, "PullMessageRequest.queueOffset"),
-            max_msg_nums=optional_integer(get("maxMsgNums"), INT32, "PullMessageRequest.maxMsgNums"),
-            sys_flag=optional_integer(get("sysFlag"), INT32, "PullMessageRequest.sysFlag"),
-            commit_offset=optional_integer(get("commitOffset"), INT64, "PullMessageRequest.commitOffset"),
-            suspend_timeout_millis=optional_integer(
-                get("suspendTimeoutMillis"), INT64, "PullMessageRequest.suspendTimeoutMillis"
-            ),
-            subscription=get("subscription"),
-            sub_version=optional_integer(get("subVersion"), INT64, "PullMessageRequest.subVersion"),
-            expression_type=get("expressionType"),
-            max_msg_bytes=optional_integer(get("maxMsgBytes"), INT32, "PullMessageRequest.maxMsgBytes"),
-            request_source=optional_integer(get("requestSource"), INT32, "PullMessageRequest.requestSource"),
-            bname=get("bname"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("consumerGroup"),
+            get("topic"),
+            optional_integer(get("queueId"), INT32, "PullMessageRequest.queueId"),
+            optional_integer(get("queueOffset"), INT64, "PullMessageRequest.queueOffset"),
+            optional_integer(get("maxMsgNums"), INT32, "PullMessageRequest.maxMsgNums"),
+            optional_integer(get("sysFlag"), INT32, "PullMessageRequest.sysFlag"),
+            optional_integer(get("commitOffset"), INT64, "PullMessageRequest.commitOffset"),
+            optional_integer(get("suspendTimeoutMillis"), INT64, "PullMessageRequest.suspendTimeoutMillis"),
+            get("subscription"),
+            optional_integer(get("subVersion"), INT64, "PullMessageRequest.subVersion"),
+            get("expressionType"),
+            optional_integer(get("maxMsgBytes"), INT32, "PullMessageRequest.maxMsgBytes"),
+            optional_integer(get("requestSource"), INT32, "PullMessageRequest.requestSource"),
+            get("bname"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1734,18 +1726,14 @@ class PullMessageResponse:
         """
         get = ext_fields.get
         return cls(
-            suggest_which_broker_id=optional_integer(
-                get("suggestWhichBrokerId"), INT64, "PullMessageResponse.suggestWhichBrokerId"
-            ),
-            next_begin_offset=optional_integer(
-                get("nextBeginOffset"), INT64, "PullMessageResponse.nextBeginOffset"
-            ),
-            min_offset=optional_integer(get("minOffset"), INT64, "PullMessageResponse.minOffset"),
-            max_offset=optional_integer(get("maxOffset"), INT64, "PullMessageResponse.maxOffset"),
-            offset_delta=optional_integer(get("offsetDelta"), INT64, "PullMessageResponse.offsetDelta"),
-            topic_sys_flag=optional_integer(get("topicSysFlag"), INT32, "PullMessageResponse.topicSysFlag"),
-            group_sys_flag=optional_integer(get("groupSysFlag"), INT32, "PullMessageResponse.groupSysFlag"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            optional_integer(get("suggestWhichBrokerId"), INT64, "PullMessageResponse.suggestWhichBrokerId"),
+            optional_integer(get("nextBeginOffset"), INT64, "PullMessageResponse.nextBeginOffset"),
+            optional_integer(get("minOffset"), INT64, "PullMessageResponse.minOffset"),
+            optional_integer(get("maxOffset"), INT64, "PullMessageResponse.maxOffset"),
+            optional_integer(get("offsetDelta"), INT64, "PullMessageResponse.offsetDelta"),
+            optional_integer(get("topicSysFlag"), INT32, "PullMessageResponse.topicSysFlag"),
+            optional_integer(get("groupSysFlag"), INT32, "PullMessageResponse.groupSysFlag"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:

@@ -157,14 +157,12 @@ class AlterSyncStateSetRequest:
         """
         get = ext_fields.get
         return cls(
-            broker_name=get("brokerName"),
-            master_address=get("masterAddress"),
-            master_broker_id=optional_integer(
-                get("masterBrokerId"), INT64, "AlterSyncStateSetRequest.masterBrokerId"
-            ),
-            master_epoch=optional_integer(get("masterEpoch"), INT32, "AlterSyncStateSetRequest.masterEpoch"),
-            invoke_time=optional_integer(get("invokeTime"), INT64, "AlterSyncStateSetRequest.invokeTime"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("brokerName"),
+            get("masterAddress"),
+            optional_integer(get("masterBrokerId"), INT64, "AlterSyncStateSetRequest.masterBrokerId"),
+            optional_integer(get("masterEpoch"), INT32, "AlterSyncStateSetRequest.masterEpoch"),
+            optional_integer(get("invokeTime"), INT64, "AlterSyncStateSetRequest.invokeTime"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -209,10 +207,10 @@ class AlterSyncStateSetResponse:
         """
         get = ext_fields.get
         return cls(
-            new_sync_state_set_epoch=optional_integer(
+            optional_integer(
                 get("newSyncStateSetEpoch"), INT32, "AlterSyncStateSetResponse.newSyncStateSetEpoch"
             ),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -268,13 +266,13 @@ class ElectMasterRequest:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            broker_address=get("brokerAddress"),
-            broker_id=optional_integer(get("brokerId"), INT64, "ElectMasterRequest.brokerId"),
-            designate_elect=optional_bool(get("designateElect")),
-            invoke_time=optional_integer(get("invokeTime"), INT64, "ElectMasterRequest.invokeTime"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("clusterName"),
+            get("brokerName"),
+            get("brokerAddress"),
+            optional_integer(get("brokerId"), INT64, "ElectMasterRequest.brokerId"),
+            optional_bool(get("designateElect")),
+            optional_integer(get("invokeTime"), INT64, "ElectMasterRequest.invokeTime"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -340,17 +338,13 @@ class ElectMasterResponse:
         """
         get = ext_fields.get
         return cls(
-            master_broker_id=optional_integer(
-                get("masterBrokerId"), INT64, "ElectMasterResponse.masterBrokerId"
-            ),
-            master_address=get("masterAddress"),
-            master_epoch=optional_integer(get("masterEpoch"), INT32, "ElectMasterResponse.masterEpoch"),
-            sync_state_set_epoch=optional_integer(
-                get("syncStateSetEpoch"), INT32, "ElectMasterResponse.syncStateSetEpoch"
-            ),
-            new_master_address=get("newMasterAddress"),
-            broker_member_group=get("brokerMemberGroup"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            optional_integer(get("masterBrokerId"), INT64, "ElectMasterResponse.masterBrokerId"),
+            get("masterAddress"),
+            optional_integer(get("masterEpoch"), INT32, "ElectMasterResponse.masterEpoch"),
+            optional_integer(get("syncStateSetEpoch"), INT32, "ElectMasterResponse.syncStateSetEpoch"),
+            get("newMasterAddress"),
+            get("brokerMemberGroup"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -564,29 +558,23 @@ class RegisterBrokerToControllerRequest:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            broker_id=optional_integer(get("brokerId"), INT64, "RegisterBrokerToControllerRequest.brokerId"),
-            broker_address=get("brokerAddress"),
-            invoke_time=optional_integer(
-                get("invokeTime"), INT64, "RegisterBrokerToControllerRequest.invokeTime"
-            ),
-            epoch=optional_integer(get("epoch"), INT32, "RegisterBrokerToControllerRequest.epoch"),
-            max_offset=optional_integer(
-                get("maxOffset"), INT64, "RegisterBrokerToControllerRequest.maxOffset"
-            ),
-            confirm_offset=optional_integer(
-                get("confirmOffset"), INT64, "RegisterBrokerToControllerRequest.confirmOffset"
-            ),
-            heartbeat_timeout_millis=optional_integer(
+            get("clusterName"),
+            get("brokerName"),
+            optional_integer(get("brokerId"), INT64, "RegisterBrokerToControllerRequest.brokerId"),
+            get("brokerAddress"),
+            optional_integer(get("invokeTime"), INT64, "RegisterBrokerToControllerRequest.invokeTime"),
+            optional_integer(get("epoch"), INT32, "RegisterBrokerToControllerRequest.epoch"),
+            optional_integer(get("maxOffset"), INT64, "RegisterBrokerToControllerRequest.maxOffset"),
+            optional_integer(get("confirmOffset"), INT64, "RegisterBrokerToControllerRequest.confirmOffset"),
+            optional_integer(
                 get("heartbeatTimeoutMillis"),
                 INT64,
                 "RegisterBrokerToControllerRequest.heartbeatTimeoutMillis",
             ),
-            election_priority=optional_integer(
+            optional_integer(
                 get("electionPriority"), INT32, "RegisterBrokerToControllerRequest.electionPriority"
             ),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -663,20 +651,18 @@ class RegisterBrokerToControllerResponse:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            master_broker_id=optional_integer(
+            get("clusterName"),
+            get("brokerName"),
+            optional_integer(
                 get("masterBrokerId"), INT64, "RegisterBrokerToControllerResponse.masterBrokerId"
             ),
-            master_address=get("masterAddress"),
-            master_epoch=optional_integer(
-                get("masterEpoch"), INT32, "RegisterBrokerToControllerResponse.masterEpoch"
-            ),
-            sync_state_set_epoch=optional_integer(
+            get("masterAddress"),
+            optional_integer(get("masterEpoch"), INT32, "RegisterBrokerToControllerResponse.masterEpoch"),
+            optional_integer(
                 get("syncStateSetEpoch"), INT32, "RegisterBrokerToControllerResponse.syncStateSetEpoch"
             ),
-            broker_id=optional_integer(get("brokerId"), INT64, "RegisterBrokerToControllerResponse.brokerId"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            optional_integer(get("brokerId"), INT64, "RegisterBrokerToControllerResponse.brokerId"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -732,9 +718,9 @@ class GetReplicaInfoRequest:
         """
         get = ext_fields.get
         return cls(
-            broker_name=get("brokerName"),
-            broker_address=get("brokerAddress"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("brokerName"),
+            get("brokerAddress"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -786,13 +772,11 @@ class GetReplicaInfoResponse:
         """
         get = ext_fields.get
         return cls(
-            master_broker_id=optional_integer(
-                get("masterBrokerId"), INT64, "GetReplicaInfoResponse.masterBrokerId"
-            ),
-            master_address=get("masterAddress"),
-            master_epoch=optional_integer(get("masterEpoch"), INT32, "GetReplicaInfoResponse.masterEpoch"),
-            broker_id=optional_integer(get("brokerId"), INT64, "GetReplicaInfoResponse.brokerId"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            optional_integer(get("masterBrokerId"), INT64, "GetReplicaInfoResponse.masterBrokerId"),
+            get("masterAddress"),
+            optional_integer(get("masterEpoch"), INT32, "GetReplicaInfoResponse.masterEpoch"),
+            optional_integer(get("brokerId"), INT64, "GetReplicaInfoResponse.brokerId"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -831,7 +815,7 @@ class GetMetadataRequest:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -881,12 +865,12 @@ class GetMetadataResponse:
         """
         get = ext_fields.get
         return cls(
-            group=get("group"),
-            controller_leader_id=get("controllerLeaderId"),
-            controller_leader_address=get("controllerLeaderAddress"),
-            is_leader=optional_bool(get("isLeader")),
-            peers=get("peers"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("group"),
+            get("controllerLeaderId"),
+            get("controllerLeaderAddress"),
+            optional_bool(get("isLeader")),
+            get("peers"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -962,7 +946,7 @@ class GetSyncStateDataRequest:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -992,7 +976,7 @@ class GetSyncStateDataResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1333,7 +1317,7 @@ class GetBrokerEpochCacheRequest:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1363,7 +1347,7 @@ class GetBrokerEpochCacheResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1551,18 +1535,14 @@ class NotifyBrokerRoleChangedRequest:
         """
         get = ext_fields.get
         return cls(
-            master_address=get("masterAddress"),
-            master_broker_id=optional_integer(
-                get("masterBrokerId"), INT64, "NotifyBrokerRoleChangedRequest.masterBrokerId"
-            ),
-            master_epoch=optional_integer(
-                get("masterEpoch"), INT32, "NotifyBrokerRoleChangedRequest.masterEpoch"
-            ),
-            sync_state_set_epoch=optional_integer(
+            get("masterAddress"),
+            optional_integer(get("masterBrokerId"), INT64, "NotifyBrokerRoleChangedRequest.masterBrokerId"),
+            optional_integer(get("masterEpoch"), INT32, "NotifyBrokerRoleChangedRequest.masterEpoch"),
+            optional_integer(
                 get("syncStateSetEpoch"), INT32, "NotifyBrokerRoleChangedRequest.syncStateSetEpoch"
             ),
-            broker_id=optional_integer(get("brokerId"), INT64, "NotifyBrokerRoleChangedRequest.brokerId"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            optional_integer(get("brokerId"), INT64, "NotifyBrokerRoleChangedRequest.brokerId"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1656,7 +1636,7 @@ class UpdateControllerConfigRequest:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1686,7 +1666,7 @@ class UpdateControllerConfigResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1716,7 +1696,7 @@ class GetControllerConfigRequest:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1746,7 +1726,7 @@ class GetControllerConfigResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1799,13 +1779,13 @@ class CleanBrokerDataRequest:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            broker_address=get("brokerAddress"),
-            broker_controller_ids_to_clean=get("brokerControllerIdsToClean"),
-            is_clean_living_broker=optional_bool(get("isCleanLivingBroker")),
-            invoke_time=optional_integer(get("invokeTime"), INT64, "CleanBrokerDataRequest.invokeTime"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("clusterName"),
+            get("brokerName"),
+            get("brokerAddress"),
+            get("brokerControllerIdsToClean"),
+            optional_bool(get("isCleanLivingBroker")),
+            optional_integer(get("invokeTime"), INT64, "CleanBrokerDataRequest.invokeTime"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1848,7 +1828,7 @@ class CleanBrokerDataResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.
@@ -1889,9 +1869,9 @@ class GetNextBrokerIdRequest:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("clusterName"),
+            get("brokerName"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1940,12 +1920,10 @@ class GetNextBrokerIdResponse:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            next_broker_id=optional_integer(
-                get("nextBrokerId"), INT64, "GetNextBrokerIdResponse.nextBrokerId"
-            ),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("clusterName"),
+            get("brokerName"),
+            optional_integer(get("nextBrokerId"), INT64, "GetNextBrokerIdResponse.nextBrokerId"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -1999,13 +1977,11 @@ class ApplyBrokerIdRequest:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            applied_broker_id=optional_integer(
-                get("appliedBrokerId"), INT64, "ApplyBrokerIdRequest.appliedBrokerId"
-            ),
-            register_check_code=get("registerCheckCode"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("clusterName"),
+            get("brokerName"),
+            optional_integer(get("appliedBrokerId"), INT64, "ApplyBrokerIdRequest.appliedBrokerId"),
+            get("registerCheckCode"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -2055,9 +2031,9 @@ class ApplyBrokerIdResponse:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_name=get("brokerName"),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            get("clusterName"),
+            get("brokerName"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -2124,22 +2100,18 @@ class BrokerHeartbeatRequest:
         """
         get = ext_fields.get
         return cls(
-            cluster_name=get("clusterName"),
-            broker_addr=get("brokerAddr"),
-            broker_name=get("brokerName"),
-            broker_id=optional_integer(get("brokerId"), INT64, "BrokerHeartbeatRequest.brokerId"),
-            epoch=optional_integer(get("epoch"), INT32, "BrokerHeartbeatRequest.epoch"),
-            max_offset=optional_integer(get("maxOffset"), INT64, "BrokerHeartbeatRequest.maxOffset"),
-            confirm_offset=optional_integer(
-                get("confirmOffset"), INT64, "BrokerHeartbeatRequest.confirmOffset"
-            ),
-            heartbeat_timeout_mills=optional_integer(
+            get("clusterName"),
+            get("brokerAddr"),
+            get("brokerName"),
+            optional_integer(get("brokerId"), INT64, "BrokerHeartbeatRequest.brokerId"),
+            optional_integer(get("epoch"), INT32, "BrokerHeartbeatRequest.epoch"),
+            optional_integer(get("maxOffset"), INT64, "BrokerHeartbeatRequest.maxOffset"),
+            optional_integer(get("confirmOffset"), INT64, "BrokerHeartbeatRequest.confirmOffset"),
+            optional_integer(
                 get("heartbeatTimeoutMills"), INT64, "BrokerHeartbeatRequest.heartbeatTimeoutMills"
             ),
-            election_priority=optional_integer(
-                get("electionPriority"), INT32, "BrokerHeartbeatRequest.electionPriority"
-            ),
-            unknown=unknown_keys(ext_fields, cls.KEYS),
+            optional_integer(get("electionPriority"), INT32, "BrokerHeartbeatRequest.electionPriority"),
+            {} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS),
         )
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
@@ -2188,7 +2160,7 @@ class BrokerHeartbeatResponse:
 
         Raises RemoteProtocolError when a number is none or out of bounds.
         """
-        return cls(unknown=unknown_keys(ext_fields, cls.KEYS))
+        return cls({} if ext_fields.keys() <= cls.KEYS else unknown_keys(ext_fields, cls.KEYS))
 
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
         """The ext fields in the order in which Java writes them, in a JSON or a binary header.

@@ -10,9 +10,9 @@ from typing import ClassVar, NamedTuple, Self
 
 from replispec.runtime.primitives.binary import (
     Buffer,
-    check_range,
+    cut,
     exactly,
-    need,
+    outside,
     pack,
     read_prefix,
     read_text,
@@ -51,7 +51,8 @@ class HaHandshakeAddress:
         """The HaHandshakeAddress that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaHandshakeAddress")
+        if position != limit:
+            exactly(position, limit, "HaHandshakeAddress")
         return message
 
     @classmethod
@@ -60,18 +61,22 @@ class HaHandshakeAddress:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 8, end, "HaHandshakeAddress")
+        if end - at < 8:
+            raise cut(at, 8, end, "HaHandshakeAddress")
         state, sync_from_last_file, async_learner = _HA_HANDSHAKE_ADDRESS_0.unpack_from(buffer, at)
-        check_range(state, 1, 1, at, "HaHandshakeAddress.state")
+        if not 1 <= state <= 1:
+            raise outside(state, 1, 1, at, "HaHandshakeAddress.state")
         sync_from_last_file = sync_from_last_file == 1
         async_learner = async_learner == 1
         at += 8
         size, at = read_prefix(buffer, at, 4, end, "HaHandshakeAddress.address")
-        check_range(size, 1, 255, at, "HaHandshakeAddress.address")
-        need(at, size, end, "HaHandshakeAddress.address")
+        if not 1 <= size <= 255:
+            raise outside(size, 1, 255, at, "HaHandshakeAddress.address")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "HaHandshakeAddress.address")
         address = read_text(buffer, at, size, "HaHandshakeAddress.address")
         at += size
-        return cls(sync_from_last_file=sync_from_last_file, async_learner=async_learner, address=address), at
+        return cls(sync_from_last_file, async_learner, address), at
 
     def encode(self) -> bytes:
         """The HaHandshakeAddress as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -113,7 +118,8 @@ class HaHandshakeId:
         """The HaHandshakeId that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaHandshakeId")
+        if position != limit:
+            exactly(position, limit, "HaHandshakeId")
         return message
 
     @classmethod
@@ -122,16 +128,17 @@ class HaHandshakeId:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 16, end, "HaHandshakeId")
+        if end - at < 16:
+            raise cut(at, 16, end, "HaHandshakeId")
         state, sync_from_last_file, async_learner, broker_id = _HA_HANDSHAKE_ID_0.unpack_from(buffer, at)
-        check_range(state, 1, 1, at, "HaHandshakeId.state")
+        if not 1 <= state <= 1:
+            raise outside(state, 1, 1, at, "HaHandshakeId.state")
         sync_from_last_file = sync_from_last_file == 1
         async_learner = async_learner == 1
-        check_range(broker_id, 0, 4294967295, at, "HaHandshakeId.broker_id")
+        if not 0 <= broker_id <= 4294967295:
+            raise outside(broker_id, 0, 4294967295, at, "HaHandshakeId.broker_id")
         at += 16
-        return cls(
-            sync_from_last_file=sync_from_last_file, async_learner=async_learner, broker_id=broker_id
-        ), at
+        return cls(sync_from_last_file, async_learner, broker_id), at
 
     def encode(self) -> bytes:
         """The HaHandshakeId as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -163,7 +170,8 @@ class HaReport:
         """The HaReport that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaReport")
+        if position != limit:
+            exactly(position, limit, "HaReport")
         return message
 
     @classmethod
@@ -172,11 +180,13 @@ class HaReport:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 12, end, "HaReport")
+        if end - at < 12:
+            raise cut(at, 12, end, "HaReport")
         state, max_offset = _HA_REPORT_0.unpack_from(buffer, at)
-        check_range(state, 2, 2, at, "HaReport.state")
+        if not 2 <= state <= 2:
+            raise outside(state, 2, 2, at, "HaReport.state")
         at += 12
-        return cls(max_offset=max_offset), at
+        return cls(max_offset), at
 
     def encode(self) -> bytes:
         """The HaReport as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -192,7 +202,8 @@ class HaEpochEntryFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 12, len(buffer), "HaEpochEntry")
+        if len(buffer) - at < 12:
+            raise cut(at, 12, len(buffer), "HaEpochEntry")
         epoch, start_offset = _HA_EPOCH_ENTRY_0.unpack_from(buffer, at)
         return cls(epoch, start_offset)
 
@@ -214,7 +225,8 @@ class HaEpochEntry:
         """The HaEpochEntry that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaEpochEntry")
+        if position != limit:
+            exactly(position, limit, "HaEpochEntry")
         return message
 
     @classmethod
@@ -223,10 +235,11 @@ class HaEpochEntry:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 12, end, "HaEpochEntry")
+        if end - at < 12:
+            raise cut(at, 12, end, "HaEpochEntry")
         epoch, start_offset = _HA_EPOCH_ENTRY_0.unpack_from(buffer, at)
         at += 12
-        return cls(epoch=epoch, start_offset=start_offset), at
+        return cls(epoch, start_offset), at
 
     def encode(self) -> bytes:
         """The HaEpochEntry as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -244,7 +257,8 @@ class HaHandshakeAnswerFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 20, len(buffer), "HaHandshakeAnswer")
+        if len(buffer) - at < 20:
+            raise cut(at, 20, len(buffer), "HaHandshakeAnswer")
         state, body_size, max_offset, last_epoch = _HA_HANDSHAKE_ANSWER_0.unpack_from(buffer, at)
         return cls(state, body_size, max_offset, last_epoch)
 
@@ -271,7 +285,8 @@ class HaHandshakeAnswer:
         """The HaHandshakeAnswer that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaHandshakeAnswer")
+        if position != limit:
+            exactly(position, limit, "HaHandshakeAnswer")
         return message
 
     @classmethod
@@ -280,19 +295,23 @@ class HaHandshakeAnswer:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 20, end, "HaHandshakeAnswer")
+        if end - at < 20:
+            raise cut(at, 20, end, "HaHandshakeAnswer")
         state, body_size, max_offset, last_epoch = _HA_HANDSHAKE_ANSWER_0.unpack_from(buffer, at)
-        check_range(state, 1, 1, at, "HaHandshakeAnswer.state")
-        check_range(body_size, 0, 12000, at, "HaHandshakeAnswer.body_size")
+        if not 1 <= state <= 1:
+            raise outside(state, 1, 1, at, "HaHandshakeAnswer.state")
+        if not 0 <= body_size <= 12000:
+            raise outside(body_size, 0, 12000, at, "HaHandshakeAnswer.body_size")
         at += 20
         size = body_size
-        need(at, size, end, "HaHandshakeAnswer.entries")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "HaHandshakeAnswer.entries")
         entries = []
         block_end = at + size
         while at < block_end:
             element, at = HaEpochEntry.decode_at(buffer, at, block_end)
             entries.append(element)
-        return cls(max_offset=max_offset, last_epoch=last_epoch, entries=entries), at
+        return cls(max_offset, last_epoch, entries), at
 
     def encode(self) -> bytes:
         """The HaHandshakeAnswer as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -330,7 +349,8 @@ class HaHandshakeAnswerPaddedFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 36, len(buffer), "HaHandshakeAnswerPadded")
+        if len(buffer) - at < 36:
+            raise cut(at, 36, len(buffer), "HaHandshakeAnswerPadded")
         state, body_size, max_offset, last_epoch, unused_epoch_start_offset, unused_confirm_offset = (
             _HA_HANDSHAKE_ANSWER_PADDED_0.unpack_from(buffer, at)
         )
@@ -364,7 +384,8 @@ class HaHandshakeAnswerPadded:
         """The HaHandshakeAnswerPadded that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaHandshakeAnswerPadded")
+        if position != limit:
+            exactly(position, limit, "HaHandshakeAnswerPadded")
         return message
 
     @classmethod
@@ -373,27 +394,25 @@ class HaHandshakeAnswerPadded:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 36, end, "HaHandshakeAnswerPadded")
+        if end - at < 36:
+            raise cut(at, 36, end, "HaHandshakeAnswerPadded")
         state, body_size, max_offset, last_epoch, unused_epoch_start_offset, unused_confirm_offset = (
             _HA_HANDSHAKE_ANSWER_PADDED_0.unpack_from(buffer, at)
         )
-        check_range(state, 1, 1, at, "HaHandshakeAnswerPadded.state")
-        check_range(body_size, 0, 12000, at, "HaHandshakeAnswerPadded.body_size")
+        if not 1 <= state <= 1:
+            raise outside(state, 1, 1, at, "HaHandshakeAnswerPadded.state")
+        if not 0 <= body_size <= 12000:
+            raise outside(body_size, 0, 12000, at, "HaHandshakeAnswerPadded.body_size")
         at += 36
         size = body_size
-        need(at, size, end, "HaHandshakeAnswerPadded.entries")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "HaHandshakeAnswerPadded.entries")
         entries = []
         block_end = at + size
         while at < block_end:
             element, at = HaEpochEntry.decode_at(buffer, at, block_end)
             entries.append(element)
-        return cls(
-            max_offset=max_offset,
-            last_epoch=last_epoch,
-            unused_epoch_start_offset=unused_epoch_start_offset,
-            unused_confirm_offset=unused_confirm_offset,
-            entries=entries,
-        ), at
+        return cls(max_offset, last_epoch, unused_epoch_start_offset, unused_confirm_offset, entries), at
 
     def encode(self) -> bytes:
         """The HaHandshakeAnswerPadded as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -433,7 +452,8 @@ class HaTransferHeaderFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 36, len(buffer), "HaTransferHeader")
+        if len(buffer) - at < 36:
+            raise cut(at, 36, len(buffer), "HaTransferHeader")
         state, body_size, offset, epoch, epoch_start_offset, confirm_offset = (
             _HA_TRANSFER_HEADER_0.unpack_from(buffer, at)
         )
@@ -467,7 +487,8 @@ class HaTransferHeader:
         """The HaTransferHeader that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaTransferHeader")
+        if position != limit:
+            exactly(position, limit, "HaTransferHeader")
         return message
 
     @classmethod
@@ -476,24 +497,22 @@ class HaTransferHeader:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 36, end, "HaTransferHeader")
+        if end - at < 36:
+            raise cut(at, 36, end, "HaTransferHeader")
         state, body_size, offset, epoch, epoch_start_offset, confirm_offset = (
             _HA_TRANSFER_HEADER_0.unpack_from(buffer, at)
         )
-        check_range(state, 2, 2, at, "HaTransferHeader.state")
-        check_range(body_size, 0, 4194268, at, "HaTransferHeader.body_size")
+        if not 2 <= state <= 2:
+            raise outside(state, 2, 2, at, "HaTransferHeader.state")
+        if not 0 <= body_size <= 4194268:
+            raise outside(body_size, 0, 4194268, at, "HaTransferHeader.body_size")
         at += 36
         size = body_size
-        need(at, size, end, "HaTransferHeader.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "HaTransferHeader.body")
         body = bytes(buffer[at : at + size])
         at += size
-        return cls(
-            offset=offset,
-            epoch=epoch,
-            epoch_start_offset=epoch_start_offset,
-            confirm_offset=confirm_offset,
-            body=body,
-        ), at
+        return cls(offset, epoch, epoch_start_offset, confirm_offset, body), at
 
     def encode(self) -> bytes:
         """The HaTransferHeader as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -535,7 +554,8 @@ class HaLegacyReport:
         """The HaLegacyReport that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaLegacyReport")
+        if position != limit:
+            exactly(position, limit, "HaLegacyReport")
         return message
 
     @classmethod
@@ -544,11 +564,13 @@ class HaLegacyReport:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 8, end, "HaLegacyReport")
+        if end - at < 8:
+            raise cut(at, 8, end, "HaLegacyReport")
         (max_offset,) = _HA_LEGACY_REPORT_0.unpack_from(buffer, at)
-        check_range(max_offset, 0, 9223372036854775807, at, "HaLegacyReport.max_offset")
+        if not 0 <= max_offset <= 9223372036854775807:
+            raise outside(max_offset, 0, 9223372036854775807, at, "HaLegacyReport.max_offset")
         at += 8
-        return cls(max_offset=max_offset), at
+        return cls(max_offset), at
 
     def encode(self) -> bytes:
         """The HaLegacyReport as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -564,7 +586,8 @@ class HaLegacyTransferHeaderFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 12, len(buffer), "HaLegacyTransferHeader")
+        if len(buffer) - at < 12:
+            raise cut(at, 12, len(buffer), "HaLegacyTransferHeader")
         offset, body_size = _HA_LEGACY_TRANSFER_HEADER_0.unpack_from(buffer, at)
         return cls(offset, body_size)
 
@@ -587,7 +610,8 @@ class HaLegacyTransferHeader:
         """The HaLegacyTransferHeader that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "HaLegacyTransferHeader")
+        if position != limit:
+            exactly(position, limit, "HaLegacyTransferHeader")
         return message
 
     @classmethod
@@ -596,16 +620,20 @@ class HaLegacyTransferHeader:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 12, end, "HaLegacyTransferHeader")
+        if end - at < 12:
+            raise cut(at, 12, end, "HaLegacyTransferHeader")
         offset, body_size = _HA_LEGACY_TRANSFER_HEADER_0.unpack_from(buffer, at)
-        check_range(offset, 0, 9223372036854775807, at, "HaLegacyTransferHeader.offset")
-        check_range(body_size, 0, 4194292, at, "HaLegacyTransferHeader.body_size")
+        if not 0 <= offset <= 9223372036854775807:
+            raise outside(offset, 0, 9223372036854775807, at, "HaLegacyTransferHeader.offset")
+        if not 0 <= body_size <= 4194292:
+            raise outside(body_size, 0, 4194292, at, "HaLegacyTransferHeader.body_size")
         at += 12
         size = body_size
-        need(at, size, end, "HaLegacyTransferHeader.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "HaLegacyTransferHeader.body")
         body = bytes(buffer[at : at + size])
         at += size
-        return cls(offset=offset, body=body), at
+        return cls(offset, body), at
 
     def encode(self) -> bytes:
         """The HaLegacyTransferHeader as bytes. Raises LocalProtocolError when a value does not fit."""

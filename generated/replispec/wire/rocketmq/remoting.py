@@ -10,15 +10,14 @@ from typing import ClassVar, NamedTuple, Self
 
 from replispec.runtime.primitives.binary import (
     Buffer,
-    check_range,
+    cut,
     exactly,
-    need,
+    outside,
     pack,
     read_prefix,
     read_text,
     read_text_map,
     to_unsigned,
-    unsigned,
     write_prefix,
     write_text_map,
 )
@@ -36,11 +35,29 @@ from replispec.runtime.primitives.jsons import (
     take_string,
     unknown_keys,
 )
+from replispec.runtime.primitives.plain_json import (
+    NOT_PLAIN,
+    OPTIONAL_TEXT,
+    OPTIONAL_TEXTS,
+    integer_within,
+    plain_reader,
+)
 from replispec.runtime.primitives.texts import INT32
 from replispec.wire.rocketmq.codes import LanguageCode
 
 _REMOTING_FRAME_0 = Struct(">iB3s")
 _REMOTING_HEADER_0 = Struct(">hBhii")
+_PLAIN_REMOTING_HEADER = plain_reader(
+    "RemotingHeader",
+    ("code", "code", integer_within(INT32), 0),
+    ("language", "language", str, "JAVA"),
+    ("version", "version", integer_within(INT32), 0),
+    ("opaque", "opaque", integer_within(INT32), 0),
+    ("flag", "flag", integer_within(INT32), 0),
+    ("remark", "remark", OPTIONAL_TEXT, None),
+    ("ext_fields", "extFields", OPTIONAL_TEXTS, None),
+    ("serialize_type_current_rpc", "serializeTypeCurrentRPC", OPTIONAL_TEXT, None),
+)
 
 
 class RemotingFrameFixed(NamedTuple):
@@ -53,9 +70,10 @@ class RemotingFrameFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 8, len(buffer), "RemotingFrame")
+        if len(buffer) - at < 8:
+            raise cut(at, 8, len(buffer), "RemotingFrame")
         total_length, serialize_type, header_length = _REMOTING_FRAME_0.unpack_from(buffer, at)
-        return cls(total_length, serialize_type, unsigned(header_length))
+        return cls(total_length, serialize_type, int.from_bytes(header_length, "big"))
 
 
 @dataclass(slots=True)
@@ -79,7 +97,8 @@ class RemotingFrame:
         """The RemotingFrame that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "RemotingFrame")
+        if position != limit:
+            exactly(position, limit, "RemotingFrame")
         return message
 
     @classmethod
@@ -89,23 +108,29 @@ class RemotingFrame:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         start = at
-        need(at, 8, end, "RemotingFrame")
+        if end - at < 8:
+            raise cut(at, 8, end, "RemotingFrame")
         total_length, serialize_type, header_length = _REMOTING_FRAME_0.unpack_from(buffer, at)
-        check_range(total_length, 4, 16777212, at, "RemotingFrame.total_length")
-        need(start, total_length + 4, end, "RemotingFrame.total_length")
+        if not 4 <= total_length <= 16777212:
+            raise outside(total_length, 4, 16777212, at, "RemotingFrame.total_length")
+        if not 0 <= total_length + 4 <= end - start:
+            raise cut(start, total_length + 4, end, "RemotingFrame.total_length")
         end = start + total_length + 4
-        check_range(serialize_type, 0, 1, at, "RemotingFrame.serialize_type")
-        header_length = unsigned(header_length)
+        if not 0 <= serialize_type <= 1:
+            raise outside(serialize_type, 0, 1, at, "RemotingFrame.serialize_type")
+        header_length = int.from_bytes(header_length, "big")
         at += 8
         size = header_length
-        need(at, size, end, "RemotingFrame.header")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "RemotingFrame.header")
         header = bytes(buffer[at : at + size])
         at += size
         size = end - at
-        need(at, size, end, "RemotingFrame.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "RemotingFrame.body")
         body = bytes(buffer[at : at + size])
         at += size
-        return cls(serialize_type=serialize_type, header=header, body=body), at
+        return cls(serialize_type, header, body), at
 
     def encode(self) -> bytes:
         """The RemotingFrame as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -177,7 +202,8 @@ class RemotingHeader:
         """The RemotingHeader that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_binary_at(buffer, at, limit)
-        exactly(position, limit, "RemotingHeader")
+        if position != limit:
+            exactly(position, limit, "RemotingHeader")
         return message
 
     @classmethod
@@ -186,27 +212,22 @@ class RemotingHeader:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 13, end, "RemotingHeader")
+        if end - at < 13:
+            raise cut(at, 13, end, "RemotingHeader")
         code, language, version, opaque, flag = _REMOTING_HEADER_0.unpack_from(buffer, at)
         language = name_of(language, LanguageCode)
         at += 13
         size, at = read_prefix(buffer, at, 4, end, "RemotingHeader.remark")
-        need(at, size, end, "RemotingHeader.remark")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "RemotingHeader.remark")
         remark = read_text(buffer, at, size, "RemotingHeader.remark") if size else None
         at += size
         size, at = read_prefix(buffer, at, 4, end, "RemotingHeader.ext_fields")
-        need(at, size, end, "RemotingHeader.ext_fields")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "RemotingHeader.ext_fields")
         entries, at = read_text_map(buffer, at, at + size, 2, 4, "RemotingHeader.ext_fields")
         ext_fields = entries or None
-        return cls(
-            code=code,
-            language=language,
-            version=version,
-            opaque=opaque,
-            flag=flag,
-            remark=remark,
-            ext_fields=ext_fields,
-        ), at
+        return cls(code, language, version, opaque, flag, remark, ext_fields), at
 
     def encode_binary(self) -> bytes:
         """The RemotingHeader as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -235,6 +256,24 @@ class RemotingHeader:
     @classmethod
     def decode_json(cls, data: bytes | memoryview) -> Self:
         """The RemotingHeader in its JSON form; unknown keys are kept. Raises RemoteProtocolError."""
+        try:
+            plain = _PLAIN_REMOTING_HEADER(data)
+        except NOT_PLAIN:
+            return cls._decode_any_json(data)
+        return cls(
+            plain.code,
+            plain.language,
+            plain.version,
+            plain.opaque,
+            plain.flag,
+            plain.remark,
+            plain.ext_fields,
+            plain.serialize_type_current_rpc,
+            {},
+        )
+
+    @classmethod
+    def _decode_any_json(cls, data: bytes | memoryview) -> Self:
         fields = take_object(loads(data), "RemotingHeader")
         get = fields.get
         return cls(

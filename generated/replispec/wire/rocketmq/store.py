@@ -11,10 +11,10 @@ from typing import ClassVar, NamedTuple, Self
 from replispec.runtime.primitives.binary import (
     Buffer,
     check_known,
-    check_range,
     crc32,
+    cut,
     exactly,
-    need,
+    outside,
     pack,
     read_prefix,
     read_text,
@@ -50,7 +50,8 @@ class LogBlankFixed(NamedTuple):
     @classmethod
     def decode(cls, buffer: Buffer, at: int = 0) -> Self:
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        need(at, 8, len(buffer), "LogBlank")
+        if len(buffer) - at < 8:
+            raise cut(at, 8, len(buffer), "LogBlank")
         total_size, magic = _LOG_BLANK_0.unpack_from(buffer, at)
         return cls(total_size, magic)
 
@@ -73,7 +74,8 @@ class LogBlank:
         """The LogBlank that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "LogBlank")
+        if position != limit:
+            exactly(position, limit, "LogBlank")
         return message
 
     @classmethod
@@ -83,18 +85,23 @@ class LogBlank:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         start = at
-        need(at, 8, end, "LogBlank")
+        if end - at < 8:
+            raise cut(at, 8, end, "LogBlank")
         total_size, magic = _LOG_BLANK_0.unpack_from(buffer, at)
-        check_range(total_size, 8, 1073741824, at, "LogBlank.total_size")
-        need(start, total_size, end, "LogBlank.total_size")
+        if not 8 <= total_size <= 1073741824:
+            raise outside(total_size, 8, 1073741824, at, "LogBlank.total_size")
+        if not 0 <= total_size <= end - start:
+            raise cut(start, total_size, end, "LogBlank.total_size")
         end = start + total_size
-        check_range(magic, -875286124, -875286124, at, "LogBlank.magic")
+        if not -875286124 <= magic <= -875286124:
+            raise outside(magic, -875286124, -875286124, at, "LogBlank.magic")
         at += 8
         size = end - at
-        need(at, size, end, "LogBlank.undefined")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "LogBlank.undefined")
         undefined = bytes(buffer[at : at + size])
         at += size
-        return cls(undefined=undefined), at
+        return cls(undefined), at
 
     def encode(self) -> bytes:
         """The LogBlank as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -155,7 +162,8 @@ class LogRecord:
         """The LogRecord that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "LogRecord")
+        if position != limit:
+            exactly(position, limit, "LogRecord")
         return message
 
     @classmethod
@@ -165,7 +173,8 @@ class LogRecord:
         Raises RemoteProtocolError when the bytes break the layout.
         """
         start = at
-        need(at, 48, end, "LogRecord")
+        if end - at < 48:
+            raise cut(at, 48, end, "LogRecord")
         (
             total_size,
             magic,
@@ -177,62 +186,73 @@ class LogRecord:
             sys_flag,
             born_timestamp,
         ) = _LOG_RECORD_0.unpack_from(buffer, at)
-        check_range(total_size, 89, 16777216, at, "LogRecord.total_size")
-        need(start, total_size, end, "LogRecord.total_size")
+        if not 89 <= total_size <= 16777216:
+            raise outside(total_size, 89, 16777216, at, "LogRecord.total_size")
+        if not 0 <= total_size <= end - start:
+            raise cut(start, total_size, end, "LogRecord.total_size")
         end = start + total_size
         check_known(magic, LogMagic, at, "LogRecord.magic")
-        check_range(magic, -626843481, -626843477, at, "LogRecord.magic")
+        if not -626843481 <= magic <= -626843477:
+            raise outside(magic, -626843481, -626843477, at, "LogRecord.magic")
         at += 48
         size = 16 if sys_flag & 16 == 16 else 4
-        need(at, size, end, "LogRecord.born_ip")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "LogRecord.born_ip")
         born_ip = bytes(buffer[at : at + size])
         at += size
-        need(at, 12, end, "LogRecord")
+        if end - at < 12:
+            raise cut(at, 12, end, "LogRecord")
         born_port, store_timestamp = _LOG_RECORD_2.unpack_from(buffer, at)
         at += 12
         size = 16 if sys_flag & 32 == 32 else 4
-        need(at, size, end, "LogRecord.store_ip")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "LogRecord.store_ip")
         store_ip = bytes(buffer[at : at + size])
         at += size
-        need(at, 16, end, "LogRecord")
+        if end - at < 16:
+            raise cut(at, 16, end, "LogRecord")
         store_port, reconsume_times, prepared_transaction_offset = _LOG_RECORD_4.unpack_from(buffer, at)
         at += 16
         size, at = read_prefix(buffer, at, 4, end, "LogRecord.body")
-        need(at, size, end, "LogRecord.body")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "LogRecord.body")
         body = bytes(buffer[at : at + size])
         at += size
         size, at = read_prefix(buffer, at, 2 if magic & -1 == -626843477 else 1, end, "LogRecord.topic")
-        need(at, size, end, "LogRecord.topic")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "LogRecord.topic")
         topic = read_text(buffer, at, size, "LogRecord.topic")
         at += size
         size, at = read_prefix(buffer, at, 2, end, "LogRecord.properties")
-        need(at, size, end, "LogRecord.properties")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "LogRecord.properties")
         properties = bytes(buffer[at : at + size])
         at += size
         size = end - at
-        need(at, size, end, "LogRecord.tail")
+        if not 0 <= size <= end - at:
+            raise cut(at, size, end, "LogRecord.tail")
         tail = bytes(buffer[at : at + size])
         at += size
         return cls(
-            magic=magic,
-            body_crc=body_crc,
-            queue_id=queue_id,
-            flag=flag,
-            queue_offset=queue_offset,
-            physical_offset=physical_offset,
-            sys_flag=sys_flag,
-            born_timestamp=born_timestamp,
-            born_ip=born_ip,
-            born_port=born_port,
-            store_timestamp=store_timestamp,
-            store_ip=store_ip,
-            store_port=store_port,
-            reconsume_times=reconsume_times,
-            prepared_transaction_offset=prepared_transaction_offset,
-            body=body,
-            topic=topic,
-            properties=properties,
-            tail=tail,
+            magic,
+            body_crc,
+            queue_id,
+            flag,
+            queue_offset,
+            physical_offset,
+            sys_flag,
+            born_timestamp,
+            born_ip,
+            born_port,
+            store_timestamp,
+            store_ip,
+            store_port,
+            reconsume_times,
+            prepared_transaction_offset,
+            body,
+            topic,
+            properties,
+            tail,
         ), at
 
     def encode(self) -> bytes:
@@ -316,7 +336,8 @@ class OffsetMessageId:
         """The OffsetMessageId that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "OffsetMessageId")
+        if position != limit:
+            exactly(position, limit, "OffsetMessageId")
         return message
 
     @classmethod
@@ -325,10 +346,11 @@ class OffsetMessageId:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 16, end, "OffsetMessageId")
+        if end - at < 16:
+            raise cut(at, 16, end, "OffsetMessageId")
         store_ip, store_port, physical_offset = _OFFSET_MESSAGE_ID_0.unpack_from(buffer, at)
         at += 16
-        return cls(store_ip=store_ip, store_port=store_port, physical_offset=physical_offset), at
+        return cls(store_ip, store_port, physical_offset), at
 
     def encode(self) -> bytes:
         """The OffsetMessageId as bytes. Raises LocalProtocolError when a value does not fit."""
@@ -356,7 +378,8 @@ class OffsetMessageIdV6:
         """The OffsetMessageIdV6 that fills `buffer[at:end]`. Raises RemoteProtocolError."""
         limit = len(buffer) if end is None else end
         message, position = cls.decode_at(buffer, at, limit)
-        exactly(position, limit, "OffsetMessageIdV6")
+        if position != limit:
+            exactly(position, limit, "OffsetMessageIdV6")
         return message
 
     @classmethod
@@ -365,10 +388,11 @@ class OffsetMessageIdV6:
 
         Raises RemoteProtocolError when the bytes break the layout.
         """
-        need(at, 28, end, "OffsetMessageIdV6")
+        if end - at < 28:
+            raise cut(at, 28, end, "OffsetMessageIdV6")
         store_ip, store_port, physical_offset = _OFFSET_MESSAGE_ID_V6_0.unpack_from(buffer, at)
         at += 28
-        return cls(store_ip=store_ip, store_port=store_port, physical_offset=physical_offset), at
+        return cls(store_ip, store_port, physical_offset), at
 
     def encode(self) -> bytes:
         """The OffsetMessageIdV6 as bytes. Raises LocalProtocolError when a value does not fit."""

@@ -20,15 +20,15 @@ Value = TypeVar("Value")
 
 def need(at: int, size: int, end: int, what: str) -> None:
     """Make sure that `size` bytes lie between `at` and `end`. Raises RemoteProtocolError."""
+    if not 0 <= size <= end - at:
+        raise cut(at, size, end, what)
+
+
+def cut(at: int, size: int, end: int, what: str) -> RemoteProtocolError:
+    """The fault of bytes that do not reach: `size` of them are not between `at` and `end`."""
     if size < 0:
-        raise RemoteProtocolError(f"{what}: negative length {size}", offset=at)
-    if end - at < size:
-        raise RemoteProtocolError(f"{what}: {size} bytes needed, {max(end - at, 0)} left", offset=at)
-
-
-def unsigned(data: bytes) -> int:
-    """The unsigned integer that `data` is."""
-    return int.from_bytes(data, "big")
+        return RemoteProtocolError(f"{what}: negative length {size}", offset=at)
+    return RemoteProtocolError(f"{what}: {size} bytes needed, {max(end - at, 0)} left", offset=at)
 
 
 def to_unsigned(value: int, size: int, what: str) -> bytes:
@@ -57,7 +57,12 @@ def read_text(buffer: Buffer, at: int, size: int, what: str) -> str:
 def check_range(value: int, minimum: int, maximum: int, at: int, what: str) -> None:
     """Raises RemoteProtocolError when `value` lies outside minimum..maximum."""
     if not minimum <= value <= maximum:
-        raise RemoteProtocolError(f"{what}: {value} is outside {minimum}..{maximum}", offset=at)
+        raise outside(value, minimum, maximum, at, what)
+
+
+def outside(value: int, minimum: int, maximum: int, at: int, what: str) -> RemoteProtocolError:
+    """The fault of a value that does not lie in minimum..maximum."""
+    return RemoteProtocolError(f"{what}: {value} is outside {minimum}..{maximum}", offset=at)
 
 
 def crc32(data: Buffer, mask: int) -> int:
@@ -180,6 +185,23 @@ def read_text_map(
     Raises RemoteProtocolError when an entry is cut or not UTF-8.
     """
     entries: dict[str, str | None] = {}
+    data = bytes(buffer[at:end])
+    number, key_signed, value_signed = int.from_bytes, key_prefix > 1, value_prefix > 1
+    place, behind = 0, len(data)
+    while place < behind:
+        # Every header has a dozen entries: what a sound one needs stands here, faults are found again below.
+        key_at = place + key_prefix
+        key_end = key_at + number(data[place:key_at], "big", signed=key_signed)
+        value_at = key_end + value_prefix
+        value_end = value_at + number(data[key_end:value_at], "big", signed=value_signed)
+        if not key_at <= key_end < value_at <= value_end <= behind:
+            break
+        try:
+            entries[data[key_at:key_end].decode()] = data[value_at:value_end].decode() or None
+        except UnicodeDecodeError:
+            break
+        place = value_end
+    at += place
     while at < end:
         size, at = read_prefix(buffer, at, key_prefix, end, what)
         need(at, size, end, what)

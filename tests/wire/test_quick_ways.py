@@ -1,0 +1,118 @@
+"""Where a codec has a quick way for what is usual, it says what the slow way says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec import DecodeError
+
+from replispec.runtime.primitives.binary import need, read_prefix, read_text, read_text_map, write_text_map
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.texts import INT32, INT64, UINT32, optional_integer, parse_integer
+from replispec.wire.rocketmq import remoting
+from tests.wire.strategies import messages
+
+PLAIN = "_PLAIN_REMOTING_HEADER"
+# What peers may write, and what they must not, between the bytes of a sound header.
+MATERIAL = st.sampled_from(
+    [
+        *(b'"', b"\\", b",", b":", b"{", b"}", b"[]", b"null", b"true", b"1", b"0", b"-", b".0", b"e5", b" "),
+        *(
+            b"\n",
+            b"\x00",
+            b"\xff",
+            b"\xed\xa0\x80",
+            b"\xc3\xa9",
+            b"\\ud800",
+            b"\\u0000",
+            b"\\n",
+            b"99999999999",
+        ),
+        *(b'"x":1,', b'"code":"7",', b'"code":null,', b'"code":2,', b'{1:"a"}', b'"\\u0063ode":3,'),
+    ]
+)
+
+
+def decoded(data: bytes) -> object:
+    """The header with its fields in their order, or the fault."""
+    try:
+        header = remoting.RemotingHeader.decode_json(data)
+    except RemoteProtocolError as fault:
+        return str(fault)
+    return header, list((header.ext_fields or {}).items())
+
+
+@given(
+    header=messages(remoting.RemotingHeader),
+    changes=st.lists(st.tuples(st.integers(0), MATERIAL), max_size=3),
+)
+def test_a_plain_header_says_what_the_lenient_reader_says(
+    header: remoting.RemotingHeader, changes: list[tuple[int, bytes]]
+) -> None:
+    data = header.encode_json()
+    for place, piece in changes:
+        at = place % (len(data) + 1)
+        data = data[:at] + piece + data[at + place % 2 :]
+    quick = decoded(data)
+    with patch.object(remoting, PLAIN, side_effect=DecodeError):
+        assert decoded(data) == quick
+
+
+@given(header=messages(remoting.RemotingHeader))
+def test_a_usual_header_takes_the_quick_way(header: remoting.RemotingHeader) -> None:
+    with patch.object(remoting.RemotingHeader, "_decode_any_json", side_effect=AssertionError):
+        assert remoting.RemotingHeader.decode_json(header.encode_json()) == header
+
+
+@pytest.mark.parametrize("bounds", [INT32, INT64, UINT32])
+@given(text=st.from_regex(r"[+-]?[0-9٣_ ]{0,21}", fullmatch=True) | st.integers().map(str))
+def test_an_optional_number_is_the_number_or_its_fault(bounds: tuple[int, int], text: str) -> None:
+    def outcome(parse: Callable[[str, tuple[int, int], str], int | None]) -> object:
+        try:
+            return parse(text, bounds, "x")
+        except RemoteProtocolError as fault:
+            return str(fault)
+
+    assert outcome(optional_integer) == outcome(parse_integer)
+
+
+def entry_by_entry(data: bytes) -> dict[str, str | None]:
+    """The map that `data` is, read the plain way. Raises RemoteProtocolError."""
+    entries: dict[str, str | None] = {}
+    at = 0
+    while at < len(data):
+        texts = []
+        for prefix in (2, 4):
+            size, at = read_prefix(data, at, prefix, len(data), "map")
+            need(at, size, len(data), "map")
+            texts.append(read_text(data, at, size, "map"))
+            at += size
+        entries[texts[0]] = texts[1] or None
+    return entries
+
+
+@given(
+    entries=st.dictionaries(st.text(max_size=5), st.text(min_size=1, max_size=5) | st.none(), max_size=4),
+    place=st.integers(0),
+    value=st.integers(0, 255),
+)
+def test_a_broken_map_is_read_or_blamed_entry_by_entry(
+    entries: dict[str, str | None], place: int, value: int
+) -> None:
+    data = bytearray(write_text_map(entries, 2, 4, "map"))
+    if data:
+        data[place % len(data)] = value
+
+    def outcome(read: Callable[[bytes], dict[str, str | None]]) -> object:
+        try:
+            return list(read(bytes(data)).items())
+        except RemoteProtocolError as fault:
+            return str(fault), fault.offset
+
+    assert outcome(lambda given: read_text_map(given, 0, len(given), 2, 4, "map")[0]) == outcome(
+        entry_by_entry
+    )
