@@ -53,6 +53,11 @@ types: $(READY) ## mypy, strict, every room
 check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
 	@$(BIN)/python -m pytest $(ARGS)
 
+.PHONY: test-full
+test-full: $(READY) ## the long proofs: 10,000 turned bits of a capture, each judged, and more mixtures
+	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 $(BIN)/python -m pytest tests/replay/test_damage.py \
+		tests/replay/test_mixtures.py
+
 .PHONY: generate
 generate: $(READY) ## compile spec/ into generated/
 	@$(BIN)/python -m replispec.compiler.generate
