@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import click
 
+from replispec.cli.conformance import conformance
 from replispec.cli.decode import decode
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone
@@ -36,6 +37,7 @@ def command_line() -> None:
     """
 
 
+command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(replay)
 

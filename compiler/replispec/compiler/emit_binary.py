@@ -480,3 +480,13 @@ def fixed_class(message: Message) -> Iterator[str]:
         else:
             values.append(f"{field.name} == 1" if field.type == "bool" else field.name)
     yield f"        return cls({', '.join(values)})"
+    yield ""
+    yield "    @classmethod"
+    yield "    def places(cls) -> dict[str, tuple[int, int]]:"
+    yield '        """Where each field lies: its first byte, counted from the message\'s, and its size in bytes."""'
+    yield "        return {"
+    at = 0
+    for field in run.fields:
+        yield f'            "{field.name}": ({at}, {field.size}),'
+        at += field.size
+    yield "        }"

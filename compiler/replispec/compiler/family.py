@@ -15,6 +15,7 @@ from replispec.compiler.clauses import check_citations, clauses_document, read_c
 from replispec.compiler.compliance import Compliance, check_reasons, compliance_document
 from replispec.compiler.coverage import read_coverage
 from replispec.compiler.document import machine_document
+from replispec.compiler.emit_clauses import clauses_text
 from replispec.compiler.emit_invariants import invariants_document, invariants_text
 from replispec.compiler.emit_machine import MachineEmitter
 from replispec.compiler.example_reader import Example, examples_document, read_examples
@@ -56,14 +57,15 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     )
     check_reasons(clauses, uses)
     view = Compliance(clauses, uses, family.rules, read_coverage(covering, clauses), model)
-    python = format_files(_python(family))
-    documents = _documents(family)
+    modules, documents = _python(family), _documents(family)
     if clauses:
         pages = f"docs/{model.family}"
         own = {name: sources[name] for name in written}
+        modules[f"replispec/wire/{model.family}/clauses.py"] = clauses_text(clauses, uses, model.family, own)
         documents[f"{pages}/clauses.md"] = clauses_document(clauses, uses, own)
         documents[f"{pages}/compliance.md"] = compliance_document(view, _only(sources, "clauses/"))
-    return {name: text.encode("utf-8") for name, text in sorted({**python, **documents}.items())}
+    written_out = {**format_files(modules), **documents}
+    return {name: text.encode("utf-8") for name, text in sorted(written_out.items())}
 
 
 def read_family(model: Model, spec_dir: Path) -> Family:

@@ -42,6 +42,15 @@ class DesignRequestFrameFixed(NamedTuple):
         size, request_type_id, version_id = _DESIGN_REQUEST_FRAME_0.unpack_from(buffer, at)
         return cls(size, request_type_id, version_id)
 
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "size": (0, 4),
+            "request_type_id": (4, 2),
+            "version_id": (6, 2),
+        }
+
 
 @dataclass(slots=True)
 class DesignRequestFrame:
@@ -119,6 +128,14 @@ class DesignResponseFrameFixed(NamedTuple):
         size, version_id = _DESIGN_RESPONSE_FRAME_0.unpack_from(buffer, at)
         return cls(size, version_id)
 
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "size": (0, 4),
+            "version_id": (4, 2),
+        }
+
 
 @dataclass(slots=True)
 class DesignResponseFrame:
@@ -189,6 +206,16 @@ class ApacheRequestFrameFixed(NamedTuple):
             raise cut(at, 12, len(buffer), "ApacheRequestFrame")
         size, api_key, api_version, correlation_id = _APACHE_REQUEST_FRAME_0.unpack_from(buffer, at)
         return cls(size, api_key, api_version, correlation_id)
+
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "size": (0, 4),
+            "api_key": (4, 2),
+            "api_version": (6, 2),
+            "correlation_id": (8, 4),
+        }
 
 
 @dataclass(slots=True)
@@ -290,6 +317,14 @@ class ApacheResponseFrameFixed(NamedTuple):
             raise cut(at, 8, len(buffer), "ApacheResponseFrame")
         size, correlation_id = _APACHE_RESPONSE_FRAME_0.unpack_from(buffer, at)
         return cls(size, correlation_id)
+
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "size": (0, 4),
+            "correlation_id": (4, 4),
+        }
 
 
 @dataclass(slots=True)

@@ -207,6 +207,14 @@ class HaEpochEntryFixed(NamedTuple):
         epoch, start_offset = _HA_EPOCH_ENTRY_0.unpack_from(buffer, at)
         return cls(epoch, start_offset)
 
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "epoch": (0, 4),
+            "start_offset": (4, 8),
+        }
+
 
 @dataclass(slots=True)
 class HaEpochEntry:
@@ -261,6 +269,16 @@ class HaHandshakeAnswerFixed(NamedTuple):
             raise cut(at, 20, len(buffer), "HaHandshakeAnswer")
         state, body_size, max_offset, last_epoch = _HA_HANDSHAKE_ANSWER_0.unpack_from(buffer, at)
         return cls(state, body_size, max_offset, last_epoch)
+
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "state": (0, 4),
+            "body_size": (4, 4),
+            "max_offset": (8, 8),
+            "last_epoch": (16, 4),
+        }
 
 
 @dataclass(slots=True)
@@ -355,6 +373,18 @@ class HaHandshakeAnswerPaddedFixed(NamedTuple):
             _HA_HANDSHAKE_ANSWER_PADDED_0.unpack_from(buffer, at)
         )
         return cls(state, body_size, max_offset, last_epoch, unused_epoch_start_offset, unused_confirm_offset)
+
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "state": (0, 4),
+            "body_size": (4, 4),
+            "max_offset": (8, 8),
+            "last_epoch": (16, 4),
+            "unused_epoch_start_offset": (20, 8),
+            "unused_confirm_offset": (28, 8),
+        }
 
 
 @dataclass(slots=True)
@@ -458,6 +488,18 @@ class HaTransferHeaderFixed(NamedTuple):
             _HA_TRANSFER_HEADER_0.unpack_from(buffer, at)
         )
         return cls(state, body_size, offset, epoch, epoch_start_offset, confirm_offset)
+
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "state": (0, 4),
+            "body_size": (4, 4),
+            "offset": (8, 8),
+            "epoch": (16, 4),
+            "epoch_start_offset": (20, 8),
+            "confirm_offset": (28, 8),
+        }
 
 
 @dataclass(slots=True)
@@ -590,6 +632,14 @@ class HaLegacyTransferHeaderFixed(NamedTuple):
             raise cut(at, 12, len(buffer), "HaLegacyTransferHeader")
         offset, body_size = _HA_LEGACY_TRANSFER_HEADER_0.unpack_from(buffer, at)
         return cls(offset, body_size)
+
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "offset": (0, 8),
+            "body_size": (8, 4),
+        }
 
 
 @dataclass(slots=True)

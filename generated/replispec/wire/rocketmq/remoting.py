@@ -75,6 +75,15 @@ class RemotingFrameFixed(NamedTuple):
         total_length, serialize_type, header_length = _REMOTING_FRAME_0.unpack_from(buffer, at)
         return cls(total_length, serialize_type, int.from_bytes(header_length, "big"))
 
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "total_length": (0, 4),
+            "serialize_type": (4, 1),
+            "header_length": (5, 3),
+        }
+
 
 @dataclass(slots=True)
 class RemotingFrame:

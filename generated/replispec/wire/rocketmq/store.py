@@ -55,6 +55,14 @@ class LogBlankFixed(NamedTuple):
         total_size, magic = _LOG_BLANK_0.unpack_from(buffer, at)
         return cls(total_size, magic)
 
+    @classmethod
+    def places(cls) -> dict[str, tuple[int, int]]:
+        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        return {
+            "total_size": (0, 4),
+            "magic": (4, 4),
+        }
+
 
 @dataclass(slots=True)
 class LogBlank:

@@ -1,0 +1,174 @@
+"""`replispec conformance`: judge any implementation by its bytes, clause by clause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from replispec.cli.progress import counting
+
+if TYPE_CHECKING:
+    from replispec.conformance.results import RunResult
+
+EXIT_FINDINGS = 1
+EXAMPLES = """\b
+Examples:
+  replispec conformance run --kind controller --target 127.0.0.1:9878
+  replispec conformance run --kind controller --target 127.0.0.1:9878 --case '*/alter/*' --trace
+  replispec conformance run --kind ha-master --target 127.0.0.1:10912 --controller 127.0.0.1:9878
+  replispec conformance explain RIP44-ALTER-1
+"""
+KINDS = click.Choice(["controller", "ha-master"])
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+PORT = "HOST:PORT"
+
+
+@click.group(epilog=EXAMPLES, no_args_is_help=True)
+def conformance() -> None:
+    """Judge a controller or an HA master of any implementation on nothing but its bytes.
+
+    The suite connects to what already runs; nothing is installed on it. Every case names the clause that it
+    tries, and every failure comes with the bytes that were exchanged.
+
+    Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged.
+    """
+
+
+def _subject(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that say what the subject is and where."""
+    for option in (
+        click.option(
+            "--release", metavar="X.Y.Z", help="Release of the protocol that it speaks.  [default: newest]"
+        ),
+        click.option(
+            "--implementation", default="", metavar="NAME", help="Whose known failures count: apache."
+        ),
+        click.option("--broker-set", metavar="NAME", help="ha-master: the name of its broker set."),
+        click.option("--broker", metavar=PORT, help="ha-master: its port for clients."),
+        click.option("--controller", metavar=PORT, help="ha-master: the controller that elected it."),
+        click.option(
+            "--target", metavar=PORT, required=True, help="Where it listens; ha-master: its HA port."
+        ),
+        click.option("--kind", type=KINDS, required=True, help="What the subject is."),
+    ):
+        command = option(command)
+    return command
+
+
+def _choice(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that say which cases are played, and how."""
+    for option in (
+        click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones."),
+        click.option(
+            "--patience",
+            type=click.FloatRange(0.05, 20),
+            default=1.0,
+            show_default=True,
+            help="Times every wait.",
+        ),
+        click.option(
+            "--jobs", type=click.IntRange(1, 64), default=8, show_default=True, help="Cases at a time."
+        ),
+        click.option(
+            "--seed",
+            help="Makes names and ids. A subject has to be reset before it hears the same seed again.",
+        ),
+        click.option("--strict", is_flag=True, help="Failed recommendations count as findings too."),
+        click.option(
+            "--case",
+            "patterns",
+            multiple=True,
+            metavar="PATTERN",
+            help="Only cases whose id fits, as '*/alter/*'.",
+        ),
+        click.option("--profile", "profiles", multiple=True, help="Only this part: core, admin, ha."),
+    ):
+        command = option(command)
+    return command
+
+
+def _reports(command: Callable[..., int]) -> Callable[..., int]:
+    """The options that say what is shown and written."""
+    for option in (
+        click.option("--html", "html_file", type=FILE, help="Write one self-contained page."),
+        click.option("--junit", "junit_file", type=FILE, help="Write JUnit XML."),
+        click.option("--json", "json_file", type=FILE, help="Write all results, traces included."),
+        click.option("--trace", is_flag=True, help="Show the bytes of every case that was played."),
+    ):
+        command = option(command)
+    return command
+
+
+@conformance.command(epilog=EXAMPLES)
+@_subject
+@_choice
+@_reports
+def run(
+    kind: str,
+    target: str,
+    controller: str | None,
+    broker: str | None,
+    broker_set: str | None,
+    implementation: str,
+    release: str | None,
+    profiles: tuple[str, ...],
+    patterns: tuple[str, ...],
+    strict: bool,
+    seed: str | None,
+    jobs: int,
+    patience: float,
+    folder: Path | None,
+    trace: bool,
+    json_file: Path | None,
+    junit_file: Path | None,
+    html_file: Path | None,
+) -> int:
+    """Play the cases of a kind against a subject, and say what it does not do."""
+    from replispec.cli.conformance_text import show_case, show_run
+    from replispec.conformance.model import CaseError
+    from replispec.conformance.planning import PlanError, cases_for, make_plan
+    from replispec.conformance.probe import NoSubject
+    from replispec.conformance.run import chosen, run_suite
+
+    addresses = {"target": target, "controller": controller, "broker": broker}
+    try:
+        plan = make_plan(
+            kind,
+            addresses,
+            implementation=implementation,
+            release=release,
+            profiles=profiles,
+            patterns=patterns,
+            seed=seed,
+            jobs=jobs,
+            patience=patience,
+            known={"set": broker_set},
+        )
+        cases, expected = cases_for(plan, folder)
+        with counting(f"{kind} at {target}", len(chosen(cases, patterns))) as tell:
+            result = run_suite(plan, cases, expected, lambda case, done, total: tell(case.id, done, total))
+    except (CaseError, NoSubject, PlanError) as fault:
+        raise click.ClickException(str(fault)) from None
+    if trace:
+        for case in result.results:
+            show_case(case)
+    show_run(result, strict=strict)
+    _write(result, json_file, junit_file, html_file)
+    return EXIT_FINDINGS if result.findings(strict=strict) or result.stale else 0
+
+
+def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path | None) -> None:
+    from replispec.conformance.report_html import html_page
+    from replispec.conformance.report_junit import junit_xml
+    from replispec.conformance.results import to_json
+
+    if json is not None:
+        json.write_bytes(to_json(result))
+    if junit is not None:
+        junit.write_bytes(junit_xml(result))
+    if html is not None:
+        html.write_text(html_page([result]), encoding="utf-8")

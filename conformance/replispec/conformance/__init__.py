@@ -1,0 +1,1 @@
+"""A suite that judges any implementation of a specified protocol on nothing but its bytes."""

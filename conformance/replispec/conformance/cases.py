@@ -1,0 +1,238 @@
+"""The cases of a folder: read, checked, and put together with what they take for given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import cast
+
+from replispec.conformance import names
+from replispec.conformance.model import (
+    Basis,
+    Case,
+    CaseError,
+    Given,
+    Listen,
+    Place,
+    Profile,
+    Raw,
+    Replicate,
+    Sent,
+    Severity,
+    Step,
+)
+from replispec.conformance.sources import Item, read
+from replispec.conformance.steps import (
+    ADDRESSES,
+    listed,
+    matcherless,
+    one_of,
+    only,
+    read_steps,
+    text,
+    truth,
+)
+from replispec.conformance.values import names_in
+from replispec.runtime.primitives.releases import Releases
+from replispec.wire.rocketmq.clauses import CLAUSES
+
+KINDS = ("controller", "ha-master")
+_FILE = ("kind", "topic", "profile", "releases", "cases")
+_CASE = (
+    "id",
+    "requirement",
+    "clause",
+    "severity",
+    "basis",
+    "releases",
+    "profile",
+    "bugs",
+    "needs",
+    "alone",
+    "given",
+    "steps",
+)
+_ID = re.compile(r"(?P<kind>[a-z-]+)/(?P<topic>[a-z0-9-]+)/(?P<clause>[A-Z0-9-]+)/(?P<number>[1-9][0-9]*)")
+_DEFAULT_RELEASES = "5.1.1.."
+_FIVE = tuple(range(1, 6))
+BUILT_IN = frozenset(
+    (
+        "set",
+        "other_set",
+        "cluster",
+        "now",
+        *(f"address{n}" for n in _FIVE),
+        *(f"check{n}" for n in _FIVE),
+        *(f"replica{n}" for n in _FIVE),
+        *ADDRESSES,
+    )
+)
+
+
+def cases_folder() -> Path:
+    """Where the shipped cases lie: in the package of a wheel, or beside it in a checkout."""
+    inside = Path(__file__).parent / "cases"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "cases"
+
+
+def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
+    """All cases of a kind in the order of files and lines.
+
+    Raises CaseError for the first that does not fit the language, and for a folder without cases.
+    """
+    top = (folder or cases_folder()) / kind
+    givens: dict[str, Given] = {}
+    found: dict[str, Case] = {}
+    paths = sorted(top.glob("*.yaml"))
+    for path in paths:
+        if path.name == "given.yaml":
+            givens = _givens(read(path, f"{kind}/{path.name}"))
+    for path in paths:
+        if path.name != "given.yaml":
+            for case in _cases(read(path, f"{kind}/{path.name}"), kind, givens):
+                if case.id in found:
+                    raise CaseError(case.place, f"{case.id} stands twice, see {found[case.id].place}")
+                found[case.id] = case
+    if not found:
+        raise CaseError(Place(f"{kind}/", 1), f"no cases of kind {kind} here")
+    return tuple(found.values())
+
+
+def _givens(item: Item) -> dict[str, Given]:
+    only(item, ("given",))
+    found: dict[str, Given] = {}
+    for name, each in item.mapping("given.yaml")["given"].mapping("given").items():
+        only(each, ("says", "given", "steps", "optional"))
+        parts = each.mapping(name)
+        before = listed(parts.get("given"))
+        for other in before:
+            if other not in found:
+                raise CaseError(each.place, f"{name} needs {other!r}, which does not stand above it")
+        if "says" not in parts:
+            raise CaseError(each.place, f"{name} needs `says`: what holds after it")
+        steps = read_steps(parts["steps"], "steps") if "steps" in parts else ()
+        optional = truth(parts.get("optional"))
+        marked = tuple(replace(step, optional=optional) for step in steps)
+        found[name] = Given(name, each.place, text(parts["says"]), before, marked)
+    return found
+
+
+def _cases(item: Item, kind: str, givens: Mapping[str, Given]) -> Iterator[Case]:
+    only(item, _FILE)
+    parts = item.mapping("a case file")
+    for name in ("kind", "topic", "profile", "cases"):
+        if name not in parts:
+            raise CaseError(item.place, f"a case file needs `{name}`")
+    if text(parts["kind"]) != kind:
+        raise CaseError(parts["kind"].place, f"a file in the folder {kind} is of kind {kind}")
+    for each in parts["cases"].sequence("cases"):
+        yield _case(each, parts, givens)
+
+
+def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given]) -> Case:
+    only(item, _CASE)
+    parts = item.mapping("a case")
+    for name in ("id", "requirement", "clause", "severity", "basis", "steps"):
+        if name not in parts:
+            raise CaseError(item.place, f"a case needs `{name}`")
+    topic, clause = text(file["topic"]), text(parts["clause"])
+    _check_id(parts["id"], text(file["kind"]), topic, clause)
+    if clause not in CLAUSES:
+        raise CaseError(parts["clause"].place, f"the specification knows no clause {clause!r}")
+    given = listed(parts.get("given"))
+    case = Case(
+        id=text(parts["id"]),
+        place=item.place,
+        kind=text(file["kind"]),
+        topic=topic,
+        profile=cast("Profile", one_of(parts.get("profile", file["profile"]), ("core", "admin", "ha"))),
+        requirement=" ".join(text(parts["requirement"]).split()),
+        clause=clause,
+        severity=cast("Severity", one_of(parts["severity"], ("must", "should"))),
+        basis=cast("Basis", one_of(parts["basis"], ("rip", "java", "both"))),
+        releases=_releases(parts.get("releases", file.get("releases"))),
+        bugs=listed(parts.get("bugs")),
+        needs=_needs(parts.get("needs")),
+        alone=truth(parts.get("alone")),
+        given=given,
+        prepared=_prepared(item, given, givens),
+        steps=read_steps(parts["steps"], "steps"),
+    )
+    if not any(step.expect for step in case.steps):
+        raise CaseError(item.place, f"{case.id} expects nothing, so it cannot fail")
+    _check_variables(case)
+    return case
+
+
+def _check_id(item: Item, kind: str, topic: str, clause: str) -> None:
+    match = _ID.fullmatch(text(item))
+    if match is None or (match["kind"], match["topic"], match["clause"]) != (kind, topic, clause):
+        raise CaseError(item.place, f"the id of this case is {kind}/{topic}/{clause}/NUMBER")
+
+
+def _releases(item: Item | None) -> Releases:
+    found = names.releases_of(text(item) if item is not None else _DEFAULT_RELEASES)
+    if found is None and item is not None:
+        raise CaseError(item.place, "releases are FIRST..LAST, one of them may be left out: 5.1.1..")
+    return cast("Releases", found)
+
+
+def _needs(item: Item | None) -> tuple[str, ...]:
+    wanted = listed(item)
+    for name in wanted:
+        if item is not None and name not in ADDRESSES[1:]:
+            raise CaseError(item.place, f"{name!r} is none of: {', '.join(ADDRESSES[1:])}")
+    return wanted
+
+
+def _prepared(item: Item, given: Collection[str], givens: Mapping[str, Given]) -> tuple[Step, ...]:
+    steps: list[Step] = []
+    done: set[str] = set()
+
+    def add(name: str) -> None:
+        if name in done:
+            return
+        done.add(name)
+        if name not in givens:
+            raise CaseError(item.place, f"nobody wrote down the given {name!r}")
+        for other in givens[name].given:
+            add(other)
+        steps.extend(givens[name].steps)
+
+    for name in given:
+        add(name)
+    return tuple(steps)
+
+
+def _check_variables(case: Case) -> None:
+    """Every variable is built in or saved before it is used; what is sent holds no comparison."""
+    known = set(BUILT_IN)
+    for step in (*case.prepared, *case.steps):
+        if isinstance(step.action, Listen):
+            known.add(step.action.name)
+        for name in (*_used(step.action), *(each for out in step.expect for each in _used(out))):
+            if name not in known:
+                raise CaseError(step.place, f"${name} is not saved by a step before")
+        if isinstance(step.action, Sent | Raw) and not all(map(matcherless, _parts(step.action))):
+            raise CaseError(step.place, "a tag compares what came; it cannot be sent")
+        for outcome in step.expect:
+            known.update(outcome.save)
+
+
+def _parts(thing: object) -> Iterator[object]:
+    for each in fields(thing):  # type: ignore[arg-type]  # actions and outcomes are dataclasses
+        yield getattr(thing, each.name)
+
+
+def _used(thing: object) -> Iterator[str]:
+    if isinstance(thing, Raw):
+        for sent in thing.of:
+            yield from _used(sent)
+        yield from names_in(thing.patch)
+    elif isinstance(thing, Replicate):
+        yield from names_in([thing.first, thing.last])
+    elif thing is not None:
+        for part in _parts(thing):
+            yield from names_in(part)

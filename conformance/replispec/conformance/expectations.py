@@ -1,0 +1,100 @@
+"""Failures that are known of releases of an implementation, each with its symptom and its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replispec.conformance import names
+from replispec.conformance.model import CaseError, Place
+from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+from replispec.conformance.sources import Item, read
+from replispec.conformance.steps import only, text
+from replispec.runtime.primitives.releases import Releases
+
+_KEYS = ("case", "releases", "symptom", "why", "bug")
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A case that is known to fail in these releases, how it fails, and why that is so."""
+
+    place: Place
+    case: str
+    releases: Releases
+    symptom: str
+    why: str
+    bug: str = ""
+
+
+def expectations_file() -> Path:
+    """Where the shipped list lies: in the package of a wheel, or beside it in a checkout."""
+    inside = Path(__file__).parent / "expected_failures.yaml"
+    return inside if inside.is_file() else Path(__file__).parents[2] / "expected_failures.yaml"
+
+
+def load_expected(path: Path, kind: str, cases: Collection[str]) -> dict[str, tuple[Expected, ...]]:
+    """The entries of a kind, by implementation. `cases`: ids that exist; an entry for another is a fault.
+
+    Raises CaseError for what does not fit the form.
+    """
+    item = read(path, path.name)
+    only(item, ("implementations",))
+    parts = item.mapping("the list")
+    if "implementations" not in parts:
+        raise CaseError(item.place, "the list needs `implementations`")
+    found: dict[str, tuple[Expected, ...]] = {}
+    for name, entries in parts["implementations"].mapping("implementations").items():
+        listed = [_entry(each) for each in entries.sequence(name)]
+        found[name] = tuple(entry for entry in listed if entry.case.startswith(f"{kind}/"))
+        for entry in found[name]:
+            if entry.case not in cases:
+                raise CaseError(entry.place, f"no case {entry.case!r} exists: the entry is stale")
+    return found
+
+
+def _entry(item: Item) -> Expected:
+    only(item, _KEYS)
+    parts = item.mapping("an expected failure")
+    for name in ("case", "releases", "symptom", "why"):
+        if name not in parts:
+            raise CaseError(item.place, f"an expected failure needs `{name}`")
+    releases = names.releases_of(text(parts["releases"]))
+    if releases is None:
+        raise CaseError(parts["releases"].place, "releases are FIRST..LAST, one of them may be left out")
+    return Expected(
+        place=item.place,
+        case=text(parts["case"]),
+        releases=releases,
+        symptom=text(parts["symptom"]),
+        why=" ".join(text(parts["why"]).split()),
+        bug=text(parts["bug"]) if "bug" in parts else "",
+    )
+
+
+def apply(run: RunResult, expected: Sequence[Expected], release: names.Release) -> None:
+    """Mark the results that the list knows, and the entries that this run shows to be stale.
+
+    An entry is stale when its case does not apply to the release it names.
+    """
+    known: dict[str, list[Expected]] = {}
+    for entry in expected:
+        if entry.releases.holds(names.IMPLEMENTATION, release):
+            known.setdefault(entry.case, []).append(entry)
+    for result in run.results:
+        entries = known.get(result.id)
+        if entries:
+            _mark(result, entries)
+            if result.verdict is Verdict.SKIPPED and result.standing is Standing.AS_IT_SHOULD:
+                run.stale += [str(entry.place) for entry in entries if result.reason.startswith("release")]
+
+
+def _mark(result: CaseResult, entries: Sequence[Expected]) -> None:
+    symptoms = [entry.symptom for entry in entries]
+    result.expected = " | ".join(f"{entry.symptom} ({entry.why})" for entry in entries)
+    if result.verdict is Verdict.FAIL:
+        known = result.symptom in symptoms
+        result.standing = Standing.EXPECTED if known else Standing.OTHER_SYMPTOM
+    elif result.verdict is Verdict.PASS:
+        result.standing = Standing.UNEXPECTED_PASS

@@ -1,0 +1,191 @@
+"""What a case is, once read: steps, what they do, and what they allow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from replispec.runtime.primitives.releases import Releases
+
+MAIN = "main"
+TARGET = "target"
+Severity = Literal["must", "should"]
+Basis = Literal["rip", "java", "both"]
+Profile = Literal["core", "admin", "ha"]
+
+
+class Place(NamedTuple):
+    """A line of a case file."""
+
+    file: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+class CaseError(Exception):
+    """A case file does not fit the language: `FILE:LINE: reason`."""
+
+    def __init__(self, place: Place, reason: str) -> None:
+        super().__init__(f"{place}: {reason}")
+        self.place = place
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """A tag with what it compares against: `!at_least 3`."""
+
+    tag: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request or one message as a case words it; values may still hold variables."""
+
+    command: str | None = None
+    code: int | None = None
+    header: Mapping[str, object] = field(default_factory=dict)
+    extra: Mapping[str, object] = field(default_factory=dict)
+    body: object = None
+    body_text: str | None = None
+    body_hex: str | None = None
+    oneway: bool = False
+    encoding: str | None = None
+    opaque: object = None
+    flag: object = None
+    version: int | None = None
+    language: str | None = None
+    message: str | None = None
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """Bytes that need not be whole frames: `overwrite` maps a place to hexadecimal, `split` holds places."""
+
+    of: tuple[Sent, ...] = ()
+    hex: str = ""
+    keep: int | None = None
+    patch: Mapping[str, object] = field(default_factory=dict)
+    overwrite: Mapping[int, str] = field(default_factory=dict)
+    split: tuple[int, ...] = ()
+    each: bool = False
+    pause_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """Open a connection to one of the addresses of the run."""
+
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """End a connection, in order or with a reset."""
+
+    name: str
+    reset: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Let time pass."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Accept connections on a loopback port of the suite."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """Take transfers up to a byte of the log, reporting each, the last or none."""
+
+    first: object
+    last: object
+    report: str
+
+
+Action = Sent | Raw | Open | End | Wait | Listen | Replicate
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One allowed outcome of a step; None is a part that it does not care about."""
+
+    codes: tuple[str, ...] = ()
+    command: str | None = None
+    message: str | None = None
+    header: Mapping[str, object] = field(default_factory=dict)
+    body: object = None
+    fields: Mapping[str, object] = field(default_factory=dict)
+    closed: bool = False
+    silence: bool = False
+    replicated: Mapping[str, object] | None = None
+    opaque: object = None
+    save: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Repeat a step until an outcome fits."""
+
+    every_s: float
+    up_to_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """At most one action, and the outcomes that are allowed after it (none: nothing is judged)."""
+
+    place: Place
+    action: Action | None
+    on: str = MAIN
+    expect: tuple[Outcome, ...] = ()
+    within_s: float = 3.0
+    again: Again | None = None
+    passing: bool = False
+    note: str = ""
+    optional: bool = False  # of a given that not every subject can have
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Steps under a name that several cases need first."""
+
+    name: str
+    place: Place
+    says: str
+    given: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One requirement of one clause, and how it is tried. `prepared` are the steps of its givens."""
+
+    id: str
+    place: Place
+    kind: str
+    topic: str
+    profile: Profile
+    requirement: str
+    clause: str
+    severity: Severity
+    basis: Basis
+    releases: Releases
+    bugs: tuple[str, ...]
+    needs: tuple[str, ...]
+    alone: bool
+    given: tuple[str, ...]
+    prepared: tuple[Step, ...]
+    steps: tuple[Step, ...]

@@ -1,0 +1,83 @@
+"""From what a user says to a plan, and from a plan to results: the one place that asks clock and chance."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from replispec.conformance import names
+from replispec.conformance.cases import load
+from replispec.conformance.expectations import Expected, expectations_file, load_expected
+from replispec.conformance.model import Case
+from replispec.conformance.run import PROFILES, Plan
+from replispec.conformance.wires import split_address
+
+
+class PlanError(Exception):
+    """What the user asked for cannot be done; the text is one line."""
+
+
+def make_plan(
+    kind: str,
+    addresses: Mapping[str, str | None],
+    *,
+    implementation: str = "",
+    release: str | None = None,
+    profiles: Sequence[str] = (),
+    patterns: Sequence[str] = (),
+    seed: str | None = None,
+    jobs: int = 8,
+    patience: float = 1.0,
+    known: Mapping[str, str | None] | None = None,
+) -> Plan:
+    """A plan with everything filled in that was left out. Raises PlanError."""
+    there = {name: value for name, value in addresses.items() if value is not None}
+    for value in there.values():
+        try:
+            split_address(value)
+        except ValueError as fault:
+            raise PlanError(str(fault)) from None
+    known_releases = names.known_releases()
+    spoken = known_releases[-1] if release is None else names.parse_release(release)
+    if spoken is None or spoken < known_releases[0]:
+        newest = names.release_text(known_releases[-1])
+        raise PlanError(f"{release!r} is no release of the protocol: say one as {newest}")
+    for profile in profiles:
+        if profile not in PROFILES[kind]:
+            raise PlanError(f"kind {kind} has no profile {profile!r}: {', '.join(PROFILES[kind])}")
+    return Plan(
+        kind=kind,
+        addresses=there,
+        implementation=implementation,
+        release=spoken,
+        seed=seed or secrets.token_hex(6),
+        suite=version("replispec"),
+        began=datetime.now(UTC).isoformat(timespec="seconds"),
+        now_ms=time.time_ns() // 1_000_000,
+        profiles=tuple(profiles),
+        patterns=tuple(patterns),
+        jobs=jobs,
+        patience=patience,
+        known={name: value for name, value in (known or {}).items() if value is not None},
+    )
+
+
+def cases_for(plan: Plan, folder: Path | None = None) -> tuple[tuple[Case, ...], tuple[Expected, ...]]:
+    """The cases of the plan's kind, and the failures that are known of its implementation.
+
+    The shipped list of known failures belongs to the shipped cases; a folder of other cases may hold its
+    own `expected_failures.yaml`. Raises CaseError, and PlanError when a pattern chooses nothing.
+    """
+    cases = load(plan.kind, folder)
+    for pattern in plan.patterns:
+        if not any(names.fits(case.id, pattern) for case in cases):
+            raise PlanError(f"no case of kind {plan.kind} is called {pattern!r}")
+    listed = expectations_file() if folder is None else folder / "expected_failures.yaml"
+    if not listed.is_file():
+        return cases, ()
+    expected = load_expected(listed, plan.kind, {case.id for case in cases})
+    return cases, expected.get(plan.implementation, ())

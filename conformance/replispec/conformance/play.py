@@ -1,0 +1,343 @@
+"""Playing one case against a subject: its steps, what it allows, and the verdict."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import trio
+
+from replispec.conformance import names
+from replispec.conformance.encoding import Encoded, Encoder, Unsendable, pieces
+from replispec.conformance.judging import Difference, fitting, saved
+from replispec.conformance.model import (
+    TARGET,
+    Action,
+    Case,
+    End,
+    Listen,
+    Open,
+    Outcome,
+    Raw,
+    Replicate,
+    Sent,
+    Step,
+    Wait,
+)
+from replispec.conformance.received import Answer, Breach, Ended, Message, Received
+from replispec.conformance.replicated import Account, Replicated
+from replispec.conformance.results import CaseResult, Verdict
+from replispec.conformance.trace import Trace
+from replispec.conformance.values import UnknownVariable, filled, number, renamed
+from replispec.conformance.wires import Unreachable, Wire, connect, reader_for
+from replispec.runtime.primitives.texts import INT32
+from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.ha import (
+    HaHandshakeAnswer,
+    HaHandshakeAnswerPadded,
+    HaReport,
+    HaTransferHeader,
+)
+
+SETTLE_S = 0.05
+SEND_S = 10.0
+CASE_S = 110.0
+_Handshake = HaHandshakeAnswer | HaHandshakeAnswerPadded
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """Where the subject is, what it speaks, and how patient the suite is with it.
+
+    `addresses` holds `target` and perhaps others; `protocol` is remoting or ha, that of the target;
+    `patience` multiplies every wait of a case.
+    """
+
+    addresses: Mapping[str, str]
+    protocol: str
+    release: names.Release
+    known: Mapping[str, object] = field(default_factory=dict)
+    patience: float = 1.0
+
+
+class _Failed(Exception):
+    """A step did not go as the case allows; the text is the difference."""
+
+
+class _Unsupported(Exception):
+    """The subject does not know a command that the case needs."""
+
+
+async def play(case: Case, subject: Subject, seed: str, now_ms: int) -> CaseResult:
+    """Play one case from its first to its last step. Never raises for what a subject does."""
+    player = _Player(case, subject, seed, now_ms)
+    player.trace.began_s = trio.current_time()
+    verdict, reason, symptom = await player.verdict()
+    took_s = trio.current_time() - player.trace.began_s
+    return CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
+
+
+class _Player:
+    """The state of one case: variables, connections, listeners, trace."""
+
+    def __init__(self, case: Case, subject: Subject, seed: str, now_ms: int) -> None:
+        chance = random.Random(f"{seed}:{case.id}")
+        self.case = case
+        self.subject = subject
+        self.trace = Trace()
+        self._variables = {**_fresh(chance, now_ms), **subject.addresses, **subject.known}
+        self._encoder = Encoder(subject.release, chance.randrange(1, INT32[1] // 2))
+        self._wires: dict[str, Wire] = {}
+        self._listening: dict[str, trio.MemoryReceiveChannel[trio.SocketStream]] = {}
+        self._entries: dict[str, _Handshake] = {}
+        self._replicated: dict[str, Replicated] = {}
+        self._aside: dict[str, list[Received]] = {}
+        self._nursery: trio.Nursery | None = None
+
+    async def verdict(self) -> tuple[Verdict, str, str]:
+        """The verdict, its reason for people, and the symptom of a failure."""
+        try:
+            with trio.fail_after(CASE_S * max(self.subject.patience, 1.0)):
+                async with trio.open_nursery() as nursery:
+                    self._nursery = nursery
+                    try:
+                        return await self._played()
+                    finally:
+                        nursery.cancel_scope.cancel()
+        except trio.TooSlowError:
+            return Verdict.FAIL, f"not done within {CASE_S:g} s", "the case took too long"
+
+    async def _played(self) -> tuple[Verdict, str, str]:
+        for step in self.case.prepared:
+            failure = await self._safely(step, "given")
+            if failure is not None:
+                return _not_prepared(step, failure)
+        for at, step in enumerate(self.case.steps, start=1):
+            failure = await self._safely(step, f"step {at}")
+            if failure is not None:
+                return failure
+        strays = await self._strays()
+        return (Verdict.FAIL, strays, strays) if strays else (Verdict.PASS, "", "")
+
+    async def _safely(self, step: Step, label: str) -> tuple[Verdict, str, str] | None:
+        try:
+            await self._step(step)
+        except _Unsupported as missing:
+            return Verdict.UNSUPPORTED, str(missing), ""
+        except _Failed as failed:
+            told = f"{label} ({step.place}): {failed}"
+            return Verdict.FAIL, told, renamed(f"{label}: {failed}", self._variables)
+        except Unreachable as gone:
+            return Verdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
+        except (UnknownVariable, Unsendable) as fault:
+            return Verdict.ERROR, f"{label} ({step.place}): {fault}", ""
+        return None
+
+    async def _step(self, step: Step) -> None:
+        if step.again is None:
+            await self._once(step)
+            return
+        until_s = trio.current_time() + step.again.up_to_s * self.subject.patience
+        while True:
+            try:
+                await self._once(step)
+            except _Failed:
+                if trio.current_time() >= until_s:
+                    raise
+                await trio.sleep(step.again.every_s * self.subject.patience)
+            else:
+                return
+
+    async def _once(self, step: Step) -> None:
+        if step.action is not None:
+            await self._act(step.action, step.on)
+        if step.expect:
+            await self._expect(step)
+
+    async def _act(self, action: Action, on: str) -> None:
+        match action:
+            case Sent() | Raw():
+                await self._send(action, on)
+            case Open():
+                await self._open(on, action.to)
+            case End():
+                wire = self._wires.pop(action.name, None)
+                if wire is not None:
+                    await wire.end(reset=action.reset)
+            case Wait():
+                await trio.sleep(action.seconds * self.subject.patience)
+            case Listen():
+                await self._listen(action.name)
+            case Replicate():
+                await self._replicate(action, on)
+
+    async def _send(self, action: Sent | Raw, on: str) -> None:
+        wire = await self._wire(on)
+        encoded = (
+            self._encoder.sent(action, self._variables)
+            if isinstance(action, Sent)
+            else self._encoder.raw(action, self._variables)
+        )
+        parts = pieces(action, encoded.data) if isinstance(action, Raw) else [encoded.data]
+        await self._out(wire, encoded, parts, action.pause_s if isinstance(action, Raw) else 0.0)
+
+    async def _out(self, wire: Wire, encoded: Encoded, parts: list[bytes], pause_s: float) -> None:
+        """A connection that the subject has ended is no fault here: the expect that follows sees the end."""
+        with trio.move_on_after(SEND_S + pause_s * len(parts)) as scope:
+            await wire.send(encoded, parts, pause_s)
+        if scope.cancelled_caught:
+            raise _Failed("the subject does not read")
+
+    async def _wire(self, name: str) -> Wire:
+        if name not in self._wires:
+            await self._open(name, TARGET)
+        return self._wires[name]
+
+    async def _open(self, name: str, to: str) -> None:
+        stream = await connect(self.subject.addresses[to])
+        self._attach(name, stream, self.subject.protocol if to == TARGET else "remoting")
+
+    def _attach(self, name: str, stream: trio.SocketStream, protocol: str) -> None:
+        reader = reader_for(protocol, self.subject.release)
+        self._wires[name] = wire = Wire(name, stream, reader, self.trace, self.subject.release)
+        assert self._nursery is not None
+        self._nursery.start_soon(wire.read)
+
+    async def _listen(self, name: str) -> None:
+        assert self._nursery is not None
+        put, got = trio.open_memory_channel[trio.SocketStream](16)
+        self._listening[name] = got
+        listener = (await trio.open_tcp_listeners(0, host="127.0.0.1"))[0]
+        host, port = listener.socket.getsockname()[:2]
+        self._variables[name] = f"{host}:{port}"
+        self._nursery.start_soon(_accept, listener, put)
+
+    async def _expect(self, step: Step) -> None:
+        limit_s = step.within_s * self.subject.patience
+        replicated = self._replicated.get(step.on)
+        if replicated is not None and any(each.replicated is not None for each in step.expect):
+            return self._settle(step, replicated)
+        misses: list[Difference] = []
+        for kept in self._aside.pop(step.on, []):
+            if not self._put_aside(step, kept) and self._fits(step, kept, misses):
+                return None
+        with trio.move_on_after(limit_s):
+            while True:
+                received = await self._next(step.on)
+                if self._put_aside(step, received):
+                    continue
+                if self._fits(step, received, misses):
+                    return None
+                if not step.passing or isinstance(received, Ended | Breach):
+                    break
+        if misses:
+            raise _Failed(min(misses).text)
+        if any(outcome.silence for outcome in step.expect):
+            return None
+        raise _Failed("no answer")
+
+    def _put_aside(self, step: Step, received: Received) -> bool:
+        """Keep an answer to another request for a later step, where the outcomes say whose they mean."""
+        wanted = [filled(each.opaque, self._variables) for each in step.expect if each.opaque is not None]
+        if not wanted or not isinstance(received, Answer) or received.opaque in wanted:
+            return False
+        self._aside.setdefault(step.on, []).append(received)
+        return True
+
+    def _fits(self, step: Step, received: Received, misses: list[Difference]) -> bool:
+        if isinstance(received, Breach):
+            raise _Failed(received.reason)
+        if isinstance(received, Message) and isinstance(received.value, _Handshake):
+            self._entries[step.on] = received.value
+        found = fitting(step.expect, received, self._variables, self.subject.release)
+        if isinstance(found, Outcome):
+            self._variables.update(saved(found, received))
+            return True
+        missing = isinstance(received, Answer) and received.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+        if missing and self.case.profile != "ha":
+            raise _Unsupported(f"the subject does not know the command of {step.place}")
+        misses.append(found)
+        return False
+
+    def _settle(self, step: Step, replicated: Replicated) -> None:
+        found = fitting(step.expect, replicated, self._variables, self.subject.release)
+        if not isinstance(found, Outcome):
+            raise _Failed(found.text)
+        self._variables.update(saved(found, replicated))
+
+    async def _next(self, on: str) -> Received:
+        if on in self._listening and on not in self._wires:
+            self._attach(on, await self._listening[on].receive(), "remoting")
+        return await (await self._wire(on)).next()
+
+    async def _replicate(self, action: Replicate, on: str) -> None:
+        wire = await self._wire(on)
+        handshake = self._entries.get(on)
+        account = Account(handshake.entries if handshake else (), handshake.max_offset if handshake else 0)
+        self._replicated[on] = account.seen
+        first = number(filled(action.first, self._variables))
+        last = number(filled(action.last, self._variables))
+        if action.report != "none":
+            await self._report(wire, first)
+        with trio.move_on_after(60.0 * self.subject.patience):
+            while account.seen.end < last:
+                received = await wire.next()
+                if isinstance(received, Ended):
+                    account.seen.ended = True
+                    return
+                if isinstance(received, Breach):
+                    raise _Failed(received.reason)
+                if not isinstance(received, Message) or not isinstance(received.value, HaTransferHeader):
+                    account.seen.strays += 1
+                    continue
+                account.add(received.value)
+                done = account.seen.end >= last
+                if received.value.body and (action.report == "each" or (action.report == "last" and done)):
+                    await self._report(wire, account.seen.end)
+
+    async def _report(self, wire: Wire, offset: int) -> None:
+        report = HaReport(max_offset=offset)
+        data = report.encode()
+        await self._out(wire, Encoded(data, (), f"HaReport {offset}"), [data], 0.0)
+
+    async def _strays(self) -> str:
+        """What came on a connection after the last step and breaks the protocol; empty when nothing did."""
+        await trio.sleep(SETTLE_S)
+        for wire in self._wires.values():
+            if wire.flooded():
+                return "the subject floods the connection"
+            for received in wire.waiting():
+                if isinstance(received, Breach):
+                    return f"at the end: {received.reason}"
+        return ""
+
+
+async def _accept(listener: trio.SocketListener, put: trio.MemorySendChannel[trio.SocketStream]) -> None:
+    async with listener, put:
+        while True:
+            await put.send(await listener.accept())
+
+
+def _not_prepared(step: Step, failure: tuple[Verdict, str, str]) -> tuple[Verdict, str, str]:
+    """A case whose given cannot be made says nothing about its clause."""
+    verdict, reason, symptom = failure
+    if verdict is not Verdict.FAIL:
+        return failure
+    if step.optional:
+        return Verdict.SKIPPED, f"not applicable: {reason}", ""
+    return Verdict.SKIPPED, f"could not be prepared: {reason}", symptom
+
+
+def _fresh(chance: random.Random, now_ms: int) -> dict[str, object]:
+    """Names, addresses and ids that no other case of any run has."""
+    word = f"{chance.getrandbits(40):010x}"
+    fresh: dict[str, object] = {"now": now_ms}
+    fresh |= {name: f"{name}-{word}" for name in ("set", "other_set", "cluster")}
+    base = chance.randrange(1_000_000_000, 4_000_000_000)
+    for at in range(1, 6):
+        octets = (chance.randrange(1, 255), chance.randrange(256), chance.randrange(1, 255))
+        fresh[f"address{at}"] = f"127.{octets[0]}.{octets[1]}.{octets[2]}:{at}"
+        fresh[f"check{at}"] = f"{fresh[f'address{at}']};{base + at}"
+        fresh[f"replica{at}"] = base + at
+    return fresh

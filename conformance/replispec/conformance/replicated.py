@@ -1,0 +1,93 @@
+"""What a replica saw of a master's log: the account that a `replicate` step is judged by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from replispec.wire.rocketmq.ha import HaEpochEntry, HaTransferHeader
+
+
+@dataclass(slots=True)
+class Replicated:
+    """Counts over the transfers of one connection, in bytes of the log.
+
+    `first` and `end`: the run of bytes that came. `gaps` and `overlaps`: runs that start behind or before
+    the end of the one before. `crosses_epoch`: runs with the start of an epoch strictly inside.
+    `mislabelled`: runs whose header names another epoch, or another start of it, than the entry of the
+    handshake that covers their first byte. `confirm_decreased`, `confirm_beyond_log`, `confirm_negative`:
+    headers whose confirmOffset fell, lies behind the end of what came, or is below 0. `strays`: other
+    messages between. `ended`: the master ended the connection. `digest`: SHA-256 of the bytes.
+    """
+
+    first: int = -1
+    end: int = -1
+    bytes: int = 0
+    frames: int = 0
+    heartbeats: int = 0
+    largest: int = 0
+    gaps: int = 0
+    overlaps: int = 0
+    crosses_epoch: int = 0
+    mislabelled: int = 0
+    confirm_decreased: int = 0
+    confirm_beyond_log: int = 0
+    confirm_negative: int = 0
+    strays: int = 0
+    ended: bool = False
+    last_epoch: int = -1
+    epochs: list[int] = field(default_factory=list)
+    digest: str = ""
+
+
+class Account:
+    """Adds transfer after transfer to a `Replicated`."""
+
+    def __init__(self, entries: Sequence[HaEpochEntry], log_end: int) -> None:
+        self.seen = Replicated()
+        self._entries = sorted(entries, key=lambda entry: entry.start_offset)
+        self._log_end = log_end
+        self._confirmed: int | None = None
+        self._hash = hashlib.sha256()
+
+    def add(self, header: HaTransferHeader) -> None:
+        """Count one header with its body."""
+        seen = self.seen
+        self._confirm(header)
+        if header.epoch not in seen.epochs:
+            seen.epochs.append(header.epoch)
+        seen.last_epoch = header.epoch
+        if not header.body:
+            seen.heartbeats += 1
+            return
+        seen.frames += 1
+        seen.bytes += len(header.body)
+        seen.largest = max(seen.largest, len(header.body))
+        if seen.first < 0:
+            seen.first = header.offset
+        elif header.offset != seen.end:
+            seen.gaps += header.offset > seen.end
+            seen.overlaps += header.offset < seen.end
+        seen.end = header.offset + len(header.body)
+        self._log_end = max(self._log_end, seen.end)
+        self._hash.update(header.body)
+        seen.digest = self._hash.hexdigest()
+        self._epoch(header)
+
+    def _confirm(self, header: HaTransferHeader) -> None:
+        value, seen = header.confirm_offset, self.seen
+        seen.confirm_negative += value < 0
+        seen.confirm_beyond_log += value > max(self._log_end, header.offset + len(header.body))
+        seen.confirm_decreased += self._confirmed is not None and value < self._confirmed
+        self._confirmed = value
+
+    def _epoch(self, header: HaTransferHeader) -> None:
+        end = header.offset + len(header.body)
+        self.seen.crosses_epoch += any(header.offset < each.start_offset < end for each in self._entries)
+        covering = [each for each in self._entries if each.start_offset <= header.offset]
+        if covering and (covering[-1].epoch, covering[-1].start_offset) != (
+            header.epoch,
+            header.epoch_start_offset,
+        ):
+            self.seen.mislabelled += 1

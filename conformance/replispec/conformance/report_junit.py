@@ -1,0 +1,56 @@
+"""A run as JUnit XML: one suite per topic, as continuous integration reads it."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from xml.etree import ElementTree as ET
+
+from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+
+_BAD = (Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM)
+
+
+def junit_xml(run: RunResult) -> bytes:
+    """The document. Failures are findings only: an expected failure is a skipped test with its reason."""
+    top = ET.Element("testsuites", name=f"{run.kind} {run.implementation} {run.release}".strip())
+    ordered = sorted(run.results, key=lambda each: each.topic)
+    for topic, group in groupby(ordered, key=lambda each: each.topic):
+        cases = list(group)
+        suite = ET.SubElement(top, "testsuite", name=f"{run.kind}/{topic}", tests=str(len(cases)))
+        counts = {"failures": 0, "errors": 0, "skipped": 0}
+        for case in cases:
+            kind = _add(suite, case)
+            if kind:
+                counts[kind] += 1
+        suite.attrib.update({name: str(count) for name, count in counts.items()})
+        suite.set("time", f"{sum(case.took_s for case in cases):.3f}")
+    ET.indent(top)
+    return bytes(ET.tostring(top, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _add(suite: ET.Element, case: CaseResult) -> str:
+    """One test; returns what it counts as beside having run."""
+    test = ET.SubElement(suite, "testcase", classname=case.clause, name=case.id, time=f"{case.took_s:.3f}")
+    said = _printable(case.reason or case.standing.value)
+    if case.standing in _BAD:
+        found = ET.SubElement(test, "failure", type=case.standing.value, message=said)
+        found.text = _printable(_trace(case))
+        return "failures"
+    if case.verdict is Verdict.ERROR or case.standing is Standing.NOT_JUDGED:
+        ET.SubElement(test, "error", type=case.standing.value, message=said)
+        return "errors"
+    if case.verdict is not Verdict.PASS:
+        why = f"{case.standing.value}: {case.expected or case.reason}"
+        ET.SubElement(test, "skipped", message=_printable(why))
+        return "skipped"
+    return ""
+
+
+def _trace(case: CaseResult) -> str:
+    steps = (f"{each.at_s:8.3f} {each.on} {each.way} {each.says} {each.data}" for each in case.trace)
+    return "\n".join((case.requirement, "", *(step.rstrip() for step in steps)))
+
+
+def _printable(text: str) -> str:
+    """XML has no way to write most control characters, and a subject may send them."""
+    return "".join(each if each >= " " or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)

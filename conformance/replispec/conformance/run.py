@@ -1,0 +1,124 @@
+"""A run of the suite: which cases, in which order, side by side where they may, and what came out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import trio
+
+from replispec.conformance import names
+from replispec.conformance.expectations import Expected, apply
+from replispec.conformance.model import TARGET, Case
+from replispec.conformance.play import Subject, play
+from replispec.conformance.probe import probe
+from replispec.conformance.results import CaseResult, RunResult, Verdict
+from replispec.conformance.trace import Trace
+
+PROFILES: Mapping[str, tuple[str, ...]] = {"controller": ("core", "admin"), "ha-master": ("ha",)}
+PROTOCOLS: Mapping[str, str] = {"controller": "remoting", "ha-master": "ha"}
+JOBS = 8
+Told = Callable[[CaseResult, int, int], None]
+"""Told after every case: its result, how many are done, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a run shall do. `patterns` choose cases by id, with * and ?; none means all."""
+
+    kind: str
+    addresses: Mapping[str, str]
+    implementation: str
+    release: names.Release
+    seed: str
+    suite: str
+    began: str
+    now_ms: int
+    profiles: tuple[str, ...] = ()
+    patterns: tuple[str, ...] = ()
+    jobs: int = JOBS
+    patience: float = 1.0
+    known: Mapping[str, object] = field(default_factory=dict)
+
+    def subject(self) -> Subject:
+        """The subject as cases see it."""
+        return Subject(self.addresses, PROTOCOLS[self.kind], self.release, self.known, self.patience)
+
+
+def chosen(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
+    """The cases whose ids fit a pattern; all when there is none."""
+    if not patterns:
+        return list(cases)
+    return [case for case in cases if any(names.fits(case.id, each) for each in patterns)]
+
+
+def run_suite(
+    plan: Plan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None = None
+) -> RunResult:
+    """Play the chosen cases, several at a time, those that must be alone at the end, one by one.
+
+    Raises NoSubject when nothing at the target can be judged.
+    """
+    return trio.run(run_on_trio, plan, cases, expected, told)
+
+
+async def run_on_trio(
+    plan: Plan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None
+) -> RunResult:
+    """The same inside of trio."""
+    subject = plan.subject()
+    await probe(subject, plan.addresses[TARGET])
+    began_s = trio.current_time()
+    selected = chosen(cases, plan.patterns)
+    found: dict[str, CaseResult] = {}
+
+    def done(result: CaseResult) -> None:
+        found[result.id] = result
+        if told is not None:
+            told(result, len(found), len(selected))
+
+    limit = trio.CapacityLimiter(plan.jobs)
+
+    async def one(case: Case) -> None:
+        async with limit:
+            done(await play(case, subject, plan.seed, plan.now_ms))
+
+    playing = []
+    for case in selected:
+        reason = _left_out(case, plan)
+        if reason:
+            done(CaseResult.of(case, Verdict.SKIPPED, reason, "", 0.0, Trace()))
+        else:
+            playing.append(case)
+    async with trio.open_nursery() as nursery:
+        for case in playing:
+            if not case.alone:
+                nursery.start_soon(one, case)
+    for case in playing:
+        if case.alone:
+            await one(case)
+    result = RunResult(
+        kind=plan.kind,
+        target=plan.addresses[TARGET],
+        implementation=plan.implementation,
+        release=names.release_text(plan.release),
+        profiles=list(plan.profiles or PROFILES[plan.kind]),
+        seed=plan.seed,
+        suite=plan.suite,
+        began=plan.began,
+        took_s=round(trio.current_time() - began_s, 2),
+        results=[found[case.id] for case in selected],
+    )
+    apply(result, expected, plan.release)
+    return result
+
+
+def _left_out(case: Case, plan: Plan) -> str:
+    if not case.releases.holds(names.IMPLEMENTATION, plan.release):
+        first, _, last = str(case.releases).rpartition("@")[2].partition("..")
+        spoken = names.release_text(plan.release)
+        return f"release {spoken}: the case is for {first or 'the first'} to {last or 'now'}"
+    if case.profile not in (plan.profiles or PROFILES[plan.kind]):
+        return f"profile {case.profile} was not asked for"
+    missing = [name for name in case.needs if name not in plan.addresses]
+    return f"needs the address of: {', '.join(missing)}" if missing else ""

@@ -1,0 +1,97 @@
+"""YAML files of cases as values that remember their lines. The dialect has no anchors and no doubled keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from replispec.conformance.model import CaseError, Matcher, Place
+
+_INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
+_WORDS = {"true": True, "false": False, "null": None, "~": None, "": None}
+_STANDARD = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A value and its place: a dict of items, a list of items, a text, number or truth, or a tagged one."""
+
+    place: Place
+    value: object
+    tag: str = ""
+
+    def mapping(self, what: str) -> dict[str, Item]:
+        """The keys of a mapping. Raises CaseError when it is none."""
+        if not isinstance(self.value, dict) or self.tag:
+            raise CaseError(self.place, f"{what}: a mapping is expected")
+        return self.value
+
+    def sequence(self, what: str) -> list[Item]:
+        """The members of a list. Raises CaseError when it is none."""
+        if not isinstance(self.value, list) or self.tag:
+            raise CaseError(self.place, f"{what}: a list is expected")
+        return self.value
+
+    def plain(self) -> object:
+        """The value without places; tags become matchers."""
+        value = self.value
+        if isinstance(value, dict):
+            value = {key: item.plain() for key, item in value.items()}
+        elif isinstance(value, list):
+            value = [item.plain() for item in value]
+        return Matcher(self.tag, value) if self.tag else value
+
+
+def read(path: Path, shown: str) -> Item:
+    """The one document of a file. Raises CaseError when it is no YAML of this dialect."""
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as fault:
+        line = fault.problem_mark.line + 1 if fault.problem_mark else 1
+        raise CaseError(Place(shown, line), f"no YAML: {fault.problem}") from None
+    except (UnicodeDecodeError, yaml.YAMLError) as fault:
+        raise CaseError(Place(shown, 1), f"no YAML: {fault}") from None
+    if node is None:
+        raise CaseError(Place(shown, 1), "the file is empty")
+    return _item(node, shown, set())
+
+
+def _item(node: yaml.Node, file: str, seen: set[int]) -> Item:
+    place = Place(file, node.start_mark.line + 1)
+    if id(node) in seen:
+        raise CaseError(place, "anchors are not used in cases: write it out, or make it a given")
+    seen.add(id(node))
+    tag = "" if node.tag.startswith(_STANDARD) else node.tag.removeprefix("!")
+    if isinstance(node, yaml.MappingNode):
+        return Item(place, dict(_pairs(node, file, seen)), tag)
+    if isinstance(node, yaml.SequenceNode):
+        return Item(place, [_item(each, file, seen) for each in node.value], tag)
+    return Item(place, _scalar(node), tag)
+
+
+def _pairs(node: yaml.MappingNode, file: str, seen: set[int]) -> Iterator[tuple[str, Item]]:
+    known: set[str] = set()
+    for key, value in node.value:
+        place = Place(file, key.start_mark.line + 1)
+        if not isinstance(key, yaml.ScalarNode):
+            raise CaseError(place, "a key has to be one word")
+        if key.value in known:
+            raise CaseError(place, f"the key {key.value!r} stands twice")
+        known.add(key.value)
+        yield key.value, _item(value, file, seen)
+
+
+def _scalar(node: yaml.Node) -> object:
+    text = str(node.value)
+    if getattr(node, "style", None) is not None:
+        return text
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if _DECIMAL.fullmatch(text) else text

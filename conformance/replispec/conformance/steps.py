@@ -1,0 +1,382 @@
+"""Steps of a case out of their source. Every name of the protocol is looked up, a misspelt one refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields as fields_of
+
+from replispec.conformance import names
+from replispec.conformance.model import (
+    MAIN,
+    Action,
+    Again,
+    CaseError,
+    End,
+    Listen,
+    Matcher,
+    Open,
+    Outcome,
+    Raw,
+    Replicate,
+    Sent,
+    Step,
+    Wait,
+)
+from replispec.conformance.replicated import Replicated
+from replispec.conformance.sources import Item
+from replispec.conformance.values import TAGS
+from replispec.wire.rocketmq.remoting import RemotingFrameFixed
+
+_ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
+_STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "note")
+_SENT = (
+    "command",
+    "code",
+    "header",
+    "extra",
+    "body",
+    "body_text",
+    "body_hex",
+    "oneway",
+    "encoding",
+    "opaque",
+    "flag",
+    "version",
+    "language",
+    "message",
+    "fields",
+)
+_OUTCOME = (
+    "code",
+    "command",
+    "message",
+    "header",
+    "body",
+    "fields",
+    "closed",
+    "silence",
+    "replicated",
+    "opaque",
+    "save",
+)
+_RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
+ADDRESSES = ("target", "controller", "broker", "nameserver")
+_SAVEABLE = ("code", "header", "body", "fields", "replicated")
+REPLICATED = frozenset(each.name for each in fields_of(Replicated))
+
+
+def read_steps(item: Item, what: str) -> tuple[Step, ...]:
+    """A list of steps. `code` of an answer is checked against the command that the connection sent last."""
+    reader = _Reader()
+    return tuple(reader.step(each) for each in item.sequence(what))
+
+
+class _Reader:
+    """Reads steps in order and remembers what was sent last on each connection."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, int | None] = {}
+
+    def step(self, item: Item) -> Step:
+        fields = item.mapping("a step")
+        only(item, _STEP)
+        chosen = [name for name in _ACTIONS if name in fields]
+        if len(chosen) > 1:
+            raise CaseError(item.place, f"a step does one thing, not {' and '.join(chosen)}")
+        on = text(fields["over"]) if "over" in fields else MAIN
+        note = text(fields["note"]) if "note" in fields else ""
+        if not chosen and "expect" not in fields:
+            raise CaseError(item.place, "a step without an action needs an expect")
+        if "wait" in chosen and not note:
+            raise CaseError(item.place, "say in a note what is waited for")
+        action = self._action(chosen[0], fields[chosen[0]], on) if chosen else None
+        if isinstance(action, Sent) and action.message is None:
+            self._asked[on] = _code_of(action)
+        expect = fields.get("expect")
+        return Step(
+            place=item.place,
+            action=action,
+            on=on,
+            expect=tuple(self._outcome(each, on) for each in expect.sequence("expect")) if expect else (),
+            within_s=seconds(fields["within"]) if "within" in fields else 3.0,
+            again=_again(fields["again"]) if "again" in fields else None,
+            passing=truth(fields.get("passing")),
+            note=note,
+        )
+
+    def _action(self, name: str, item: Item, on: str) -> Action:
+        match name:
+            case "open":
+                fields = item.mapping("open")
+                only(item, ("to",))
+                return Open(one_of(fields["to"], ADDRESSES) if "to" in fields else "target")
+            case "send":
+                return read_sent(item)
+            case "bytes":
+                raw = read_raw(item)
+                self._asked[on] = _code_of(raw.of[-1]) if raw.of else None
+                return raw
+            case "close" | "reset":
+                return End(text(item), name == "reset")
+            case "wait":
+                return Wait(seconds(item))
+            case "listen":
+                return Listen(text(item))
+            case _:
+                return _replicate(item)
+
+    def _outcome(self, item: Item, on: str) -> Outcome:
+        fields = item.mapping("an outcome")
+        only(item, _OUTCOME)
+        kinds = ("code", "command", "message", "closed", "silence", "replicated")
+        if sum(name in fields for name in kinds) != 1:
+            raise CaseError(item.place, f"an outcome is one of: {', '.join(kinds)}")
+        asked = self._asked.get(on)
+        command = _known(fields.get("command"), names.request_code, "a command")
+        if command is not None:
+            asked = names.request_code(command)
+        known = (asked, command is None) if asked is not None else None
+        message = text(fields["message"]) if "message" in fields else None
+        return Outcome(
+            codes=_codes(fields.get("code")),
+            command=command,
+            message=message,
+            header=_checked(fields.get("header"), names.header_keys(known[0], answer=known[1]))
+            if known
+            else _checked(fields.get("header"), None),
+            body=_body(fields.get("body"), names.body_keys(known[0], answer=known[1]) if known else None),
+            fields=_message_fields(fields.get("fields"), message, item),
+            closed=truth(fields.get("closed")),
+            silence=truth(fields.get("silence")),
+            replicated=_checked(fields["replicated"], REPLICATED) if "replicated" in fields else None,
+            opaque=fields["opaque"].plain() if "opaque" in fields else None,
+            save=_saves(fields.get("save")),
+        )
+
+
+def read_sent(item: Item) -> Sent:
+    """What a `send` says. Raises CaseError."""
+    fields = item.mapping("send")
+    only(item, _SENT)
+    if sum(name in fields for name in ("command", "code", "message")) != 1:
+        raise CaseError(item.place, "send one of: command, code, message")
+    command = _known(fields.get("command"), names.request_code, "a command")
+    message = text(fields["message"]) if "message" in fields else None
+    code = names.request_code(command) if command else None
+    for name, known in (("encoding", names.serialize_type), ("language", names.language_number)):
+        if name in fields:
+            _known(fields[name], known, f"an {name}")
+    body = fields.get("body")
+    return Sent(
+        command=command,
+        code=integer(fields["code"]) if "code" in fields else None,
+        header=_checked(
+            fields.get("header"), names.header_keys(code, answer=False) if code is not None else None
+        ),
+        extra=_checked(fields.get("extra"), None),
+        body=body.plain() if body else None,
+        body_text=text(fields["body_text"]) if "body_text" in fields else None,
+        body_hex=_hex(fields["body_hex"]) if "body_hex" in fields else None,
+        oneway=truth(fields.get("oneway")),
+        encoding=text(fields["encoding"]) if "encoding" in fields else None,
+        opaque=fields["opaque"].plain() if "opaque" in fields else None,
+        flag=fields["flag"].plain() if "flag" in fields else None,
+        version=integer(fields["version"]) if "version" in fields else None,
+        language=text(fields["language"]) if "language" in fields else None,
+        message=message,
+        fields=_message_fields(fields.get("fields"), message, item),
+    )
+
+
+def read_raw(item: Item) -> Raw:
+    """What `bytes` says. Raises CaseError."""
+    fields = item.mapping("bytes")
+    only(item, _RAW)
+    if "of" not in fields and "hex" not in fields:
+        raise CaseError(item.place, "bytes are those `of` sends, or `hex`")
+    split = fields.get("split")
+    each = split is not None and split.value == "each"
+    fixed = frozenset(RemotingFrameFixed._fields)
+    return Raw(
+        of=tuple(read_sent(part) for part in fields["of"].sequence("of")) if "of" in fields else (),
+        hex=_hex(fields["hex"]) if "hex" in fields else "",
+        keep=integer(fields["keep"]) if "keep" in fields else None,
+        patch=_checked(fields.get("patch"), fixed),
+        overwrite=_overwrites(fields.get("overwrite")),
+        split=tuple(integer(part) for part in split.sequence("split")) if split and not each else (),
+        each=each,
+        pause_s=seconds(fields["pause"]) if "pause" in fields else 0.0,
+    )
+
+
+def _overwrites(item: Item | None) -> Mapping[int, str]:
+    if item is None:
+        return {}
+    fields = item.mapping("overwrite")
+    for place, digits in fields.items():
+        if not place.isdigit():
+            raise CaseError(digits.place, f"{place!r} is no place in bytes")
+    return {int(place): _hex(digits) for place, digits in fields.items()}
+
+
+def _replicate(item: Item) -> Replicate:
+    fields = item.mapping("replicate")
+    only(item, ("from", "to", "report"))
+    if "to" not in fields:
+        raise CaseError(item.place, "replicate needs `to`, the byte of the log where it ends")
+    return Replicate(
+        first=fields["from"].plain() if "from" in fields else 0,
+        last=fields["to"].plain(),
+        report=one_of(fields["report"], ("each", "last", "none")) if "report" in fields else "each",
+    )
+
+
+def _again(item: Item) -> Again:
+    fields = item.mapping("again")
+    only(item, ("every", "up_to"))
+    return Again(
+        seconds(fields["every"]) if "every" in fields else 0.5,
+        seconds(fields["up_to"]) if "up_to" in fields else 10.0,
+    )
+
+
+def _code_of(sent: Sent) -> int | None:
+    return names.request_code(sent.command) if sent.command else None
+
+
+def _codes(item: Item | None) -> tuple[str, ...]:
+    if item is None:
+        return ()
+    listed = item.value if isinstance(item.value, list) else [item]
+    return tuple(_known(each, names.response_code, "a code of answers") or "" for each in listed)
+
+
+def _known(item: Item | None, look_up: Callable[[str], object], what: str) -> str | None:
+    if item is None:
+        return None
+    name = text(item)
+    if look_up(name) is None:
+        raise CaseError(item.place, f"the specification knows no {what.partition(' ')[2]} {name!r}")
+    return name
+
+
+def _checked(item: Item | None, known: Collection[str] | None) -> Mapping[str, object]:
+    if item is None:
+        return {}
+    fields = item.mapping("fields")
+    for key, value in fields.items():
+        if known is not None and key not in known:
+            raise CaseError(value.place, f"unknown field {key!r}: {', '.join(sorted(known)) or 'none'}")
+        check_tags(value)
+    return {key: value.plain() for key, value in fields.items()}
+
+
+def _body(item: Item | None, known: Collection[str] | None) -> object:
+    if item is None:
+        return None
+    if isinstance(item.value, dict) and not item.tag:
+        return _checked(item, known)
+    check_tags(item)
+    return item.plain()
+
+
+def _message_fields(item: Item | None, message: str | None, around: Item) -> Mapping[str, object]:
+    if message is None:
+        if item is not None:
+            raise CaseError(item.place, "fields belong to a message; a command has a header")
+        return {}
+    kind = names.ha_message(message)
+    if kind is None:
+        raise CaseError(around.place, f"the specification knows no message {message!r} of HA streams")
+    return _checked(item, names.ha_fields(kind))
+
+
+def _saves(item: Item | None) -> Mapping[str, str]:
+    if item is None:
+        return {}
+    saves = {name: text(path) for name, path in item.mapping("save").items()}
+    for name, path in saves.items():
+        if (
+            path.partition(".")[0] not in ("code", "header", "body", "fields", "replicated")
+            or not name.isidentifier()
+        ):
+            raise CaseError(item.place, f"save NAME: header.KEY, body.KEY or fields.NAME, not {name}: {path}")
+    return saves
+
+
+def check_tags(item: Item) -> None:
+    """Refuse tags that nothing compares by."""
+    if item.tag and item.tag not in TAGS:
+        raise CaseError(item.place, f"unknown tag !{item.tag}: {', '.join(sorted(TAGS))}")
+    if isinstance(item.value, dict | list):
+        inside = item.value.values() if isinstance(item.value, dict) else item.value
+        for each in inside:
+            check_tags(each)
+
+
+def only(item: Item, allowed: Collection[str]) -> None:
+    """Refuse keys outside `allowed`."""
+    for key, value in item.mapping("it").items():
+        if key not in allowed:
+            raise CaseError(value.place, f"unknown key {key!r}: use {', '.join(allowed)}")
+
+
+def text(item: Item) -> str:
+    """A text. Raises CaseError."""
+    if not isinstance(item.value, str) or item.tag:
+        raise CaseError(item.place, f"a text is expected, not {item.plain()!r}")
+    return item.value
+
+
+def integer(item: Item) -> int:
+    """A whole number. Raises CaseError."""
+    if not isinstance(item.value, int) or isinstance(item.value, bool) or item.tag:
+        raise CaseError(item.place, f"a whole number is expected, not {item.plain()!r}")
+    return item.value
+
+
+def seconds(item: Item) -> float:
+    """A length of time. Raises CaseError."""
+    if isinstance(item.value, bool) or not isinstance(item.value, int | float) or not 0 < item.value <= 120:
+        raise CaseError(item.place, f"seconds are expected, above 0 and up to 120, not {item.plain()!r}")
+    return float(item.value)
+
+
+def truth(item: Item | None) -> bool:
+    """True or false; absent is false. Raises CaseError."""
+    if item is None:
+        return False
+    if not isinstance(item.value, bool):
+        raise CaseError(item.place, f"true or false is expected, not {item.plain()!r}")
+    return item.value
+
+
+def one_of(item: Item, allowed: Collection[str]) -> str:
+    """One of these words. Raises CaseError."""
+    word = text(item)
+    if word not in allowed:
+        raise CaseError(item.place, f"{word!r} is none of: {', '.join(allowed)}")
+    return word
+
+
+def _hex(item: Item) -> str:
+    digits = str(item.value)
+    try:
+        bytes.fromhex(digits)
+    except ValueError:
+        raise CaseError(item.place, f"{digits!r} is not hexadecimal: put it in quotes") from None
+    return digits
+
+
+def listed(item: Item | None) -> tuple[str, ...]:
+    """A list of texts; absent is empty. Raises CaseError."""
+    return tuple(text(each) for each in item.sequence("a list")) if item is not None else ()
+
+
+def matcherless(value: object) -> bool:
+    """True when no comparison hides in what is sent."""
+    if isinstance(value, Matcher):
+        return False
+    if isinstance(value, Mapping):
+        return all(matcherless(each) for each in value.values())
+    return not isinstance(value, list | tuple) or all(matcherless(each) for each in value)
