@@ -8,6 +8,7 @@ Source: RIP-44; apache/rocketmq 5.1.1 to 5.5.0, AutoSwitchHAConnection, AutoSwit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -243,7 +244,7 @@ class GoodHaMaster:
             ends.append(link.wrote_s + self.heartbeat_s)
         if link.level_s is not None and link.broker_id in self.broker_set.in_sync:
             ends.append(link.level_s + self.not_level_s)
-        return min(end for end in ends)
+        return min((end for end in ends if end > self.now_s()), default=math.inf)
 
     def tick(self, link: Link) -> list[Effect]:
         """Time has passed, or the log has grown."""

@@ -1,0 +1,82 @@
+"""Runs the whole suite against subjects, many at once, in one process and on a clock that jumps.
+
+Nobody waits long: when every task of the process waits, the clock jumps to the next deadline. The
+bytes go over real loopback connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
+
+import trio
+import trio.testing
+
+from replispec.conformance.model import Case
+from replispec.conformance.results import RunResult
+from replispec.conformance.run import Plan, run_on_trio
+from tests.conformance.subjects.controller_admin import GoodController
+from tests.conformance.subjects.ha_master import BROKER_SET, GoodHaMaster
+from tests.conformance.subjects.ha_server import HaServer
+from tests.conformance.subjects.remoting_server import RemotingServer
+
+IDLE_S = 0.02
+"""Real seconds without work before the clock jumps: bytes on loopback are there sooner."""
+SUBJECTS_AT_ONCE = 12
+RELEASE = (5, 4, 0)
+
+K = TypeVar("K")
+S = TypeVar("S")
+Judge = Callable[[S], Awaitable[RunResult]]
+
+
+def plan(kind: str, addresses: Mapping[str, str], known: Mapping[str, object] | None = None) -> Plan:
+    """All cases of a kind, against these addresses."""
+    return Plan(
+        kind=kind,
+        addresses=addresses,
+        implementation="scripted",
+        release=RELEASE,
+        seed="subjects",
+        suite="tests",
+        began="",
+        now_ms=1_700_000_000_000,
+        known=known or {},
+    )
+
+
+async def judge_controller(make: type[GoodController], cases: Sequence[Case]) -> RunResult:
+    """What the suite says about this controller."""
+    async with trio.open_nursery() as nursery:
+        address = await nursery.start(RemotingServer(make).serve)
+        result = await run_on_trio(plan("controller", {"target": address}), cases, (), None)
+        nursery.cancel_scope.cancel()
+    return result
+
+
+async def judge_master(make: type[GoodHaMaster], cases: Sequence[Case]) -> RunResult:
+    """What the suite says about this HA master; it is told of its controller and its broker too."""
+    async with trio.open_nursery() as nursery:
+        found = await nursery.start(HaServer(make).serve)
+        addresses = {"target": found.replicas, "controller": found.controller, "broker": found.broker}
+        result = await run_on_trio(plan("ha-master", addresses, {"set": BROKER_SET}), cases, (), None)
+        nursery.cancel_scope.cancel()
+    return result
+
+
+def judged(subjects: Mapping[str, S], judge: Judge[S]) -> dict[str, RunResult]:
+    """What the suite says about each subject, by its name."""
+    results: dict[str, RunResult] = {}
+
+    async def one(name: str, subject: S, limit: trio.CapacityLimiter) -> None:
+        async with limit:
+            results[name] = await judge(subject)
+
+    async def everybody() -> None:
+        limit = trio.CapacityLimiter(SUBJECTS_AT_ONCE)
+        async with trio.open_nursery() as nursery:
+            for name, subject in subjects.items():
+                nursery.start_soon(one, name, subject, limit)
+
+    trio.run(everybody, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
+    return {name: results[name] for name in subjects}
