@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -62,7 +63,7 @@ class Encoder:
         kind: Any = names.ha_message(sent.message or "")
         values: Any = filled(sent.fields, variables)
         try:
-            message = kind(**values)
+            message = kind(**_numbers(kind, values))
             data: bytes = message.encode()
         except (TypeError, AttributeError) as fault:
             raise Unsendable(f"{sent.message}: {fault}") from None
@@ -124,6 +125,15 @@ def pieces(raw: Raw, data: bytes) -> list[bytes]:
 def _ext_fields(header: Mapping[str, object], variables: Variables) -> dict[str, str | None] | None:
     values = {name: filled(value, variables) for name, value in header.items()}
     return {name: None if value is None else wire_text(value) for name, value in values.items()} or None
+
+
+def _numbers(kind: type[Any], values: Mapping[str, object]) -> dict[str, object]:
+    """The fields with numbers where the message has them: what was saved from a header is text."""
+    numeric = {each.name for each in dataclasses.fields(kind) if type(each.default) is int}
+    return {
+        name: number(value) if name in numeric and isinstance(value, str) else value
+        for name, value in values.items()
+    }
 
 
 def _body(sent: Sent, variables: Variables) -> bytes:

@@ -219,8 +219,10 @@ class _Player:
         if replicated is not None and any(each.replicated is not None for each in step.expect):
             return self._settle(step, replicated)
         misses: list[Difference] = []
-        for kept in self._aside.pop(step.on, []):
-            if not self._put_aside(step, kept) and self._fits(step, kept, misses):
+        kept = self._aside.pop(step.on, [])
+        for at, received in enumerate(kept):
+            if not self._put_aside(step, received) and self._fits(step, received, misses):
+                self._aside.setdefault(step.on, []).extend(kept[at + 1 :])
                 return None
         with trio.move_on_after(limit_s):
             while True:

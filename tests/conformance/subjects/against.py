@@ -22,7 +22,8 @@ from tests.conformance.subjects.remoting_server import RemotingServer
 
 IDLE_S = 0.02
 """Real seconds without work before the clock jumps: bytes on loopback are there sooner."""
-SUBJECTS_AT_ONCE = 12
+SUBJECTS_AT_ONCE = 8
+CASES_AT_ONCE = 64
 RELEASE = (5, 4, 0)
 
 K = TypeVar("K")
@@ -41,6 +42,7 @@ def plan(kind: str, addresses: Mapping[str, str], known: Mapping[str, object] | 
         suite="tests",
         began="",
         now_ms=1_700_000_000_000,
+        jobs=CASES_AT_ONCE,
         known=known or {},
     )
 

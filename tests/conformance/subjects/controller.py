@@ -83,20 +83,26 @@ class Controller(Answering):
     # Time and connections
 
     def connection_ended(self, waiting_bytes: int, channel: Channel) -> list[Effect]:  # noqa: ARG002
-        """Whoever spoke on this connection counts as dead; a lost master is replaced at once."""
-        self.alive = {key: entry for key, entry in self.alive.items() if entry.channel != channel}
-        return self.tick()
+        """Whoever spoke on this connection counts as dead at once."""
+        return self.lose([key for key, entry in self.alive.items() if entry.channel == channel])
 
     def deadline_s(self) -> float:
-        """When the next master's heartbeats are too late."""
-        masters = [self.alive.get((one.name, one.master or 0)) for one in self.sets.values()]
-        ends = [entry.last_s + entry.timeout_s + LATER_S for entry in masters if entry is not None]
+        """When the next heartbeats are too late."""
+        ends = [entry.last_s + entry.timeout_s + LATER_S for entry in self.alive.values()]
         return min((end for end in ends if end > self.now_s()), default=math.inf)
 
     def tick(self) -> list[Effect]:
-        """Replace masters whose heartbeats stopped; called again and again."""
-        for broker_set in self.sets.values():
-            if broker_set.master is not None and not self.is_alive(broker_set, broker_set.master):
+        """Whoever's heartbeats stopped counts as dead."""
+        late = [key for key, entry in self.alive.items() if not self.in_time(entry)]
+        return self.lose(late)
+
+    def lose(self, brokers: list[tuple[str, int]]) -> list[Effect]:
+        """Brokers are gone; of those that are masters each has a successor elected, or none."""
+        for key in brokers:
+            del self.alive[key]
+        for name, broker in brokers:
+            broker_set = self.sets.get(name)
+            if broker_set is not None and broker_set.master == broker:
                 self.replace_lost_master(broker_set)
         pending, self.pending = self.pending, []
         return pending
@@ -113,7 +119,11 @@ class Controller(Answering):
     def is_alive(self, broker_set: BrokerSet, broker: int) -> bool:
         """Whether heartbeats of this broker are in time."""
         entry = self.alive.get((broker_set.name, broker))
-        return entry is not None and self.now_s() <= entry.last_s + entry.timeout_s
+        return entry is not None and self.in_time(entry)
+
+    def in_time(self, entry: Alive) -> bool:
+        """Whether this heartbeat still counts."""
+        return self.now_s() <= entry.last_s + entry.timeout_s
 
     def heartbeat(self, request: Command) -> Answer:
         """904: the newest heartbeat counts, and so does the connection that it came on."""

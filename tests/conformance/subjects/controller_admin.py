@@ -29,7 +29,13 @@ class GoodController(Controller):
     def __init__(self, now_s: Callable[[], float], address: str) -> None:
         super().__init__(now_s)
         self.address = address
-        self.properties = {"controllerType": "DLedger", "enableElectUncleanMaster": "false"}
+        self.properties = {
+            "controllerDLegerGroup": "subjects",
+            "controllerStorePath": "",
+            "controllerType": "DLedger",
+            "enableElectUncleanMaster": "false",
+            "notifyBrokerRoleChanged": "true",
+        }
         self.handlers |= {
             RequestCode.CONTROLLER_GET_METADATA_INFO: self.get_metadata,
             RequestCode.CONTROLLER_GET_SYNC_STATE_DATA: self.get_sync_state_data,
