@@ -56,6 +56,11 @@ document.title = JSON.stringify({
   headline_is_on_top: seen === headline,
   headline_colours: [
     getComputedStyle(headline).color, getComputedStyle(headline.parentElement).backgroundColor],
+  sections: [...document.querySelectorAll("section[id]")].map(section => ({
+    id: section.id, height: section.getBoundingClientRect().height, text: section.textContent,
+    bars: [...section.querySelectorAll(".step")].filter(bar => bar.getBBox().width >= 2).length,
+  })),
+  hole_marks: document.querySelectorAll("svg .mark.hole").length,
   pictures: [...document.querySelectorAll("svg")].map(picture => {
     const box = picture.getBoundingClientRect();
     const texts = [...picture.querySelectorAll("text")].map(text => text.getBBox());

@@ -13,10 +13,14 @@ from replispec.replay.report.model import (
     CurveKind,
     EventKind,
     Evidence,
+    FailOver,
     Finding,
     Lag,
+    Latency,
     Loss,
     MasterBand,
+    Moment,
+    MomentKind,
     ReportModel,
     Switch,
     Timeline,
@@ -24,7 +28,7 @@ from replispec.replay.report.model import (
     Verdict,
 )
 from replispec.replay.report.offsets import CURVES_MAXIMUM, HEIGHT, POINTS_MAXIMUM, chart
-from replispec.replay.report.page import render, write_report
+from replispec.replay.report.page import FAILOVERS_MAXIMUM, render, write_report
 from replispec.replay.report.timeline import RIGHT, TICKS_MAXIMUM, WIDTH, draw
 from replispec.replay.report.wording import (
     clock,
@@ -82,7 +86,10 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
     end = START + 60 * SECOND
     return ReportModel(
         engine="local",
-        captures=(CaptureInfo(name, 2112, 301, 0, 4096, 2, START, end), CaptureInfo(name, error=name)),
+        captures=(
+            CaptureInfo(name, 2112, 301, 0, 4096, 2, START, end, files=(name, f"{name}1")),
+            CaptureInfo(name, error=name),
+        ),
         losses=losses,
         switches=(Switch(name, name, START + 31 * SECOND, name, f"{name}2", 2, 10_482_000_000, name, name),),
         findings=(
@@ -104,6 +111,23 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
                 tuple(Curve(kind, name, ((START, 0), (end, 448))) for kind in CurveKind),
                 (Lag(name, name, 448, 7),),
             ),
+        ),
+        failovers=(
+            FailOver(
+                name,
+                name,
+                2,
+                name,
+                f"{name}2",
+                tuple(Moment(kind, START + at * SECOND) for at, kind in enumerate(MomentKind)),
+                448,
+                7,
+                truncated=True,
+            ),
+        ),
+        latencies=(
+            Latency(name, 310, name, 200, 3, 1_204_381, 2_000_000, 3_000_000, 4_000_000_000),
+            Latency(name, 29_999, "", 0, 1, None, None, None, None),
         ),
     )
 
@@ -288,7 +312,7 @@ def test_a_real_fail_over_is_told_on_one_page(tmp_path: Path) -> None:
     capture = ROOT / "spark_replay" / "captures" / "hung_master.pcap"
     replay([capture], tmp_path, EngineName.LOCAL, Options())
     outline = Outline((tmp_path / "report.html").read_text())
-    assert outline.elements.count("svg") == 2
+    assert outline.elements.count("svg") == 3
     text = " ".join(outline.text.split())
     assert "2 acknowledged messages of LabDLedger/broker-a were lost" in text
     assert "changed from broker 1 (127.0.0.1:30910) to broker 2 (127.0.0.1:30920) in masterEpoch 2" in text
@@ -354,6 +378,33 @@ def test_a_lag_is_told_in_bytes() -> None:
     assert "was not behind the last that broker 1 had sent it" in lag_sentence(
         Lag("broker 2", "broker 1", 448, 448)
     )
+
+
+def test_a_fail_over_is_a_picture_and_a_table_of_its_moments() -> None:
+    text = " ".join(Outline(render(_model())).text.split())
+    assert "had been cut off" in text
+    assert "first message accepted 4.000000000 s 1.000 s 4.000 s" in text
+    assert "old master's last frame 0.000000000 s 0.000 s" in text
+
+
+def test_latencies_are_told_in_milliseconds_and_what_nobody_answered_has_none() -> None:
+    text = " ".join(Outline(render(_model("a"))).text.split())
+    assert "310 a 200 3 1.204 2.000 3.000 4,000.000" in text
+    assert "29999 0 1 - - - -" in text
+    assert "2 kinds of request in a" in text
+
+
+def test_files_of_a_rotation_are_named() -> None:
+    text = " ".join(Outline(render(_model("trace.pcap"))).text.split())
+    assert "2 rotated files: trace.pcap, trace.pcap1" in text
+
+
+def test_no_more_fail_overs_are_drawn_than_a_reader_can_use_and_the_rest_is_counted() -> None:
+    (failover,) = _model().failovers
+    model = ReportModel("local", (), failovers=(failover,) * (FAILOVERS_MAXIMUM + 2))
+    outline = Outline(render(model))
+    assert outline.elements.count("svg") == FAILOVERS_MAXIMUM
+    assert "2 fail-overs not shown" in outline.text
 
 
 def test_a_timeline_draws_a_bounded_number_of_events_and_counts_the_rest() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from replispec.replay.capture import open_capture
 from replispec.replay.run import EngineName, Options, replay
 from tests.house.tree import ROOT
 from tests.replay.browser import BROWSER, colours, measure, screenshot, show
@@ -15,6 +16,7 @@ from tests.replay.browser import BROWSER, colours, measure, screenshot, show
 CAPTURE = ROOT / "spark_replay" / "captures" / "failover_lost.pcap"
 LOST = "220 acknowledged messages of LabDLedger/broker-a were lost"
 EVERYTHING_OPEN = ("<details", "<details open")
+WARNING = {(138, 90, 0)}
 DARK = ("--blink-settings=preferredColorScheme=0",)
 
 
@@ -28,6 +30,18 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip(missing)
     out = tmp_path_factory.mktemp("replay")
     replay([CAPTURE], out, EngineName.LOCAL, Options())
+    return out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def holed(report: Path) -> Path:
+    """The report of CAPTURE without a stretch of a hundred packets."""
+    with open_capture(CAPTURE) as capture:
+        places = capture.records().record_offset
+    data, out = CAPTURE.read_bytes(), report.parent / "holed"
+    out.mkdir()
+    (out / CAPTURE.name).write_bytes(data[: int(places[1000])] + data[int(places[1100]) :])
+    replay([out / CAPTURE.name], out, EngineName.LOCAL, Options())
     return out / "report.html"
 
 
@@ -83,6 +97,30 @@ def test_pictures_have_a_size_and_hold_their_texts(report: Path, tmp_path: Path)
     assert pictures
     assert all(picture["width"] > 1000 and picture["height"] > 100 for picture in pictures)
     assert [picture["texts_outside"] for picture in pictures] == [0 for _ in pictures]
+
+
+def test_the_anatomy_and_the_latencies_are_in_sight_and_their_pictures_whole(
+    report: Path, tmp_path: Path
+) -> None:
+    found = measure(report, tmp_path / "browser")
+    assert len(found["pictures"]) == 3
+    sections = found["sections"]
+    assert [each["id"] for each in sections] == [
+        "switches", "timelines", "failovers", "findings", "latencies", "captures",
+    ]  # fmt: skip
+    by_id = {each["id"]: each for each in sections}
+    assert all(each["height"] > 50 for each in sections)
+    assert "old master back as replica" in by_id["failovers"]["text"]
+    assert "14.737 s" in by_id["failovers"]["text"]
+    assert by_id["failovers"]["bars"] == 7
+    assert "310 SEND_MESSAGE_V2" in by_id["latencies"]["text"]
+
+
+def test_holes_are_painted_on_the_timeline(holed: Path, tmp_path: Path) -> None:
+    found = measure(holed, tmp_path / "browser")
+    assert found["hole_marks"] > 0
+    assert [picture["texts_outside"] for picture in found["pictures"]] == [0 for _ in found["pictures"]]
+    assert colours(screenshot(holed, tmp_path / "light")) >= WARNING
 
 
 def test_light_and_dark_are_painted_each_in_its_colours(report: Path, tmp_path: Path) -> None:

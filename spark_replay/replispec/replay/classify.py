@@ -1,7 +1,7 @@
 """Which protocol a direction speaks, told from its first bytes, from its middle, or from its peer.
 
 Nothing is assumed from port numbers, unless the caller says which ports and addresses belong to
-replication. What fits nothing is foreign: it is counted, not decoded.
+replication. What begins as TLS is named so, what fits nothing is foreign: both are counted, not decoded.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from replispec.replay.readers import (
     RemotingReader,
 )
 from replispec.replay.space import SequenceSpace
+from replispec.replay.tls import TLS, begins_tls
 
 # A direction seen from the middle is searched for a frame this far (bytes): the longest frame, and then some.
 SEARCH_BYTES_MAXIMUM = 20 * 1024 * 1024
@@ -37,6 +38,7 @@ PEER_KINDS = {
     HA_MASTER: HA_REPLICA,
     HA_LEGACY_REPLICA: HA_LEGACY_MASTER,
     HA_LEGACY_MASTER: HA_LEGACY_REPLICA,
+    TLS: TLS,
 }
 
 
@@ -63,7 +65,7 @@ class Classified:
 
 
 def reader_for(kind: str, hints: Hints) -> Reader:
-    """The reader of a kind. Raises KeyError for foreign streams."""
+    """The reader of a kind. Raises KeyError for streams that nobody reads."""
     readers: dict[str, Reader] = {
         REMOTING: RemotingReader(keep_bodies=hints.keep_bodies),
         HA_REPLICA: HaReplicaReader(),
@@ -96,6 +98,10 @@ def classify(direction: Direction, space: SequenceSpace, hints: Hints) -> Classi
     if first is None:
         return Classified(forced or FOREIGN, 0, direction.from_syn, forced is not None)
     from_start = direction.from_syn and first == 0
+    chain = space.chains.get(first)
+    readable = chain is None or chain.kind == FOREIGN
+    if readable and (from_start or not direction.from_syn) and begins_tls(space, first):
+        return Classified(TLS, first, from_start, sure=True)
     found = _from_start(space, kinds, hints) if from_start else _from_middle(space, kinds, hints, first)
     if found is not None:
         return found
@@ -105,12 +111,15 @@ def classify(direction: Direction, space: SequenceSpace, hints: Hints) -> Classi
 
 
 def agree(first: Classified, second: Classified) -> tuple[Classified, Classified]:
-    """What the two directions of a connection tell about each other."""
+    """What the two directions of a connection tell about each other.
+
+    Encryption is of both or of none: what looks like a frame among encrypted bytes is chance.
+    """
     return _told_by_peer(first, second), _told_by_peer(second, first)
 
 
 def _told_by_peer(own: Classified, peer: Classified) -> Classified:
-    if own.sure or not peer.sure:
+    if not peer.sure or (own.sure and peer.kind != TLS):
         return own
     return Classified(PEER_KINDS[peer.kind], own.position, own.aligned, sure=True)
 

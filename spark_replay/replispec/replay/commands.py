@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 
 from replispec.replay.delivery import Delivered, column
+from replispec.replay.durations import durations, observe_latencies
 from replispec.replay.facts import facts_of
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import Pairs
@@ -78,6 +79,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
         except RemoteProtocolError as fault:
             yield replace(command.seen, kind=Kind.UNDECODABLE, code=command.asked, text=str(fault)[:200])
     yield from reader.pairings()
+    yield from observe_latencies(frames, pairs)
 
 
 def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
@@ -109,10 +111,14 @@ class _Reader:
         rows = [row for row in range(len(self._codes)) if self._matters(row)]
         requests = {self._pairs.request_of[row] for row in rows} - {-1}
         commands = self._commands(sorted({*rows, *requests}))
+        waited = durations(self._frames, self._pairs)
         for row in rows:
             request = self._pairs.request_of[row]
             command = commands[row]
-            yield command if request < 0 else replace(command, request=commands[request])
+            if request >= 0:
+                seen = replace(command.seen, duration_ns=waited[row])
+                command = replace(command, request=commands[request], seen=seen)
+            yield command
 
     def _matters(self, row: int) -> bool:
         if not self._flags[row] & RemotingFlag.RESPONSE:

@@ -26,6 +26,9 @@ from replispec.replay.run import (
     unusable,
 )
 from replispec.replay.summary import CaptureRow
+from replispec.replay.tls import TLS
+
+ENDS = ("source", "destination")
 
 
 class LocalEngine:
@@ -70,7 +73,8 @@ def stream_figures(
     source: Source, frames: tuple[int, int], holes: int, streams: pa.Table, warnings: tuple[str, ...]
 ) -> CaptureRow:
     """The figures of one capture; `frames` are those of remoting and of replication."""
-    foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION]))
+    foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION, TLS]))
+    encrypted = streams.filter(pc.field("protocol") == TLS)
     return CaptureRow(
         file=name_of(source),
         files=tuple(path.name for path in paths_of(source)),
@@ -79,10 +83,19 @@ def stream_figures(
         bytes_undecoded=_total(streams, "bytes_undecoded"),
         holes=holes,
         bytes_foreign=_total(foreign, "bytes_payload"),
+        connections_tls=len(pc.unique(encrypted.column("connection"))),
+        bytes_tls=_total(encrypted, "bytes_payload"),
+        tls_at=tuple(sorted({_listener(*ends) for ends in zip(*map(encrypted.column, ENDS), strict=True)})),
         first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
         last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
         warnings=warnings,
     )
+
+
+def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:
+    """The end of a connection that waited for it: the lower port, as systems choose high ones for clients."""
+    ends: list[str] = [source.as_py(), destination.as_py()]
+    return min(ends, key=lambda end: (int(end.rpartition(":")[2]), end))
 
 
 def _total(table: pa.Table, name: str) -> int:

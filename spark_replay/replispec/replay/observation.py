@@ -39,6 +39,7 @@ class Kind(StrEnum):
     PAIRED = "paired"  # the number of answers of one connection by verdict, in `text`
     MISPAIRED = "mispaired"  # an answer that is no plain answer to a request
     UNSEEN = "unseen"  # answers to clients of the broker at `address` may have been lost
+    LATENCY = "latency"  # how long the requests of one code waited on one connection
     UNDECODABLE = "undecodable"  # a command whose fields break their types
 
 
@@ -50,7 +51,8 @@ class Observation:
     `controller` is the address of the answering controller, `address` a broker's main address (of a
     replication connection: the master's replication address). `message` names the message of a step, by
     its generated class, or the event that a refusal is; `opaque` joins the steps of a request and its answer.
-    `version` is the one in the header of the broker that tells its address.
+    `version` is the one in the header of the broker that tells its address. `duration_ns` is the time from
+    the request to the answer that tells the row; `durations_ns`, `unanswered`: all requests of a code.
     """
 
     capture: str
@@ -93,6 +95,9 @@ class Observation:
     timeout_ms: int | None = None
     from_start: bool | None = None
     body_digest: int | None = None
+    duration_ns: int | None = None
+    durations_ns: list[int] | None = None
+    unanswered: int | None = None
     group: str | None = None
 
 
@@ -124,6 +129,9 @@ _TYPES: Mapping[str, pa.DataType] = {
     "timeout_ms": pa.int64(),
     "from_start": pa.bool_(),
     "body_digest": pa.int64(),
+    "duration_ns": pa.int64(),
+    "durations_ns": pa.list_(pa.int64()),
+    "unanswered": pa.int32(),
 }
 NAMES = tuple(field.name for field in fields(Observation))
 SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in NAMES])

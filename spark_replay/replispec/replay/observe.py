@@ -6,6 +6,8 @@ and a cluster may take it in parts.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -38,7 +40,7 @@ def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[
             alive[observation.connection] = observation
         yield observation
     yield from _closed(alive, streams)
-    yield from _unseen(holes, streams)
+    yield from _unseen(ordered.frames, holes, streams)
 
 
 def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
@@ -87,8 +89,19 @@ def _closed(alive: Mapping[str, Observation], streams: pa.Table) -> Iterator[Obs
             yield replace(last, kind=Kind.CLOSED, direction=direction, time_ns=time_ns)
 
 
-def _unseen(holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
-    """One observation per hole in what a listener sent: answers to clients may have been in it."""
+def _unseen(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
+    """One observation per hole in what a side sent: answers to clients may have been in it.
+
+    Its time is that of the last frame before the hole, else of the first packet.
+    """
+    before: dict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
+    places_of_frames = ("connection", "direction", "sequence", "time_ns")
+    if holes.num_rows:
+        columns = [column(frames, name) for name in places_of_frames]
+        for connection, direction, *place in zip(*columns, strict=True):
+            before[connection, direction].append((place[0], place[1]))
+        for places in before.values():
+            places.sort()
     sources = {}
     names = ("connection", "direction", "protocol", "source", "first_time_ns")
     for connection, direction, protocol, source, time_ns in zip(
@@ -96,12 +109,14 @@ def _unseen(holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
     ):
         if protocol == REMOTING:
             sources[connection, direction] = (source, time_ns)
-    rows = zip(
-        *(column(holes, name) for name in ("capture", "connection", "direction", "start")), strict=True
-    )
-    for index, (capture, connection, direction, start) in enumerate(rows):
+    places_of_holes = ("capture", "connection", "direction", "start")
+    rows = zip(*(column(holes, name) for name in places_of_holes), strict=True)
+    for capture, connection, direction, start in rows:
         if (connection, direction) in sources:
-            source, time_ns = sources[connection, direction]
+            source, first_ns = sources[connection, direction]
+            known = before[connection, direction]
+            at = bisect_left(known, (start, 0))
+            time_ns = known[at - 1][1] if at else first_ns or 0
             yield Observation(
-                capture, Kind.UNSEEN, 0, time_ns or 0, connection, direction, start, index, address=source
+                capture, Kind.UNSEEN, 0, time_ns, connection, direction, start, 0, address=source
             )

@@ -18,11 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replispec.replay.capture_records import CaptureError
+from replispec.replay.failovers import failovers
 from replispec.replay.judge import FindingRow, LossRow, judge_capture
+from replispec.replay.latencies import latencies
 from replispec.replay.observation import from_table
 from replispec.replay.report import write_report
 from replispec.replay.report.fill import fill
-from replispec.replay.report.model import Switch, Timeline
+from replispec.replay.report.model import FailOver, Latency, Switch, Timeline
 from replispec.replay.rotation import Source, name_of, paths_of
 from replispec.replay.story import switches, timelines
 from replispec.replay.summary import CaptureRow, Summary
@@ -78,6 +80,8 @@ class CaptureResult:
     losses: list[LossRow] = field(default_factory=list)
     switches: list[Switch] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
+    failovers: list[FailOver] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
 
 
 Progress = Callable[[str, int, int], None]
@@ -117,6 +121,8 @@ def replay(
         summary.captures.append(result.capture)
         summary.losses += result.losses
         summary.findings += result.findings
+        summary.failovers += result.failovers
+        summary.latencies += result.latencies
     _write(summary, results, out)
     return summary
 
@@ -134,6 +140,8 @@ def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> Cap
         judgement.losses,
         switches(capture.file, judgement.joined),
         timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
+        failovers(capture.file, judgement.joined),
+        latencies(capture.file, judgement.joined.rows),
     )
 
 

@@ -13,6 +13,7 @@ from replispec.replay.judge import FindingRow, LossRow
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.offsets import curves, lags
 from replispec.replay.report.model import EventKind, MasterBand, Switch, Timeline, TimelineEvent
+from replispec.replay.report.wording import seconds
 from replispec.replay.stream_events import Judged, Tenure
 from replispec.runtime.primitives.invariants import Verdict
 
@@ -22,8 +23,6 @@ CLOSED_BEFORE_NS = 3_000_000_000
 SILENT_NS = 3_000_000_000
 # Marks of one kind on one timeline: more would be unreadable.
 MARKS_MAX = 200
-
-_SECOND = 1_000_000_000
 
 
 def switches(file: str, judged: Judged) -> list[Switch]:
@@ -68,11 +67,11 @@ def _cause(rows: list[Observation], before: Tenure, after: Tenure, epoch: int) -
     own = [row for row in rows if row.address == before.address and row.time_ns <= after.time_ns]
     closed = max((row.time_ns for row in own if row.kind == Kind.CLOSED), default=None)
     if closed is not None and after.time_ns - closed <= CLOSED_BEFORE_NS:
-        ago = _seconds(after.time_ns - closed)
+        ago = seconds(after.time_ns - closed)
         return f"the old master's connection to the controller was closed {ago} before", closed
     heard = max((row.time_ns for row in own if row.kind == Kind.ALIVE), default=None)
     if heard is not None and after.time_ns - heard >= SILENT_NS:
-        return f"the old master's last heartbeat was {_seconds(after.time_ns - heard)} before", heard
+        return f"the old master's last heartbeat was {seconds(after.time_ns - heard)} before", heard
     return "", None
 
 
@@ -83,12 +82,8 @@ def _clients(rows: list[Observation], before: Tenure, after: Tenure) -> str:
     old = [row.time_ns for row in sends if row.address == before.address and row.time_ns < after.time_ns]
     if not old or not new:
         return ""
-    waited = _seconds(min(new) - max(old))
+    waited = seconds(min(new) - max(old))
     return f"Between the last message that the old master acknowledged and the new one's first: {waited}."
-
-
-def _seconds(time_ns: int) -> str:
-    return f"{time_ns / _SECOND:.2f} s"
 
 
 def timelines(
@@ -106,6 +101,7 @@ def timelines(
             *_sets(rows),
             *_lost(rows, [loss for loss in losses if loss.group == group]),
             *_violations(finding for finding in findings if finding.group == group),
+            *_holes(rows),
         ]
         events.sort(key=lambda event: event.time_ns)
         found.append(
@@ -176,3 +172,13 @@ def _violations(findings: Iterator[FindingRow]) -> Iterator[TimelineEvent]:
         if finding.verdict is Verdict.VIOLATED and finding.proofs:
             first = finding.proofs[0]
             yield TimelineEvent(first.time_ns, EventKind.VIOLATION, finding.invariant, first.text)
+
+
+def _holes(rows: list[Observation]) -> Iterator[TimelineEvent]:
+    """Where bytes of the group's connections are missing, each at the frame before them."""
+    lost = [row for row in rows if row.kind in (Kind.UNSEEN, Kind.GAP)]
+    for row in lost[:MARKS_MAX]:
+        begun = row.kind == Kind.UNSEEN or row.index >= 0
+        what = "bytes are missing" if begun else "the beginning was not captured"
+        where = f"at byte {row.sequence} of direction {row.direction} of {row.connection}"
+        yield TimelineEvent(row.time_ns, EventKind.HOLE, "", f"{what} {where}")

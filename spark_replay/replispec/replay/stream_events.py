@@ -30,7 +30,7 @@ _HA = {
     Kind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
     Kind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
 }
-_ABOUT_NO_GROUP = (Kind.CONTROLLER, Kind.LEADER, Kind.PAIRED, Kind.MISPAIRED)
+_ABOUT_NO_GROUP = (Kind.CONTROLLER, Kind.LEADER, Kind.PAIRED, Kind.MISPAIRED, Kind.LATENCY)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from replispec.replay.judge import FindingRow, LossRow
+from replispec.replay.report.model import FailOver, Latency
 from replispec.runtime.primitives.invariants import Verdict
 
 EXIT_OK, EXIT_VIOLATED, EXIT_UNUSABLE = 0, 1, 2
@@ -16,7 +17,8 @@ EXIT_OK, EXIT_VIOLATED, EXIT_UNUSABLE = 0, 1, 2
 class CaptureRow:
     """One capture. `holes` counts ranges of missing bytes; `error` says why it could not be read.
 
-    `files`: the names of its files as they were given, more than one when it was rotated.
+    `files`: the names of its files as they were given, more than one when it was rotated. `tls_at`: the
+    listeners of connections that TLS encrypted (`connections_tls`, `bytes_tls`): nothing in them is known.
     """
 
     file: str
@@ -30,6 +32,9 @@ class CaptureRow:
     warnings: tuple[str, ...] = ()
     error: str = ""
     files: tuple[str, ...] = ()
+    connections_tls: int = 0
+    bytes_tls: int = 0
+    tls_at: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -40,6 +45,8 @@ class Summary:
     captures: list[CaptureRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
     findings: list[FindingRow] = field(default_factory=list)
+    failovers: list[FailOver] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -66,6 +73,8 @@ class Summary:
             "engine": self.engine,
             "captures": [asdict(capture) for capture in self.captures],
             "losses": [asdict(loss) for loss in self.losses],
+            "failovers": [asdict(failover) for failover in self.failovers],
+            "latencies": [asdict(latency) for latency in self.latencies],
             "verdicts": self.verdicts,
             "findings": [_finding(finding) for finding in self.findings],
         }

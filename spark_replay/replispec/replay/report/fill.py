@@ -20,6 +20,8 @@ def fill(summary: Summary, switches: Iterable[Switch], timelines: Iterable[Timel
         switches=tuple(switches),
         findings=tuple(_finding(row) for row in summary.findings),
         timelines=tuple(timelines),
+        failovers=tuple(summary.failovers),
+        latencies=tuple(summary.latencies),
     )
 
 
@@ -34,6 +36,10 @@ def _capture(row: CaptureRow) -> CaptureInfo:
         first_time_ns=row.first_time_ns,
         last_time_ns=row.last_time_ns,
         error=row.error or "; ".join(row.warnings),
+        files=row.files,
+        connections_tls=row.connections_tls,
+        bytes_tls=row.bytes_tls,
+        tls_at=row.tls_at,
     )
 
 

@@ -16,10 +16,14 @@ __all__ = [
     "CurveKind",
     "EventKind",
     "Evidence",
+    "FailOver",
     "Finding",
     "Lag",
+    "Latency",
     "Loss",
     "MasterBand",
+    "Moment",
+    "MomentKind",
     "ReportModel",
     "Switch",
     "Timeline",
@@ -48,9 +52,25 @@ class CurveKind(StrEnum):
     REPORTED = "reported"
 
 
+class MomentKind(StrEnum):
+    """What happened at a moment of a fail-over, in the order in which it usually comes."""
+
+    LAST_FRAME = "last_frame"
+    CLOSED = "closed"
+    ELECTED = "elected"
+    NOTIFIED = "notified"
+    ACCEPTED = "accepted"
+    RETURNED = "returned"
+    REPORTED = "reported"
+
+
 @dataclass(frozen=True, slots=True)
 class CaptureInfo:
-    """One input file; `error` says why it could not be replayed, or not to its end (empty: it could)."""
+    """One capture; `error` says why it could not be replayed, or not to its end (empty: it could).
+
+    `files`: its files when it was rotated. `connections_tls` with `bytes_tls` were encrypted, their
+    listeners are at `tls_at`.
+    """
 
     file: str
     frames_remoting: int = 0
@@ -61,6 +81,10 @@ class CaptureInfo:
     first_time_ns: int | None = None
     last_time_ns: int | None = None
     error: str = ""
+    files: tuple[str, ...] = ()
+    connections_tls: int = 0
+    bytes_tls: int = 0
+    tls_at: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +161,51 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """One moment of a fail-over."""
+
+    kind: MomentKind
+    time_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailOver:
+    """The moments of one change of master that the capture shows, in the order of time.
+
+    `log_end`: how far the old master's log went at least, `returned_end`: how far it went when that broker
+    came back as a replica, both commit-log bytes, None when not seen. `truncated`: it was cut in between.
+    """
+
+    group: str
+    file: str
+    epoch: int
+    from_master: str
+    to_master: str
+    moments: tuple[Moment, ...]
+    log_end: int | None = None
+    returned_end: int | None = None
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """How long requests of one code waited in one file: ns, None without an answer.
+
+    `name` is empty for a code without a name. `unanswered` requests have no answer in the capture.
+    """
+
+    file: str
+    code: int
+    name: str
+    answered: int
+    unanswered: int
+    p50_ns: int | None
+    p95_ns: int | None
+    p99_ns: int | None
+    max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class MasterBand:
     """A master in office; `to_ns` None means to the end of the capture."""
 
@@ -199,4 +268,6 @@ class ReportModel:
     switches: tuple[Switch, ...] = ()
     findings: tuple[Finding, ...] = ()
     timelines: tuple[Timeline, ...] = ()
+    failovers: tuple[FailOver, ...] = ()
+    latencies: tuple[Latency, ...] = ()
     survival: str = "acknowledged-send-survives"

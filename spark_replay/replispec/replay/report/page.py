@@ -6,6 +6,7 @@ from typing import Any
 
 import jinja2
 
+from replispec.replay.report.failover import anatomy
 from replispec.replay.report.model import Finding, ReportModel, Switch, Timeline, Verdict
 from replispec.replay.report.offsets import chart
 from replispec.replay.report.timeline import described, draw
@@ -14,8 +15,10 @@ from replispec.replay.report.wording import (
     clock,
     counted,
     exact_seconds,
+    failover_sentence,
     headline,
     lag_sentence,
+    milliseconds,
     seconds,
     switch_sentence,
 )
@@ -24,6 +27,7 @@ from replispec.replay.visible import visible
 # Longer texts come from a peer that writes novels into a name; the Parquet files hold them whole.
 TEXT_CHARACTERS_MAXIMUM = 600
 LAGS_MAXIMUM = 50
+FAILOVERS_MAXIMUM = 50
 
 
 def write_report(model: ReportModel, path: Path) -> None:
@@ -47,6 +51,8 @@ def render(model: ReportModel) -> str:
             (picture, chart(timeline, picture), timeline.lags[:LAGS_MAXIMUM])
             for timeline, picture in zip(model.timelines, pictures, strict=True)
         ],
+        anatomies=[anatomy(each) for each in model.failovers[:FAILOVERS_MAXIMUM] if each.moments],
+        failovers_left_out=max(len(model.failovers) - FAILOVERS_MAXIMUM, 0),
         noteworthy=[each for each in findings if each.verdict is not Verdict.OK and not each.idle],
         idle=[each for each in findings if each.idle],
         fine=[finding for finding in findings if finding.verdict is Verdict.OK],
@@ -68,7 +74,9 @@ def _template() -> jinja2.Template:
         "counted": counted,
         "described": described,
         "exact_seconds": exact_seconds,
+        "failover_sentence": failover_sentence,
         "lag_sentence": lag_sentence,
+        "milliseconds": milliseconds,
         "seconds": seconds,
     }
     return environment.get_template("page.html")

@@ -158,7 +158,7 @@ def draw(timeline: Timeline, switches: Sequence[Switch] = ()) -> Picture:
         right=WIDTH - RIGHT,
         bottom=bottom,
         masters_bottom=masters_bottom,
-        ticks=tuple(_ticks(scale)),
+        ticks=tuple(ticks(scale)),
         lanes=tuple(lanes),
         vacancies=tuple(_vacancies(timeline.bands, switches, masters, scale)),
         switches=tuple(scale.x(each.time_ns) for each in timeline.events if each.kind is EventKind.SWITCH),
@@ -261,7 +261,7 @@ def shorten(text: str, characters: int) -> str:
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
 
-def _ticks(scale: Scale) -> list[Tick]:
+def ticks(scale: Scale) -> list[Tick]:
     """Round steps of 1, 2 or 5 times a power of ten seconds, at most TICKS_MAXIMUM after the first."""
     span_ns = scale.end_ns - scale.start_ns
     step_ns = next(

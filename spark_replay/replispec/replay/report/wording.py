@@ -8,16 +8,37 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from replispec.replay.report.model import Finding, Lag, Loss, ReportModel, Switch, Verdict
+from replispec.replay.report.model import (
+    CaptureInfo,
+    FailOver,
+    Finding,
+    Lag,
+    Loss,
+    MomentKind,
+    ReportModel,
+    Switch,
+    Verdict,
+)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_SECOND = 10**9
+ADDRESSES_SHOWN = 5
 
 MEANING = {
     Verdict.VIOLATED: "the captured bytes contradict the rule",
     Verdict.UNKNOWN: "the capture does not hold what a judgement needs",
     Verdict.DIVERGED: "breaks the proposal in a way that is known of this release",
     Verdict.OK: "every evaluation held",
+}
+
+MOMENTS = {
+    MomentKind.LAST_FRAME: "old master's last frame",
+    MomentKind.CLOSED: "its connection closed",
+    MomentKind.ELECTED: "new master told",
+    MomentKind.NOTIFIED: "new master notified (1008)",
+    MomentKind.ACCEPTED: "first message accepted",
+    MomentKind.RETURNED: "old master back as replica",
+    MomentKind.REPORTED: "its first report",
 }
 
 
@@ -33,17 +54,19 @@ class Headline:
 def headline(model: ReportModel) -> Headline:
     """Losses first; without any, a promise only where every group could be judged."""
     judged = [finding for finding in model.findings if finding.invariant == model.survival]
-    open_questions = tuple(_not_judged(finding) for finding in judged if finding.verdict is Verdict.UNKNOWN)
+    unread = tuple(tls_line(each) for each in model.captures if each.connections_tls)
+    unknown = [finding for finding in judged if finding.verdict is Verdict.UNKNOWN]
+    open_questions = tuple(_not_judged(finding) for finding in unknown) + unread
     if model.losses:
         lines = tuple(loss_line(loss) for loss in model.losses)
         return Headline("lost", _lost(model.losses), lines + open_questions)
     if not judged:
-        return Headline("unjudged", "Nothing tells whether acknowledged messages were lost")
-    if open_questions:
+        return Headline("unjudged", "Nothing tells whether acknowledged messages were lost", unread)
+    if unknown:
         return Headline("unjudged", "No loss was found, but not everything could be judged", open_questions)
     total = sum(finding.evaluated for finding in judged)
     checked = f"{counted(total, 'acknowledged message')} checked against every later master."
-    return Headline("kept", "No acknowledged message was lost", (checked,))
+    return Headline("kept", "No acknowledged message was lost", (checked, *unread))
 
 
 def _lost(losses: tuple[Loss, ...]) -> str:
@@ -64,6 +87,16 @@ def _not_judged(finding: Finding) -> str:
     missing = "no acknowledged send was captured" if finding.evaluated == 0 else "evidence is missing"
     why = finding.says or missing
     return f"Not judged: {finding.group} ({finding.file}): {why}"
+
+
+def tls_line(capture: CaptureInfo) -> str:
+    """Which connections of a capture could not be read because they were encrypted."""
+    shown = ", ".join(capture.tls_at[:ADDRESSES_SHOWN])
+    more = len(capture.tls_at) - ADDRESSES_SHOWN
+    where = f"{shown} and {counted(more, 'other address', 'other addresses')}" if more > 0 else shown
+    total = counted(capture.connections_tls, "connection")
+    verb = "was" if capture.connections_tls == 1 else "were"
+    return f"Not read: {total} to {where} {verb} encrypted by TLS ({capture.file})"
 
 
 def lag_sentence(lag: Lag) -> str:
@@ -92,9 +125,31 @@ def switch_sentence(switch: Switch, start_ns: int) -> str:
     return f"{when}{what}{because}.{gap}"
 
 
-def counted(number: int, noun: str) -> str:
+def failover_sentence(failover: FailOver) -> str:
+    """Who followed whom, and what became of the old master's log."""
+    change = f"{failover.from_master} to {failover.to_master} in masterEpoch {failover.epoch}."
+    end, back = failover.log_end, failover.returned_end
+    if back is None:
+        return f"{change} The old master was not seen to come back."
+    if end is None:
+        return f"{change} The old master came back with its log up to offset {back:,}."
+    if failover.truncated:
+        return (
+            f"{change} The old master's log went up to offset {end:,} at least; it came back with {back:,}:"
+            f" {counted(end - back, 'byte')} or more had been cut off."
+        )
+    kept = f"The old master came back with its log up to offset {back:,}"
+    return f"{change} {kept}; nothing that it is known to have held was cut off."
+
+
+def milliseconds(duration_ns: int | None) -> str:
+    """A duration in milliseconds with microseconds, such as "1,204.381"; a dash for none."""
+    return "-" if duration_ns is None else f"{duration_ns / 1_000_000:,.3f}"
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
     """The number with its noun, such as "1 frame" or "2,000 frames"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def seconds(duration_ns: int) -> str:
