@@ -211,6 +211,7 @@ def test_no_test_sleeps_or_looks_at_the_clock() -> None:
         ("generated/ruff.toml", [WIRE, *OWN_MESSAGES]),
         ("compiler/ruff.toml", ["replispec.compiler"]),
         ("spark_replay/ruff.toml", ["replispec.replay"]),
+        ("conformance/ruff.toml", ["replispec.conformance"]),
         ("cli/ruff.toml", ["replispec.cli"]),
     ],
 )

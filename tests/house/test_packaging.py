@@ -18,7 +18,7 @@ from tests.house.tree import PROJECT, ROOMS, ROOT, files, module_name
 NAME = PROJECT["project"]["name"]
 VERSION = PROJECT["project"]["version"]
 # What the core install leaves out.
-EXTRAS = ("grpc_tools", "pandas", "py4j", "pyspark", "yaml")
+EXTRAS = ("grpc_tools", "pandas", "py4j", "pyspark")
 
 
 def run(command: Sequence[str | Path], cwd: Path) -> str:
@@ -68,6 +68,11 @@ def test_the_wheel_holds_the_files_of_every_room_and_nothing_else(wheel: zipfile
     expected = {
         path.relative_to(ROOT / room).as_posix() for room in ROOMS for path in files(f"{room}/replispec")
     }
+    suite = Path("replispec/conformance")
+    expected |= {
+        (suite / path.relative_to(ROOT / "conformance")).as_posix() for path in files("conformance/cases")
+    }
+    expected.add((suite / "expected_failures.yaml").as_posix())
     information = f"{NAME}-{VERSION}.dist-info/"
     assert {name for name in wheel.namelist() if not name.startswith(information)} == expected
     assert {name for name in wheel.namelist() if name.startswith(information)} == {

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.rules import boolean_keys, local_links, long_lines, sizes
-from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, shown
+from tests.house.tree import PROJECT, ROOMS, ROOT, SUITE_DATA, files, hand_written, shown
 
 TEXT_SUFFIXES = {
     "",
@@ -122,8 +122,13 @@ def test_a_room_owns_only_its_part_of_the_namespace(room: str) -> None:
 
 def test_the_lists_of_rooms_agree() -> None:
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["sources"] == list(ROOMS)
-    assert wheel["only-include"] == [f"{room}/replispec" for room in ROOMS]
+    shipped = dict(wheel["sources"])
+    data = {path: shipped.pop(path) for path in tuple(shipped) if path.startswith("conformance/")}
+    assert set(shipped) == set(ROOMS) - {"conformance"}
+    assert set(shipped.values()) == {""}
+    assert set(data) == {"conformance/replispec", *SUITE_DATA}
+    inside = {f"{room}/replispec" for room in ROOMS}
+    assert set(wheel["only-include"]) == inside | set(SUITE_DATA)
     assert PROJECT["tool"]["ruff"]["src"] == list(ROOMS)
     assert PROJECT["tool"]["mypy"]["mypy_path"] == list(ROOMS)
     on_disk = {shown(path.parent) for path in files(suffix="py.typed")}

@@ -483,7 +483,7 @@ def fixed_class(message: Message) -> Iterator[str]:
     yield ""
     yield "    @classmethod"
     yield "    def places(cls) -> dict[str, tuple[int, int]]:"
-    yield '        """Where each field lies: its first byte, counted from the message\'s, and its size in bytes."""'
+    yield '        """Where each field lies: its first byte in the message, and its size in bytes."""'
     yield "        return {"
     at = 0
     for field in run.fields:

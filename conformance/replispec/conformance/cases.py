@@ -43,7 +43,6 @@ _FILE = ("kind", "topic", "profile", "releases", "cases")
 _CASE = (
     "id",
     "requirement",
-    "clause",
     "severity",
     "basis",
     "releases",
@@ -134,13 +133,11 @@ def _cases(item: Item, kind: str, givens: Mapping[str, Given]) -> Iterator[Case]
 def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given]) -> Case:
     only(item, _CASE)
     parts = item.mapping("a case")
-    for name in ("id", "requirement", "clause", "severity", "basis", "steps"):
+    for name in ("id", "requirement", "severity", "basis", "steps"):
         if name not in parts:
             raise CaseError(item.place, f"a case needs `{name}`")
-    topic, clause = text(file["topic"]), text(parts["clause"])
-    _check_id(parts["id"], text(file["kind"]), topic, clause)
-    if clause not in CLAUSES:
-        raise CaseError(parts["clause"].place, f"the specification knows no clause {clause!r}")
+    topic = text(file["topic"])
+    clause = _clause(parts["id"], text(file["kind"]), topic)
     given = listed(parts.get("given"))
     case = Case(
         id=text(parts["id"]),
@@ -166,10 +163,14 @@ def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given]) -> 
     return case
 
 
-def _check_id(item: Item, kind: str, topic: str, clause: str) -> None:
+def _clause(item: Item, kind: str, topic: str) -> str:
+    """The clause that an id names. Raises CaseError."""
     match = _ID.fullmatch(text(item))
-    if match is None or (match["kind"], match["topic"], match["clause"]) != (kind, topic, clause):
-        raise CaseError(item.place, f"the id of this case is {kind}/{topic}/{clause}/NUMBER")
+    if match is None or (match["kind"], match["topic"]) != (kind, topic):
+        raise CaseError(item.place, f"the id of this case is {kind}/{topic}/CLAUSE/NUMBER")
+    if match["clause"] not in CLAUSES:
+        raise CaseError(item.place, f"the specification knows no clause {match['clause']!r}")
+    return match["clause"]
 
 
 def _releases(item: Item | None) -> Releases:

@@ -29,7 +29,7 @@ from replispec.conformance.received import Answer, Breach, Ended, Message, Recei
 from replispec.conformance.replicated import Account, Replicated
 from replispec.conformance.results import CaseResult, Verdict
 from replispec.conformance.trace import Trace
-from replispec.conformance.values import UnknownVariable, filled, number, renamed
+from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed
 from replispec.conformance.wires import Unreachable, Wire, connect, reader_for
 from replispec.runtime.primitives.texts import INT32
 from replispec.wire.rocketmq.codes import ResponseCode
@@ -127,7 +127,7 @@ class _Player:
             return Verdict.UNSUPPORTED, str(missing), ""
         except _Failed as failed:
             told = f"{label} ({step.place}): {failed}"
-            return Verdict.FAIL, told, renamed(f"{label}: {failed}", self._variables)
+            return Verdict.FAIL, told, f"{label}: {renamed(str(failed), self._variables, _mentioned(step))}"
         except Unreachable as gone:
             return Verdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
         except (UnknownVariable, Unsendable) as fault:
@@ -319,6 +319,12 @@ async def _accept(listener: trio.SocketListener, put: trio.MemorySendChannel[tri
     async with listener, put:
         while True:
             await put.send(await listener.accept())
+
+
+def _mentioned(step: Step) -> list[str]:
+    """The variables in what a step expects, in their order."""
+    parts = ((each.header, each.body, each.fields, each.replicated) for each in step.expect)
+    return list(dict.fromkeys(name for part in parts for name in names_in(part)))
 
 
 def _not_prepared(step: Step, failure: tuple[Verdict, str, str]) -> tuple[Verdict, str, str]:

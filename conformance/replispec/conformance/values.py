@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from replispec.conformance.model import Matcher
@@ -217,11 +217,16 @@ def shown(value: object) -> str:
     return "nothing" if value is None or isinstance(value, Missing) else wire_text(value)
 
 
-def renamed(text: str, variables: Variables) -> str:
+def renamed(text: str, variables: Variables, named: Iterable[str] = ()) -> str:
     """A symptom with fresh names and numbers of this run replaced by the names of their variables.
 
-    Only values that no other run has by chance are replaced: texts, and numbers of five digits or more.
+    Values that no other run has by chance are replaced, those of five characters and more, and as whole
+    words the values of the variables in `named`, which the failed step mentions.
     """
+    for name in named:
+        value = wire_text(variables.get(name))
+        if value:
+            text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w.])", f"${name}", text)
     known = sorted(
         ((wire_text(value), name) for name, value in variables.items() if isinstance(value, str | int)),
         key=lambda pair: (-len(pair[0]), pair[1]),

@@ -44,7 +44,7 @@ class DesignRequestFrameFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "size": (0, 4),
             "request_type_id": (4, 2),
@@ -130,7 +130,7 @@ class DesignResponseFrameFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "size": (0, 4),
             "version_id": (4, 2),
@@ -209,7 +209,7 @@ class ApacheRequestFrameFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "size": (0, 4),
             "api_key": (4, 2),
@@ -320,7 +320,7 @@ class ApacheResponseFrameFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "size": (0, 4),
             "correlation_id": (4, 4),

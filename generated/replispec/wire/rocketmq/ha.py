@@ -209,7 +209,7 @@ class HaEpochEntryFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "epoch": (0, 4),
             "start_offset": (4, 8),
@@ -272,7 +272,7 @@ class HaHandshakeAnswerFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "state": (0, 4),
             "body_size": (4, 4),
@@ -376,7 +376,7 @@ class HaHandshakeAnswerPaddedFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "state": (0, 4),
             "body_size": (4, 4),
@@ -491,7 +491,7 @@ class HaTransferHeaderFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "state": (0, 4),
             "body_size": (4, 4),
@@ -635,7 +635,7 @@ class HaLegacyTransferHeaderFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "offset": (0, 8),
             "body_size": (8, 4),

@@ -77,7 +77,7 @@ class RemotingFrameFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "total_length": (0, 4),
             "serialize_type": (4, 1),

@@ -57,7 +57,7 @@ class LogBlankFixed(NamedTuple):
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte, counted from the message's, and its size in bytes."""
+        """Where each field lies: its first byte in the message, and its size in bytes."""
         return {
             "total_size": (0, 4),
             "magic": (4, 4),
