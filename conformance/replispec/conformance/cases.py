@@ -43,6 +43,7 @@ _FILE = ("kind", "topic", "profile", "releases", "cases")
 _CASE = (
     "id",
     "requirement",
+    "clause",
     "severity",
     "basis",
     "releases",
@@ -138,6 +139,8 @@ def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given]) -> 
             raise CaseError(item.place, f"a case needs `{name}`")
     topic = text(file["topic"])
     clause = _clause(parts["id"], text(file["kind"]), topic)
+    if "clause" in parts and text(parts["clause"]) != clause:
+        raise CaseError(parts["clause"].place, f"the id of this case names the clause {clause}")
     given = listed(parts.get("given"))
     case = Case(
         id=text(parts["id"]),

@@ -28,12 +28,6 @@ class Expected:
     bug: str = ""
 
 
-def expectations_file() -> Path:
-    """Where the shipped list lies: in the package of a wheel, or beside it in a checkout."""
-    inside = Path(__file__).parent / "expected_failures.yaml"
-    return inside if inside.is_file() else Path(__file__).parents[2] / "expected_failures.yaml"
-
-
 def load_expected(path: Path, kind: str, cases: Collection[str]) -> dict[str, tuple[Expected, ...]]:
     """The entries of a kind, by implementation. `cases`: ids that exist; an entry for another is a fault.
 

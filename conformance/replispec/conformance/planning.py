@@ -10,8 +10,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from replispec.conformance import names
-from replispec.conformance.cases import load
-from replispec.conformance.expectations import Expected, expectations_file, load_expected
+from replispec.conformance.cases import cases_folder, load
+from replispec.conformance.expectations import Expected, load_expected
 from replispec.conformance.model import Case
 from replispec.conformance.run import PROFILES, Plan
 from replispec.conformance.wires import split_address
@@ -69,14 +69,13 @@ def make_plan(
 def cases_for(plan: Plan, folder: Path | None = None) -> tuple[tuple[Case, ...], tuple[Expected, ...]]:
     """The cases of the plan's kind, and the failures that are known of its implementation.
 
-    The shipped list of known failures belongs to the shipped cases; a folder of other cases may hold its
-    own `expected_failures.yaml`. Raises CaseError, and PlanError when a pattern chooses nothing.
+    A folder of cases may hold its own `expected_failures.yaml`, as the shipped one does. Raises CaseError, and PlanError when a pattern chooses nothing.
     """
     cases = load(plan.kind, folder)
     for pattern in plan.patterns:
         if not any(names.fits(case.id, pattern) for case in cases):
             raise PlanError(f"no case of kind {plan.kind} is called {pattern!r}")
-    listed = expectations_file() if folder is None else folder / "expected_failures.yaml"
+    listed = (folder or cases_folder()) / "expected_failures.yaml"
     if not listed.is_file():
         return cases, ()
     expected = load_expected(listed, plan.kind, {case.id for case in cases})
