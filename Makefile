@@ -11,6 +11,8 @@ ROOMS := compiler generated roles/runtime conformance spark_replay cli
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 CAPTURE ?= spark_replay/captures/failover_lost.pcap
 OUT ?= out/demo
+# Which implementations `make conformance` plays against; none named: all that can be had.
+TARGETS ?=
 # Megabytes of the generated capture that is measured.
 SIZE ?= 100
 
@@ -69,6 +71,10 @@ bench-replay: $(READY) ## rates of tshark and both engines on a generated captur
 .PHONY: bench-codec
 bench-codec: $(READY) ## what decoding one message costs
 	@$(BIN)/python -m benchmarks.bench_codec
+
+.PHONY: conformance
+conformance: $(READY) ## play the suite against the real implementations (TARGETS="apache-5.4.0": only these)
+	@PYTHONPATH=conformance $(BIN)/python -m targets.run_all --table docs/compliance.md $(TARGETS)
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can

@@ -23,6 +23,7 @@ LEFT_BEHIND = {
     "build",
     "dist",
     "out",
+    "results",
     "spark-warehouse",
     "metastore_db",
 }

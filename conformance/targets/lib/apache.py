@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
-import time
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
-from replispec.wire.rocketmq.broker import ClusterInfo, SendMessageV2Request
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import EpochEntryCache, GetReplicaInfoRequest
 from targets.lib.errors import NotInstalledError, TargetError
 from targets.lib.fetch import fetch_apache, jars
 from targets.lib.ports import LOOPBACK
-from targets.lib.remoting import Peer, until
 from targets.lib.running import Running
 
 CONTROLLER, NAMESERVER, BROKER = "controller", "nameserver", "broker"
@@ -33,14 +27,9 @@ DIRECT = 128
 OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")
 START_S_MAXIMUM = 120.0
 RESTARTS_MAXIMUM = 8
-# What the master's log holds when it is ready: enough bodies to need several transfers in each epoch.
+# What the master's log holds when it is ready: enough to need several transfers in each epoch.
 EPOCHS = 3
 MESSAGES_PER_EPOCH = 150
-MESSAGE_BYTES = 400
-TOPIC, PRODUCER = "ReplispecHistory", "replispec"
-# The topic after whose form a broker makes unknown ones.
-TEMPLATE_TOPIC = "TBW102"
-QUEUES = 4
 
 
 class Apache:
@@ -67,30 +56,38 @@ class Apache:
             running.take_ports(controller=0)
             self._start_controller(running)
             return {"target": _address(running, "controller")}
+        # A broker's ports at their default distances: releases up to 5.1.0 know no others.
         running.take_ports(controller=0, nameserver=1, fast=2, broker=4, ha=5)
-        return self._start_ha_master(running)
+        self._launch(running, NAMESERVER)
+        self._start_controller(running)
+        self._start_broker(running)
+        self._write_history(running)
+        return _describe_master(running)
 
     def _start_controller(self, running: Running) -> None:
+        from targets.lib.questions import controller_serves
+        from targets.lib.remoting import until
+
         self._launch(running, CONTROLLER)
         until(
-            partial(_controller_serves, running),
+            partial(controller_serves, running.state.ports["controller"]),
             patience_s=START_S_MAXIMUM,
             waiting_for="a controller that leads",
             check=partial(running.check_alive, CONTROLLER),
         )
 
-    def _start_ha_master(self, running: Running) -> dict[str, object]:
-        self._launch(running, NAMESERVER)
-        self._start_controller(running)
-        self._start_broker(running)
-        self._write_history(running)
-        return {
-            "target": _address(running, "ha"),
-            "controller": _address(running, "controller"),
-            "broker": _address(running, "broker"),
-            "nameserver": _address(running, "nameserver"),
-            **_epochs(running).to_json(),
-        }
+    def _start_broker(self, running: Running) -> None:
+        from targets.lib.questions import master_serves
+        from targets.lib.remoting import until
+
+        self._launch(running, BROKER)
+        ports = {name: running.state.ports[name] for name in ("nameserver", "broker", "ha")}
+        until(
+            partial(master_serves, **ports),
+            patience_s=START_S_MAXIMUM,
+            waiting_for="a master that the name server knows",
+            check=partial(running.check_alive, BROKER),
+        )
 
     def _write_history(self, running: Running) -> None:
         """Fill the log until it has EPOCHS epochs; a log that has them already stays as it is.
@@ -108,15 +105,6 @@ class Apache:
             if _epoch_count(running) == EPOCHS:
                 _send_messages(running)
         raise TargetError(f"the master has not had {EPOCHS} epochs after {RESTARTS_MAXIMUM} restarts")
-
-    def _start_broker(self, running: Running) -> None:
-        self._launch(running, BROKER)
-        until(
-            partial(_master_serves, running),
-            patience_s=START_S_MAXIMUM,
-            waiting_for="a master that the name server knows",
-            check=partial(running.check_alive, BROKER),
-        )
 
     def _launch(self, running: Running, name: str) -> None:
         if running.state.living(name):
@@ -146,9 +134,7 @@ def _java() -> str:
     java = shutil.which(f"{home}/bin/java" if home else "java")
     if java is None:
         where = f"JAVA_HOME is {home}, which holds no bin/java" if home else "java is missing"
-        raise NotInstalledError(
-            f"{where}: install a JDK 17 or later (apt-get install openjdk-17-jre-headless)"
-        )
+        raise NotInstalledError(f"{where}: install a JDK 17 (apt-get install openjdk-17-jre-headless)")
     return java
 
 
@@ -156,58 +142,32 @@ def _address(running: Running, port: str) -> str:
     return f"{LOOPBACK}:{running.state.ports[port]}"
 
 
-def _controller_serves(running: Running) -> bool | None:
-    """A controller that does not lead refuses this question; one that leads does not know the set."""
-    with Peer(LOOPBACK, running.state.ports["controller"]) as peer:
-        question = GetReplicaInfoRequest(broker_name="nobody")
-        answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question)
-    known = answer.header.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
-    return known or None
+def _describe_master(running: Running) -> dict[str, object]:
+    """Its addresses, and what it says of itself: names, epochs, end of the log."""
+    from targets.lib.questions import epochs
 
-
-def _master_serves(running: Running) -> bool | None:
-    """The name server routes to a broker that is master and has its epoch; replicas can reach it."""
-    with Peer(LOOPBACK, running.state.ports["nameserver"]) as peer:
-        answer = peer.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
-    routed = ClusterInfo.decode(answer.body).broker_addr_table or {}
-    if not any(_address(running, "broker") in (data.broker_addrs or {}).values() for data in routed.values()):
-        return None
-    with socket.create_connection((LOOPBACK, running.state.ports["ha"]), timeout=1):
-        return _epoch_count(running) > 0 or None
+    return {
+        "target": _address(running, "ha"),
+        "controller": _address(running, "controller"),
+        "broker": _address(running, "broker"),
+        "nameserver": _address(running, "nameserver"),
+        **epochs(running.state.ports["broker"]).to_json(),
+    }
 
 
 def _epoch_count(running: Running) -> int:
-    return len(_epochs(running).epoch_list or ())
+    from targets.lib.questions import epochs
 
-
-def _epochs(running: Running) -> EpochEntryCache:
-    with Peer(LOOPBACK, running.state.ports["broker"]) as peer:
-        return EpochEntryCache.decode(peer.ask(RequestCode.GET_BROKER_EPOCH_CACHE).body)
+    return len(epochs(running.state.ports["broker"]).epoch_list or ())
 
 
 def _send_messages(running: Running) -> None:
-    """Send one epoch's messages; each is tried until the broker takes it."""
-    with Peer(LOOPBACK, running.state.ports["broker"]) as peer:
-        for number in range(MESSAGES_PER_EPOCH):
-            until(
-                partial(_send, peer, number),
-                patience_s=START_S_MAXIMUM,
-                waiting_for="a master that takes messages",
-                check=partial(running.check_alive, BROKER),
-            )
+    """Send one epoch's messages."""
+    from targets.lib.questions import send_messages
 
-
-def _send(peer: Peer, number: int) -> bool | None:
-    header = SendMessageV2Request(
-        producer_group=PRODUCER,
-        topic=TOPIC,
-        default_topic=TEMPLATE_TOPIC,
-        default_topic_queue_nums=QUEUES,
-        queue_id=number % QUEUES,
-        born_timestamp=time.time_ns() // 1_000_000,
-        sys_flag=0,
-        flag=0,
+    send_messages(
+        running.state.ports["broker"],
+        MESSAGES_PER_EPOCH,
+        patience_s=START_S_MAXIMUM,
+        check=partial(running.check_alive, BROKER),
     )
-    body = f"{number:08d}".encode().ljust(MESSAGE_BYTES, b".")
-    answer = peer.ask(RequestCode.SEND_MESSAGE_V2, header, body)
-    return answer.header.code == ResponseCode.SUCCESS or None

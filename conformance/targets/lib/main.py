@@ -1,6 +1,7 @@
 """The command behind every target's entry script.
 
     run fetch                                get what the target consists of
+    run kinds                                print what it can be, one kind a line
     run start DIR [controller|ha-master]     start it, print one line of JSON when it serves
     run crash DIR                            kill the subject as a crash does
     run stop DIR                             end everything that was started in DIR
@@ -28,7 +29,7 @@ from targets.lib.running import Running
 
 IMPLEMENTATIONS = {"apache": Apache}
 DEFAULT_KIND = "controller"
-USAGE = "usage: run fetch | run start DIR [KIND] | run crash|stop|reset DIR"
+USAGE = "usage: run fetch | run kinds | run start DIR [KIND] | run crash|stop|reset DIR"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -46,6 +47,8 @@ def _carry_out(target: Apache, command: Sequence[str]) -> None:
     match command:
         case ["fetch"]:
             sys.stdout.write(f"{target.fetch()}\n")
+        case ["kinds"]:
+            sys.stdout.writelines(f"{kind}\n" for kind in target.subjects)
         case ["start", folder]:
             _start(target, Folder(Path(folder)), None)
         case ["start", folder, kind] if kind in target.subjects:
