@@ -1,7 +1,8 @@
 """One truth: what is changed in the specification changes in every consumer, with no second place to edit.
 
 A copy of the specification gets another key, another edge and another guard. Everything is generated
-from it into a folder of its own, and a process that imports that folder shows what has become of them.
+from it into a folder of its own; a process that imports that folder, and tshark with that folder's
+dissector, show what has become of them. `SHOWN` is the table of what each of the five consumers shows.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ import pytest
 
 from replispec.compiler.generate import generate, write
 from tests.compiler.specification import ROOT, SPEC, changed
+from tests.wireshark.tshark_run import run_tshark
 
 CAPTURE = ROOT / "spark_replay/captures/c_syncstateset.pcap"
-# What a consumer sees: the encoded header, the transition of a machine, the finding about a real capture.
+FILTER = "rocketmq.ext.alter_sync_state_set_request.master_epoch"
+# What a consumer sees: the encoded header, transitions of a machine, findings about a real capture.
 WITNESS = """
 import json, pathlib, sys
 from replispec.replay.run import EngineName, Options, replay
@@ -27,23 +30,49 @@ from replispec.runtime import rules
 from replispec.runtime.primitives.errors import ProtocolError
 from replispec.runtime.primitives.machines import step
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest
-from replispec.wire.rocketmq.ha import HaReport
+from replispec.wire.rocketmq.ha import HaReport, HaTransferHeader
 from replispec.wire.rocketmq.machines import ha_replica
 
-try:
-    event = ha_replica.ReportSent(HaReport(max_offset=1))
-    start = ha_replica.State.TRANSFER
-    taken = step(ha_replica.MACHINE, start, ha_replica.Variables(), event, rules).state.name
-except ProtocolError as refusal:
-    taken = f"{type(refusal).__name__}: {refusal}"
+def taken(event):
+    variables = ha_replica.Variables(log_end=64)
+    try:
+        after = step(ha_replica.MACHINE, ha_replica.State.TRANSFER, variables, event, rules)
+        return after.state.name
+    except ProtocolError as refusal:
+        return type(refusal).__name__
+
 summary = replay([pathlib.Path(sys.argv[1])], pathlib.Path(sys.argv[2]), EngineName.LOCAL, Options())
-found = {finding.invariant: finding for finding in summary.findings}
-chain, machine = found["offset-chain"], found["ha-replica-machine"]
-fields = AlterSyncStateSetRequest(broker_name="b", master_epoch=7).to_ext_fields()
-seen = {"fields": fields, "transition": taken}
-says = {"says": chain.says, "machine_says": [proof.text for proof in machine.proofs]}
-print(json.dumps({**seen, "chain": chain.verdict, "machine": machine.verdict, **says}))
+findings = {finding.invariant: [] for finding in summary.findings}
+for finding in summary.findings:
+    findings[finding.invariant].append(finding)
+def verdict(name):
+    found = max(findings[name], key=lambda finding: finding.evaluated)
+    return [found.verdict, bool(found.evaluated), [proof.text for proof in found.proofs]]
+batch = HaTransferHeader(offset=64, epoch=1, body=b"log")
+print(json.dumps({
+    "key codec": sorted(AlterSyncStateSetRequest(broker_name="b", master_epoch=7).to_ext_fields()),
+    "edge machine": taken(ha_replica.ReportSent(HaReport(max_offset=1))),
+    "guard machine": taken(ha_replica.BatchReceived(batch)),
+    "key verdict": verdict("only-master-alters"),
+    "edge verdict": verdict("ha-replica-machine"),
+    "guard verdict": verdict("offset-chain"),
+}))
 """
+# Change and consumer -> what it shows by the specification as it is, and by the changed one. The codecs
+# and Wireshark read messages alone: they know no edge and no guard, and a machine knows no key.
+SHOWN: dict[str, tuple[object, object]] = {
+    "key codec": (["brokerName", "masterEpoch"], ["brokerName", "epochOfMaster"]),
+    "key verdict": (["ok", True], ["unknown", True, "not seen enough to tell"]),
+    "key markdown": ("| `masterEpoch` | master_epoch |", "| `epochOfMaster` | master_epoch |"),
+    "key tshark": (True, False),
+    "edge machine": ("TRANSFER", "LocalProtocolError"),
+    "edge verdict": (["ok", True], ["violated", True, "report_sent is no step from"]),
+    "edge markdown": ("| `TRANSFER` | `report_sent` |", "| `HANDSHAKE` | `report_sent` |"),
+    "guard machine": ("TRANSFER", "READY"),
+    "guard verdict": (["ok", True], ["violated", True, "but the replica's log ends at"]),
+    "guard markdown": ("event.offset == log_end or log_end == 0", "event.offset == log_end + 1"),
+}
+PAGES = {"key": "controller.md", "edge": "ha_replica.md", "guard": "ha_replica.md"}
 
 
 def witness(generated: Path, out: Path) -> dict[str, Any]:
@@ -80,40 +109,51 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-def test_a_key_an_edge_and_a_guard_change_codec_machine_and_finding(folder: Path) -> None:
-    before, after = (witness(folder / name, folder / f"out-{name}") for name in ("true", "other"))
-
-    assert before["fields"] == {"brokerName": "b", "masterEpoch": "7"}
-    assert after["fields"] == {"brokerName": "b", "epochOfMaster": "7"}
-
-    assert before["transition"] == "TRANSFER"
-    assert after["transition"].startswith("LocalProtocolError: ")
-    assert (before["machine"], before["machine_says"]) == ("ok", [])
-    assert after["machine"] == "violated"
-    assert any("report_sent is no step from" in text for text in after["machine_says"])
-
-    assert (before["chain"], before["says"]) == ("ok", "")
-    assert after["chain"] == "violated"
-    assert "but the replica's log ends at" in after["says"]
+@pytest.fixture(scope="module")
+def seen(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the processes that import the two folders see."""
+    return witness(folder / "true", folder / "out-true"), witness(folder / "other", folder / "out-other")
 
 
-def _pages(folder: Path) -> dict[str, str]:
+def pages(folder: Path) -> dict[str, str]:
     return {page.name: page.read_text("utf-8") for page in folder.rglob("*.md")}
 
 
-def test_they_change_the_documents_too(folder: Path) -> None:
-    pages = {
-        name: {page.name: page.read_text("utf-8") for page in (folder / name).rglob("*.md")}
+@pytest.mark.parametrize("what", [what for what in SHOWN if what.split()[1] in ("codec", "machine")])
+def test_a_change_arrives_in_codecs_and_machines(
+    seen: tuple[dict[str, Any], dict[str, Any]], what: str
+) -> None:
+    assert (seen[0][what], seen[1][what]) == SHOWN[what]
+
+
+@pytest.mark.parametrize("what", [what for what in SHOWN if what.endswith("verdict")])
+def test_a_change_arrives_in_the_verdict_on_a_real_capture(
+    seen: tuple[dict[str, Any], dict[str, Any]], what: str
+) -> None:
+    for (verdict, evaluated, texts), shown in zip((seen[0][what], seen[1][what]), SHOWN[what], strict=True):
+        assert isinstance(shown, list)
+        assert [verdict, evaluated] == shown[:2]
+        assert all(any(said in text for text in texts) for said in shown[2:])
+
+
+@pytest.mark.parametrize("what", [what for what in SHOWN if what.endswith("markdown")])
+def test_a_change_arrives_in_the_documents(folder: Path, what: str) -> None:
+    page = PAGES[what.split(maxsplit=1)[0]]
+    old, new = SHOWN[what]
+    before, after = (pages(folder / name)[page] for name in ("true", "other"))
+    assert str(old) in before
+    assert str(new) not in before
+    assert str(new) in after
+
+
+def test_another_key_arrives_in_what_tshark_shows(folder: Path, tshark_home: Path) -> None:
+    shown = [
+        run_tshark(
+            CAPTURE,
+            tshark_home,
+            *("-T", "fields", "-e", FILTER, "-Y", FILTER),
+            dissector=folder / name / "wireshark/rocketmq.lua",
+        )
         for name in ("true", "other")
-    }
-    told = {
-        "controller.md": ("| `masterEpoch` | master_epoch |", "| `epochOfMaster` | master_epoch |"),
-        "ha_replica.md": ("| `TRANSFER` | `report_sent` |", "| `HANDSHAKE` | `report_sent` |"),
-    }
-    for page, (old, new) in told.items():
-        assert old in pages["true"][page]
-        assert new in pages["other"][page]
-        assert new not in pages["true"][page]
-    guard = [line for line in pages["other"]["ha_replica.md"].splitlines() if "log_end + 1" in line]
-    assert guard
-    assert not [line for line in pages["true"]["ha_replica.md"].splitlines() if "log_end + 1" in line]
+    ]
+    assert tuple(bool(output.split()) for output in shown) == SHOWN["key tshark"]
