@@ -11,6 +11,7 @@ import click
 from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
+    from replispec.conformance.model import Case
     from replispec.conformance.results import RunResult
 
 EXIT_FINDINGS = 1
@@ -172,3 +173,73 @@ def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path 
         junit.write_bytes(junit_xml(result))
     if html is not None:
         html.write_text(html_page([result]), encoding="utf-8")
+
+
+@conformance.command()
+@click.argument("name", metavar="CASE|CLAUSE")
+@click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
+def explain(name: str, folder: Path | None) -> int:
+    """Say what a case does and allows, or what a clause demands, its source, and what checks it."""
+    from replispec.conformance.explain import explain as explained
+    from replispec.conformance.explain import nearest
+
+    cases = _all_cases(folder)
+    lines = explained(name, cases)
+    if lines is None:
+        near = nearest(name, cases)
+        hint = f"; is it one of: {', '.join(near)}" if near else "; `replispec conformance list` shows all"
+        raise click.ClickException(f"no case and no clause is called {name!r}{hint}")
+    click.echo("\n".join(lines))
+    return 0
+
+
+@conformance.command("list")
+@click.option("--kind", "kinds", type=KINDS, multiple=True, help="Only cases of this kind.")
+@click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
+def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
+    """List every case: id, severity, basis, releases, requirement."""
+    for case in _all_cases(folder):
+        if not kinds or case.kind in kinds:
+            releases = str(case.releases).rpartition("@")[2]
+            click.echo(f"{case.id}  {case.severity}, {case.basis}, {releases}: {case.requirement}")
+    return 0
+
+
+@conformance.command()
+@click.argument(
+    "results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option("--out", type=FILE, help="Write the Markdown page here.  [default: standard output]")
+@click.option("--html", "html_file", type=FILE, help="Write all runs as one self-contained page.")
+def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | None) -> int:
+    """Make one page of the RESULTS of several runs (--json): clause by implementation, and all failures."""
+    from replispec.conformance.compliance import compliance_page
+    from replispec.conformance.coverage import coverage
+    from replispec.conformance.report_html import html_page
+    from replispec.conformance.results import ResultError, from_json
+
+    try:
+        runs = [from_json(path.read_bytes(), path.name) for path in results]
+    except ResultError as fault:
+        raise click.ClickException(str(fault)) from None
+    page = compliance_page(runs, coverage(_all_cases(None)))
+    if out is not None:
+        out.write_text(page, encoding="utf-8")
+    elif html_file is None:
+        click.echo(page, nl=False)
+    if html_file is not None:
+        html_file.write_text(html_page(runs), encoding="utf-8")
+    return 0
+
+
+def _all_cases(folder: Path | None) -> list[Case]:
+    """The cases of every kind that the folder has."""
+    from replispec.conformance.cases import KINDS as KNOWN
+    from replispec.conformance.cases import cases_folder, load
+    from replispec.conformance.model import CaseError
+
+    top = folder or cases_folder()
+    try:
+        return [case for kind in KNOWN if (top / kind).is_dir() for case in load(kind, folder)]
+    except CaseError as fault:
+        raise click.ClickException(str(fault)) from None

@@ -69,7 +69,9 @@ def make_plan(
 def cases_for(plan: Plan, folder: Path | None = None) -> tuple[tuple[Case, ...], tuple[Expected, ...]]:
     """The cases of the plan's kind, and the failures that are known of its implementation.
 
-    A folder of cases may hold its own `expected_failures.yaml`, as the shipped one does. Raises CaseError, and PlanError when a pattern chooses nothing.
+    A folder of cases may hold its own `expected_failures.yaml`, as the shipped one does.
+
+    Raises CaseError, and PlanError when a pattern chooses nothing.
     """
     cases = load(plan.kind, folder)
     for pattern in plan.patterns:

@@ -1,0 +1,124 @@
+"""What a case does, or what a clause demands and who checks it, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from replispec.conformance.model import (
+    Action,
+    Case,
+    End,
+    Listen,
+    Open,
+    Outcome,
+    Raw,
+    Replicate,
+    Sent,
+    Step,
+    Wait,
+)
+from replispec.conformance.values import shown
+from replispec.runtime.primitives.clauses import Clause
+from replispec.wire.rocketmq.clauses import CLAUSES
+
+
+def explain(name: str, cases: Sequence[Case]) -> list[str] | None:
+    """Lines about the case or clause of this name; None when there is none."""
+    for case in cases:
+        if case.id == name:
+            return list(_case(case))
+    if name in CLAUSES:
+        return list(_clause(CLAUSES[name], [case for case in cases if case.clause == name]))
+    return None
+
+
+def nearest(name: str, cases: Sequence[Case]) -> list[str]:
+    """A few names of cases and clauses that contain what was asked for."""
+    wanted = name.lower()
+    known = [*CLAUSES, *(case.id for case in cases)]
+    return [each for each in known if wanted in each.lower()][:8]
+
+
+def _clause(clause: Clause, cases: Sequence[Case]) -> Iterator[str]:
+    yield f"{clause.id}  ({clause.severity}; basis: {clause.basis})"
+    yield f"  {clause.requirement}"
+    yield f"  Source: {', '.join(filter(None, (clause.document, clause.section)))}"
+    for versions, words in clause.divergence.items():
+        yield f"  Diverges in {versions}: {words}"
+    if clause.uses:
+        yield "  Checked by:"
+        yield from (f"    {use}" for use in clause.uses)
+    if clause.not_yet:
+        yield f"  Nothing checks it: {clause.not_yet}"
+    yield f"  Cases: {len(cases)}"
+    yield from (f"    {case.id}  {case.requirement}" for case in cases)
+
+
+def _case(case: Case) -> Iterator[str]:
+    yield case.id
+    yield f"  {case.requirement}"
+    clause = CLAUSES[case.clause]
+    yield f"  {case.severity}; basis: {case.basis}; {case.releases}; profile {case.profile}; {case.place}"
+    yield f"  Clause: {clause.requirement} ({', '.join(filter(None, (clause.document, clause.section)))})"
+    if case.bugs:
+        yield f"  Finds the known defects: {', '.join(case.bugs)}"
+    if case.needs:
+        yield f"  Needs the address of: {', '.join(case.needs)}"
+    if case.prepared:
+        yield f"  Given: {', '.join(case.given)}"
+        yield from _steps(case.prepared)
+    yield "  Steps:"
+    yield from _steps(case.steps)
+
+
+def _steps(steps: Sequence[Step]) -> Iterator[str]:
+    for at, step in enumerate(steps, start=1):
+        over = "" if step.on == "main" else f" over {step.on}"
+        yield f"    {at:>2}. {_action(step.action)}{over}{f'  # {step.note}' if step.note else ''}"
+        for outcome in step.expect:
+            yield f"        -> {_outcome(outcome)}"
+
+
+def _action(action: Action | None) -> str:
+    match action:
+        case None:
+            return "wait for"
+        case Sent():
+            what = action.message or action.command or str(action.code)
+            values = action.fields or action.header
+            body = f" body {shown(action.body)}" if action.body is not None else ""
+            return f"send {what} {shown(values)}{body}".rstrip()
+        case Raw():
+            of = " + ".join(part.message or part.command or str(part.code) for part in action.of)
+            cut = f", the first {action.keep} bytes" if action.keep is not None else ""
+            pieces = (
+                ", byte by byte" if action.each else f", cut at {list(action.split)}" * bool(action.split)
+            )
+            return f"send bytes of {of or action.hex}{cut}{pieces}"
+        case Open():
+            return f"open a connection to the {action.to}"
+        case End():
+            return f"{'reset' if action.reset else 'close'} {action.name}"
+        case Wait():
+            return f"wait {action.seconds:g} s"
+        case Listen():
+            return f"listen as {action.name}"
+        case Replicate():
+            return f"replicate from {shown(action.first)} to {shown(action.last)}, report {action.report}"
+
+
+def _outcome(outcome: Outcome) -> str:
+    if outcome.closed:
+        return "the subject ends the connection"
+    if outcome.silence:
+        return "nothing comes"
+    what = " or ".join(outcome.codes) or outcome.command or outcome.message or "transfers"
+    parts = [f"{name} {shown(value)}" for name, value in _parts(outcome) if value]
+    return " ".join([what, *parts])
+
+
+def _parts(outcome: Outcome) -> Iterator[tuple[str, object]]:
+    yield "header", outcome.header
+    yield "body", outcome.body
+    yield "fields", outcome.fields
+    yield "with", outcome.replicated
