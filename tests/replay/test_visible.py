@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.visible import visible
+from replispec.runtime.primitives.visible import visible
 
 
 def test_plain_text_of_any_script_stays_as_it_is() -> None:

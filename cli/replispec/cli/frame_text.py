@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from replispec.replay.visible import visible
+from replispec.runtime.primitives.visible import visible
 from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RESPONSE_CODE_NAMES, RemotingFlag
 
 Row = Mapping[str, Any]

@@ -14,8 +14,8 @@ from replispec.replay.report.fill import fill
 from replispec.replay.report.model import ReportModel
 from replispec.replay.report.wording import headline
 from replispec.replay.summary import Summary
-from replispec.replay.visible import visible
 from replispec.runtime.primitives.invariants import Verdict
+from replispec.runtime.primitives.visible import visible
 
 TEXT_CHARACTERS_MAXIMUM = 200
 # Where no terminal tells its width.

@@ -22,7 +22,7 @@ from replispec.replay.report.wording import (
     seconds,
     switch_sentence,
 )
-from replispec.replay.visible import visible
+from replispec.runtime.primitives.visible import visible
 
 # Longer texts come from a peer that writes novels into a name; the Parquet files hold them whole.
 TEXT_CHARACTERS_MAXIMUM = 600
