@@ -18,12 +18,18 @@ def counting(what: str, total: int, *, quiet: bool = False) -> Iterator[Tell]:
         yield lambda _name, _done, _total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
-    from rich.progress import TimeElapsedColumn as Elapsed
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+    )
 
     # Without markup: names of files are shown, never obeyed.
     said = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), said, BarColumn(), MofNCompleteColumn(), Elapsed())
+    columns = (SpinnerColumn(), said, BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
         task = shown.add_task(what, total=total)
 

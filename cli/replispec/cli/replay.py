@@ -101,6 +101,11 @@ def replay(
     one capture: then a connection goes on from one file to the next. Their order is told by their packets'
     times; files that overlap in time are refused, a long silence between two is reported.
 
+    Good captures keep whole packets and begin before the connections they are about, for example
+    `tcpdump -i any -s 0 -w trace.pcap tcp` on every host from before its broker starts. What rests
+    on missing packets is judged unknown. report.html shows masters, fail-overs, offsets, latencies and the
+    frames that prove a finding; summary.json and the Parquet files are for scripts.
+
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used; the others were
     replayed.
     """

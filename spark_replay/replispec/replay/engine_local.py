@@ -29,6 +29,8 @@ from replispec.replay.summary import CaptureRow
 from replispec.replay.tls import TLS
 
 ENDS = ("source", "destination")
+# What of the work on a capture is done when it is decoded; the rest is judging.
+DECODED_PERCENT = 70
 
 
 class LocalEngine:
@@ -42,17 +44,35 @@ class LocalEngine:
             pq.ParquetWriter(out / FRAMES_NAME, FRAMES) as frames,
             pq.ParquetWriter(out / EVENTS_NAME, SCHEMA) as events,
         ):
-            for done, source in enumerate(captures):
-                progress(name_of(source), done, len(captures))
+            for number, source in enumerate(captures):
+                shown = _Share(progress, name_of(source), number, len(captures))
+                shown.tell("reading", 0)
                 try:
-                    decoded = decode_capture(source, hints(options))
+                    decoded = decode_capture(source, hints(options), shown.decoded)
                 except UNUSABLE as fault:
                     yield unusable(source, fault)
                     continue
+                shown.tell("judging", DECODED_PERCENT)
                 observations = observe(decoded.frames, decoded.holes, decoded.streams)
                 frames.write_table(decoded.frames)
                 events.write_table(observations)
                 yield judged(capture_row(source, decoded), observations, options)
+
+
+class _Share:
+    """Tells the progress of one capture as its share of all: 100 parts a capture."""
+
+    def __init__(self, progress: Progress, name: str, number: int, captures: int) -> None:
+        self._progress = progress
+        self._name = name
+        self._start = 100 * number
+        self._total = 100 * captures
+
+    def tell(self, stage: str, percent: int) -> None:
+        self._progress(f"{stage} {self._name}", self._start + percent, self._total)
+
+    def decoded(self, done: int, total: int) -> None:
+        self.tell("decoding", DECODED_PERCENT * done // max(total, 1))
 
 
 def hints(options: Options) -> Hints:

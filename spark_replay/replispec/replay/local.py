@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -33,8 +33,13 @@ class DecodedCapture:
     warnings: tuple[CaptureWarning, ...]
 
 
-def decode_capture(source: Source, hints: Hints | None = None) -> DecodedCapture:
-    """Decode one capture, in one file or several. Raises CaptureError, OSError: see open_rotation."""
+def decode_capture(
+    source: Source, hints: Hints | None = None, tell: Callable[[int, int], None] | None = None
+) -> DecodedCapture:
+    """Decode one capture, in one file or several. Raises CaptureError, OSError: see open_rotation.
+
+    `tell` is told after each connection how many bytes of payload are decoded, and of how many.
+    """
     with open_rotation(source) as capture:
         packets, data = capture.packets(), capture.data
         warnings = list(capture.warnings)
@@ -42,11 +47,23 @@ def decode_capture(source: Source, hints: Hints | None = None) -> DecodedCapture
         found = in_order(read_connections(packets))
         decoded = (
             part
-            for incarnation in found
+            for incarnation in (found if tell is None else _telling(found, tell))
             for part in decode_connection(data, directions(incarnation), hints or Hints())
         )
         with without_collector():
             return _tables(capture.name, decoded, tuple(warnings))
+
+
+def _telling(found: Sequence[Incarnation], tell: Callable[[int, int], None]) -> Iterator[Incarnation]:
+    sizes = [
+        sum(int((side.pieces.end - side.pieces.start).sum()) for side in each.sides if side is not None)
+        for each in found
+    ]
+    done, total = 0, sum(sizes)
+    for incarnation, size in zip(found, sizes, strict=True):
+        yield incarnation
+        done += size
+        tell(done, total)
 
 
 @contextmanager

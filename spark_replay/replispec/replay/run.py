@@ -85,7 +85,7 @@ class CaptureResult:
 
 
 Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much is done (captures, or stages) and of how much."""
+"""Told what is being done, how much is done (parts of captures, or stages) and of how much."""
 
 
 class Engine(Protocol):
