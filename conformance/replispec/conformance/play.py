@@ -41,7 +41,9 @@ from replispec.wire.rocketmq.ha import (
 )
 
 SETTLE_S = 0.05
+# How long a subject may leave bytes unread, and what each further piece of a cut frame adds.
 SEND_S = 10.0
+PIECE_S = 0.1
 CASE_S = 110.0
 _Handshake = HaHandshakeAnswer | HaHandshakeAnswerPadded
 
@@ -184,7 +186,7 @@ class _Player:
 
     async def _out(self, wire: Wire, encoded: Encoded, parts: list[bytes], pause_s: float) -> None:
         """A connection that the subject has ended is no fault here: the expect that follows sees the end."""
-        with trio.move_on_after(SEND_S + pause_s * len(parts)) as scope:
+        with trio.move_on_after(SEND_S + (pause_s + PIECE_S) * len(parts)) as scope:
             await wire.send(encoded, parts, pause_s)
         if scope.cancelled_caught:
             raise _Failed("the subject does not read")
