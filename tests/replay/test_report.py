@@ -152,6 +152,13 @@ def test_one_lost_message_is_spoken_of_in_the_singular() -> None:
     )
 
 
+def test_a_capture_with_holes_tells_the_least_number_of_lost_messages() -> None:
+    holed = Finding(SURVIVES, Verdict.VIOLATED, "LabDLedger/broker-a", "failover.pcap", 9, unknown=1)
+    found = headline(ReportModel("local", (), losses=(_loss(170),), findings=(holed,)))
+    assert found.text == "At least 170 acknowledged messages of LabDLedger/broker-a were lost"
+    assert found.lines[-1] == "More may be among what the capture does not hold."
+
+
 def test_losses_of_several_groups_are_summed_and_listed() -> None:
     found = headline(_model(losses=(_loss(1200), _loss(34, group="LabDLedger/broker-b"))))
     assert found.text == "1,234 acknowledged messages of 2 broker groups were lost"

@@ -119,6 +119,7 @@ def test_the_anatomy_and_the_latencies_are_in_sight_and_their_pictures_whole(
 def test_holes_are_painted_on_the_timeline(holed: Path, tmp_path: Path) -> None:
     found = measure(holed, tmp_path / "browser")
     assert found["hole_marks"] > 0
+    assert found["headline"].startswith("At least ")
     assert [picture["texts_outside"] for picture in found["pictures"]] == [0 for _ in found["pictures"]]
     assert colours(screenshot(holed, tmp_path / "light")) >= WARNING
 

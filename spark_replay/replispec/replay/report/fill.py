@@ -54,6 +54,7 @@ def _finding(row: FindingRow) -> Finding:
         evidence=tuple(_evidence(proof) for proof in row.proofs),
         says=row.says,
         evidence_total=not_ok,
+        unknown=row.counts.get(Verdict.UNKNOWN, 0),
     )
 
 

@@ -123,7 +123,7 @@ class Finding:
     """The verdict of one invariant for one group of one file.
 
     `says` is the sentence a reader needs, empty for a plain ok. `evidence` may be cut short:
-    `evidence_total` counts all of it (0: `evidence` is complete).
+    `evidence_total` counts all of it (0: `evidence` is complete), `unknown` what nothing could decide.
     """
 
     invariant: str
@@ -134,6 +134,7 @@ class Finding:
     evidence: tuple[Evidence, ...] = ()
     says: str = ""
     evidence_total: int = 0
+    unknown: int = 0
 
     @property
     def idle(self) -> bool:

@@ -59,7 +59,11 @@ def headline(model: ReportModel) -> Headline:
     open_questions = tuple(_not_judged(finding) for finding in unknown) + unread
     if model.losses:
         lines = tuple(loss_line(loss) for loss in model.losses)
-        return Headline("lost", _lost(model.losses), lines + open_questions)
+        lost = _lost(model.losses)
+        if any(finding.unknown for finding in judged):
+            lost = f"At least {lost}"
+            lines += ("More may be among what the capture does not hold.",)
+        return Headline("lost", lost, lines + open_questions)
     if not judged:
         return Headline("unjudged", "Nothing tells whether acknowledged messages were lost", unread)
     if unknown:
