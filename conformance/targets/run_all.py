@@ -23,6 +23,7 @@ CONFORMANCE = Path(__file__).resolve().parents[1]
 SUITE = (sys.executable, "-m", "replispec.cli", "conformance")
 # Exit code of the suite when cases failed that are not known to fail.
 FINDINGS = 1
+NOTHING_PLAYED = 2
 RUN_S_MAXIMUM = 3600
 
 
@@ -66,20 +67,22 @@ class Plan:
             for kind in self._command(name, "kinds").stdout.split():
                 yield self._row(name, kind)
 
-    def compliance(self) -> bool:
+    def compliance(self, table: Path) -> bool:
         """Write the table from all results there are; whether that worked."""
         results = sorted(self.results.glob("*.json"))
-        done = subprocess.run([*self.suite, "compliance", "--out", self.table, *results], check=False)
+        done = subprocess.run([*self.suite, "compliance", "--out", table, *results], check=False)
         return done.returncode == 0
 
     def _row(self, name: str, kind: str) -> Row:
         """Play one run. Its folder is kept when it failed: logs tell why."""
+        written = self.results / f"{name}-{kind}.json"
+        written.unlink(missing_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-{kind}-"))
         try:
             started = self._command(name, "start", str(folder), kind)
             if started.returncode:
                 return Row(name, kind, "failed", f"{_last_line(started.stderr)} (logs: {folder})")
-            row = self._play(name, kind, json.loads(started.stdout))
+            row = self._play(name, kind, json.loads(started.stdout), written)
         except (ValueError, subprocess.TimeoutExpired) as error:
             return Row(name, kind, "failed", f"{error} (logs: {folder})")
         finally:
@@ -87,9 +90,7 @@ class Plan:
         shutil.rmtree(folder, ignore_errors=True)
         return row
 
-    def _play(self, name: str, kind: str, ready: Mapping[str, str]) -> Row:
-        written = self.results / f"{name}-{kind}.json"
-        written.unlink(missing_ok=True)
+    def _play(self, name: str, kind: str, ready: Mapping[str, str], written: Path) -> Row:
         options = {
             "--kind": kind,
             "--target": ready["target"],
@@ -116,19 +117,30 @@ def _last_line(text: str) -> str:
 
 
 def run_all(plan: Plan, chosen: Sequence[str]) -> int:
-    """Play, print one line for every run, and return 0 when every run was as it should be."""
+    """Play and print one line for every run.
+
+    The table is that of the plan when all targets were played and no run failed; otherwise it would lack
+    somebody, and it is written beside the results. Returns 0 when all was as it should be, 1 after findings and
+    failures, 2 when nothing could be played.
+    """
     names = plan.names()
     if unknown := sorted(set(chosen) - set(names)):
         sys.stderr.write(f"replispec: no target {unknown[0]}: there are {', '.join(names)}\n")
-        return 2
+        return NOTHING_PLAYED
     rows = []
     for row in plan.rows(list(chosen) or names):
         rows.append(row)
         sys.stdout.write(f"{row}\n")
         sys.stdout.flush()
-    written = plan.compliance()
+    outcomes = {row.outcome for row in rows}
     sys.stdout.write("\n".join(["", *map(str, rows), ""]))
-    return 0 if written and all(row.outcome in ("ok", "skipped") for row in rows) else 1
+    if not outcomes & {"ok", "findings"}:
+        return NOTHING_PLAYED
+    whole = not chosen and "failed" not in outcomes
+    table = plan.table if whole else plan.results / plan.table.name
+    written = plan.compliance(table)
+    sys.stdout.write(f"{table}\n" if written else "the table could not be written\n")
+    return 0 if written and outcomes <= {"ok", "skipped"} else 1
 
 
 def main() -> int:

@@ -74,6 +74,7 @@ def test_every_target_is_played_as_every_kind_and_stopped(
         ["one", "ha-master", "findings"],
         ["two", "controller", "ok"],
         ["two", "ha-master", "findings"],
+        [str(plan.table)],
     ]
     assert [call for call in calls(plan) if call.startswith("one")] == [
         *("one fetch ", "one kinds "),
@@ -86,8 +87,9 @@ def test_every_target_is_played_as_every_kind_and_stopped(
 
 
 def test_the_suite_is_told_all_that_the_ready_line_says(plan: Plan) -> None:
-    add(plan, "one")
+    add(plan, "one", "two")
     run_all(plan, ["one"])
+    assert not plan.table.exists(), "a choice of targets makes no table of all"
     words = (plan.results / "one-ha-master.json").read_text().split()
     assert dict(zip(words[0::2], words[1::2], strict=True)) == {
         "--kind": "ha-master",
@@ -105,7 +107,7 @@ def test_a_target_that_is_not_installed_is_skipped_with_its_reason(
     plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     add(plan, "absent")
-    assert run_all(plan, []) == 0
+    assert run_all(plan, []) == 2, "nothing was left to play"
     assert "skipped: absent: cargo is missing" in capsys.readouterr().out
     assert calls(plan) == ["absent fetch "]
 
@@ -123,12 +125,13 @@ def test_a_target_that_does_not_start_costs_its_own_row(
 def test_a_suite_that_breaks_off_leaves_no_result_of_an_earlier_run(
     plan: Plan, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    add(plan, "odd")
+    add(plan, "odd", "one")
     plan.results.mkdir()
     (plan.results / "odd-controller.json").write_text(json.dumps("from yesterday"))
     assert run_all(plan, []) == 1
     assert "failed: the suite ended with exit code 2" in capsys.readouterr().out
-    assert plan.table.read_text() == ""
+    assert (plan.results / "table.md").read_text().split() == ["one-controller.json", "one-ha-master.json"]
+    assert not plan.table.exists(), "a table that lacks somebody is not shown to everybody"
 
 
 def test_a_name_that_no_target_has_is_refused_before_anything_starts(
