@@ -120,8 +120,8 @@ def run_all(plan: Plan, chosen: Sequence[str]) -> int:
     """Play and print one line for every run.
 
     The table is that of the plan when all targets were played and no run failed; otherwise it would lack
-    somebody, and it is written beside the results. Returns 0 when all was as it should be, 1 after findings and
-    failures, 2 when nothing could be played.
+    somebody, and it is written beside the results. Returns 0 when all was as it should be, 1 after findings
+    and failures, 2 when nothing could be played.
     """
     names = plan.names()
     if unknown := sorted(set(chosen) - set(names)):
