@@ -29,6 +29,9 @@ HEARTBEATS = "heartbeats-reach-leader"
 REPLICA_MACHINE = "ha-replica-machine"
 MASTER_MACHINE = "ha-master-machine"
 REGISTRATION = "registration-machine"
+BROKER_SET = "broker-set-machine"
+REPLICAS_MANAGER = "replicas-manager-machine"
+LEARNER = "learner-machine"
 OF_GROUP = (
     ONE_MASTER,
     EPOCHS_GROW,
@@ -46,6 +49,9 @@ OF_GROUP = (
     REPLICA_MACHINE,
     MASTER_MACHINE,
     REGISTRATION,
+    BROKER_SET,
+    REPLICAS_MANAGER,
+    LEARNER,
 )
 
 
@@ -84,7 +90,8 @@ class Ledger:
 
     `group` is the one that is written about now; `starts` and `acknowledged` are by group and epoch.
     `carried` holds which connections to replicas a run of log bytes went over, by group, epoch, offset and
-    size. `all_ack`: the judge is told that every member of the SyncStateSet acknowledges.
+    size. `facts` and `learners` are by group: each fact is told about each learner. `all_ack`: the judge is
+    told that every member of the SyncStateSet acknowledges.
     """
 
     group: str = GROUP
@@ -94,6 +101,8 @@ class Ledger:
     acknowledged: list[tuple[str, int, int]] = field(default_factory=list)
     carried: dict[tuple[str, int, int, int], set[int]] = field(default_factory=dict)
     all_ack: bool = False
+    facts: Counter[str] = field(default_factory=Counter)
+    learners: dict[str, set[int]] = field(default_factory=dict)
 
     def carry(self, epoch: int, offset: int, size: int, connection: int) -> None:
         """A run of log bytes went over a connection; one that went over another before is compared."""
@@ -120,6 +129,7 @@ class Ledger:
 
     def fact(self, *, master: bool, members: bool) -> None:
         """The controller said something with an epoch: who is master, who is in the SyncStateSet."""
+        self.facts[self.group] += 1
         self.count(EPOCHS_GROW)
         if master:
             self.count(ONE_MASTER)
@@ -150,9 +160,13 @@ class Ledger:
         self.verdicts.update(other.verdicts)
         self.starts.update(other.starts)
         self.acknowledged += other.acknowledged
+        self.facts.update(other.facts)
+        self.learners.update(other.learners)
 
     def scenario(self, packets: list[Packet]) -> Scenario:
         """The capture and its rows; not expected otherwise they are ok, or unknown when never evaluated."""
+        for group, learners in self.learners.items():
+            self.evaluated[group, LEARNER] += self.facts[group] * len(learners)
         losses = []
         for loss in self.losses():
             verdict = self.verdicts.setdefault((loss.group, SEND_SURVIVES), "violated")

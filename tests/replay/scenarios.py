@@ -14,9 +14,12 @@ from replispec.wire.rocketmq.controller import GetReplicaInfoRequest
 from tests.replay.expectations import (
     ACK_WITHIN_SENT,
     BATCH_IN_EPOCH,
+    BROKER_SET,
     CONFIRM_COVERS,
     EPOCHS_GROW,
     GRANTED_ONCE,
+    HEARTBEATS,
+    LEARNER,
     LEARNER_OUTSIDE,
     OFFSET_CHAIN,
     ONE_MASTER,
@@ -27,7 +30,7 @@ from tests.replay.expectations import (
     SET_BY_EPOCH,
     Scenario,
 )
-from tests.replay.world import World
+from tests.replay.world import OTHER_CONTROLLER, World
 
 StartSeen = Literal["handshake", "first write", "epoch query", "nowhere"]
 
@@ -209,6 +212,7 @@ def two_masters_in_one_epoch() -> Scenario:
     world = two_brokers()
     world.query(master=2)
     world.ledger.expect(ONE_MASTER, "violated")
+    world.ledger.expect(BROKER_SET, "violated")
     return world.scenario()
 
 
@@ -221,6 +225,7 @@ def epoch_falls() -> Scenario:
     world.ask(2)
     world.ask(2, master=1, epoch=1, members=(1, 2), set_epoch=2)
     world.ledger.expect(EPOCHS_GROW, "violated")
+    world.ledger.expect(BROKER_SET, "violated")
     return world.scenario()
 
 
@@ -229,6 +234,7 @@ def set_changes_without_epoch() -> Scenario:
     world = two_brokers()
     world.query(members=(1,))
     world.ledger.expect(SET_BY_EPOCH, "violated")
+    world.ledger.expect(BROKER_SET, "violated")
     return world.scenario()
 
 
@@ -292,6 +298,7 @@ def slave_alters_the_set() -> Scenario:
     world = two_brokers()
     world.alter((2,), by=2)
     world.ledger.expect(ONLY_MASTER, "violated")
+    world.ledger.expect(BROKER_SET, "violated")
     return world.scenario()
 
 
@@ -305,6 +312,7 @@ def learner_in_the_set() -> Scenario:
     world.alter((1, 2, 3))
     world.ask(1)
     world.ledger.expect(LEARNER_OUTSIDE, "violated")
+    world.ledger.expect(LEARNER, "violated")
     return world.scenario()
 
 
@@ -334,6 +342,28 @@ def confirmed_by_all(*, patient: bool) -> Scenario:
     two_brokers(world)
     if not patient:
         world.ledger.expect(CONFIRM_COVERS, "violated")
+    return world.scenario()
+
+
+def another_leader(*, reached: bool, seen_s: float = 11) -> Scenario:
+    """Another controller becomes leader; the heartbeats of both brokers reach it, or of one alone.
+
+    `seen_s`: how long the capture goes on; a heartbeat may be as late as its timeout of 10 s.
+    """
+    world = two_brokers()
+    links = [world.traffic.connect(world.brokers[number].host, OTHER_CONTROLLER) for number in (1, 2)]
+    for number in (1, 2):
+        world.heartbeat_controller(number)
+    world.leader = OTHER_CONTROLLER
+    world.ask_leader(world.link(world.brokers[1].to_controller), broker=True)
+    world.ledger.count(HEARTBEATS)
+    world.heartbeat_controller(1, links[0])
+    if reached:
+        world.heartbeat_controller(2, links[1])
+    else:
+        world.ledger.expect(HEARTBEATS, "violated" if seen_s > 10 else "unknown")
+    world.traffic.wait(seen_s)
+    world.heartbeat_controller(1, links[0])
     return world.scenario()
 
 
@@ -409,6 +439,9 @@ FAULTS: dict[str, Callable[[], Scenario]] = {
     "broken chain": broken_chain,
     "confirmed by all": lambda: confirmed_by_all(patient=True),
     "confirmed too early": lambda: confirmed_by_all(patient=False),
+    "another leader": lambda: another_leader(reached=True),
+    "another leader, not reached": lambda: another_leader(reached=False),
+    "another leader, perhaps not reached": lambda: another_leader(reached=False, seen_s=5),
     "answer without request": answer_without_request,
     "answer to silence": answer_to_silence,
     "second answer": second_answer,

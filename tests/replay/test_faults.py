@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.machine_findings import MACHINES
 from replispec.wire.rocketmq.invariants import INVARIANTS
+from replispec.wire.rocketmq.machines import WATCHED
 from tests.replay.expectations import CONFIRM_COVERS
 from tests.replay.faults import LEARNER, SEEDED, SET, Fault, Frame, taken, written
 from tests.replay.test_judgement import CAPTURES, replayed
@@ -54,4 +54,4 @@ def test_a_seeded_fault_is_found_and_nothing_else_is(fault: Fault, tmp_path: Pat
 def test_every_rule_and_every_machine_has_a_fault() -> None:
     """The one that needs to be told how brokers are configured has its fault among the scenarios."""
     seeded = {invariant for fault in SEEDED for invariant in fault.breaks}
-    assert seeded | {CONFIRM_COVERS} == {*INVARIANTS, *MACHINES}
+    assert seeded | {CONFIRM_COVERS} == {*INVARIANTS, *WATCHED}

@@ -24,15 +24,18 @@ from tests.replay.expectations import (
     ACK_WITHIN_SENT,
     BATCH_IN_EPOCH,
     BROKER_NAME,
+    BROKER_SET,
     CONFIRM_COVERS,
     CONTROLLER_GROUP,
     GRANTED_ONCE,
+    LEARNER,
     MASTER_MACHINE,
     OFFSET_CHAIN,
     ONLY_MASTER,
     PAIRING,
     REGISTRATION,
     REPLICA_MACHINE,
+    REPLICAS_MANAGER,
     Ledger,
     Scenario,
 )
@@ -41,6 +44,7 @@ from tests.replay.traffic import Link, Traffic
 
 CLUSTER = "Cluster"
 CONTROLLER: Endpoint = ("10.0.0.1", 9878)
+OTHER_CONTROLLER: Endpoint = ("10.0.0.5", 9878)
 NAME_SERVER: Endpoint = ("10.0.0.2", 9876)
 ADMIN = "10.0.0.3"
 BATCH_SIZE = 32_768
@@ -73,6 +77,7 @@ class World:
         self.ledger = Ledger(f"{CONTROLLER_GROUP}/{name}")
         self.lives = 1
         self.held: dict[int, str] = {}
+        self.leader = CONTROLLER
         self.producer: Link | None = None
 
     def scenario(self) -> Scenario:
@@ -101,14 +106,14 @@ class World:
         """A broker starts for the first time: leader, id, registration, heartbeat."""
         broker = self.brokers[number] = Broker(number, self.subnet, learner)
         link = broker.to_controller = self.traffic.connect(broker.host, CONTROLLER, self.serialize_type)
-        self.ask_leader(link)
+        self.ask_leader(link, broker=True)
         applied = to_controller.ApplyBrokerIdRequest(
             CLUSTER, self.name, number, f"{broker.address};{self.traffic.now_ns // 10**6}"
         )
         self._exchange(link, applied, to_controller.ApplyBrokerIdResponse(CLUSTER, self.name))
         group = self.held.setdefault(number, self.ledger.group)
         self.ledger.count_in(group, GRANTED_ONCE)
-        self.ledger.count(REGISTRATION, REGISTRATION)
+        self.ledger.count(REGISTRATION, REGISTRATION, BROKER_SET)
         self.register(number)
         return broker
 
@@ -117,14 +122,16 @@ class World:
         broker = self.brokers[number]
         broker.to_controller = self.traffic.connect(broker.host, CONTROLLER, self.serialize_type)
         broker.to_name_server = broker.from_controller = broker.replication = None
-        self.ask_leader(broker.to_controller)
+        self.ask_leader(broker.to_controller, broker=True)
         self.register(number)
         return broker
 
-    def ask_leader(self, link: Link) -> None:
-        """1005, which names the controller group."""
-        leader = to_controller.GetMetadataResponse(CONTROLLER_GROUP, "n1", text(CONTROLLER), True, "n1:;")
+    def ask_leader(self, link: Link, *, broker: bool = False) -> None:
+        """1005, which names the controller group; asked by a broker or by an administrator."""
+        leader = to_controller.GetMetadataResponse(CONTROLLER_GROUP, "n1", text(self.leader), True, "n1:;")
         self._exchange(link, to_controller.GetMetadataRequest(), leader)
+        if broker:
+            self.ledger.count(REPLICAS_MANAGER, REPLICAS_MANAGER)
 
     def register(self, number: int) -> None:
         """1003 and the first heartbeat."""
@@ -138,16 +145,17 @@ class World:
             response.master_epoch, response.sync_state_set_epoch = self.epoch, self.set_epoch
         link = self.link(broker.to_controller)
         self._exchange(link, request, response, body=self._set(self.members))
-        self.ledger.count(REGISTRATION, REGISTRATION)
+        self.ledger.count(REGISTRATION, REGISTRATION, BROKER_SET, REPLICAS_MANAGER)
         self.ledger.fact(master=master is not None, members=True)
         self.heartbeat_controller(number)
 
-    def heartbeat_controller(self, number: int) -> None:
-        """904, one-way."""
+    def heartbeat_controller(self, number: int, other: Link | None = None) -> None:
+        """904, one-way; `other`: on a connection to another controller."""
         broker = self.brokers[number]
         beat = to_controller.BrokerHeartbeatRequest(CLUSTER, broker.address, self.name, number)
         beat.epoch, beat.max_offset, beat.confirm_offset = self.epoch, len(broker.log), len(broker.log)
-        self.traffic.request(self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
+        self.traffic.request(other or self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
+        self.ledger.count(REPLICAS_MANAGER)
 
     def elect(self, number: int) -> None:
         """1002, asked by the broker that is elected."""
@@ -162,6 +170,7 @@ class World:
         )
         link = self.link(self.brokers[number].to_controller)
         self._exchange(link, request, response, body=body)
+        self.ledger.count(BROKER_SET, REPLICAS_MANAGER)
         self.ledger.fact(master=True, members=True)
 
     def take_over(self, number: int) -> None:
@@ -191,6 +200,7 @@ class World:
         )
         body = self._set(self.members)
         self.traffic.request(broker.from_controller, note, body, flag=RemotingFlag.ONEWAY)
+        self.ledger.count(BROKER_SET, REPLICAS_MANAGER)
         self.ledger.fact(master=True, members=True)
 
     def ask(
@@ -210,6 +220,7 @@ class World:
         body = self._set(self.members if members is None else members, set_epoch)
         link = self.link(self.brokers[number].to_controller)
         self._exchange(link, to_controller.GetReplicaInfoRequest(self.name), response, body=body)
+        self.ledger.count(BROKER_SET)
         self.ledger.fact(master=True, members=True)
 
     def query(self, *, master: int | None = None, members: Iterable[int] | None = None) -> None:
@@ -228,6 +239,7 @@ class World:
         names = to_controller.BrokerNames([self.name])
         request = to_controller.GetSyncStateDataRequest()
         self._exchange(link, request, None, asked=names, body=body)
+        self.ledger.count(BROKER_SET)
         self.ledger.fact(master=True, members=True)
         self.traffic.close(link)
 
@@ -256,7 +268,7 @@ class World:
         response = to_controller.AlterSyncStateSetResponse(self.set_epoch)
         link = self.link(self.brokers[asking].to_controller)
         self._exchange(link, request, response, asked=asked, body=self._set(members))
-        self.ledger.count(ONLY_MASTER)
+        self.ledger.count(ONLY_MASTER, BROKER_SET)
         self.ledger.fact(master=False, members=True)
 
     def remove(self, number: int) -> None:
@@ -269,6 +281,8 @@ class World:
         self.members = tuple(each for each in self.members if each != number)
         if not self.members:
             self._next_life()
+        else:
+            self.ledger.count(BROKER_SET)
 
     def start_another_life(self) -> None:
         """1011 for the whole set. The brokers stop; with the next one that comes up all begins at 1 again."""
@@ -298,7 +312,7 @@ class World:
         response = to_controller.AlterSyncStateSetResponse(0)
         code = ResponseCode.CONTROLLER_INVALID_MASTER
         self._exchange(link, request, response, asked=self._set(members), code=code)
-        self.ledger.count(ONLY_MASTER)
+        self.ledger.count(ONLY_MASTER, BROKER_SET)
 
     # The name server and the clients.
 
@@ -319,6 +333,7 @@ class World:
             response.ha_server_addr = text(master.replication_endpoint)
             response.master_addr = master.address
         self._exchange(broker.to_name_server, request, response)
+        self.ledger.count(REPLICAS_MANAGER)
 
     def send(self, times: int) -> None:
         """310: the master stores and acknowledges messages, each in a request of its own."""
@@ -367,6 +382,8 @@ class World:
         """A replica connects to the master, truncates its log where the two part, and reports."""
         replica, master = self.brokers[number], self._master()
         replica.replication = self.traffic.connect(replica.host, master.replication_endpoint)
+        if replica.learner:
+            self.ledger.learners.setdefault(self.ledger.group, set()).add(number)
         self._replica_says(replica, HaHandshakeId(sync_from_last_file, replica.learner, number).encode())
         entries = [HaEpochEntry(epoch, start) for epoch, start in master.epochs]
         answer = HaHandshakeAnswer(len(master.log), master.epochs[-1][0], entries)
@@ -435,7 +452,7 @@ class World:
                 self.traffic.close(link)
 
     def _replica_says(self, replica: Broker, data: bytes) -> None:
-        self.ledger.count(REPLICA_MACHINE, MASTER_MACHINE)
+        self.ledger.count(REPLICA_MACHINE, MASTER_MACHINE, *[LEARNER] * replica.learner)
         self.traffic.send(self.link(replica.replication), data, from_client=True)
 
     def _master_says(self, replica: Broker, data: bytes) -> None:

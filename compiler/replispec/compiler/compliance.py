@@ -24,13 +24,17 @@ _COLUMNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Compliance:
-    """What the page is made of; `uses` maps each clause to its citations, as `check_citations` gives them."""
+    """What the page is made of; `uses` maps each clause to its citations, as `check_citations` gives them.
+
+    `findings` names what judges of traffic find, for each machine that they watch.
+    """
 
     clauses: Mapping[str, Clause]
     uses: Mapping[str, Sequence[str]]
     rules: Mapping[str, RuleSource]
     coverages: Sequence[Coverage]
     model: Model
+    findings: Mapping[str, str]
 
 
 def check_reasons(clauses: Mapping[str, Clause], uses: Mapping[str, Sequence[str]]) -> None:
@@ -57,6 +61,10 @@ def compliance_document(view: Compliance, sources: Mapping[str, bytes]) -> str:
         "sent. Where *a case waits* only the conformance suite will be able to tell.",
         "",
     ]
+    if view.findings:
+        lines += ["Judges of traffic walk these machines, too, and so check their edges:", ""]
+        watched = ((f"[{name}](machines/{name}.md)", f"`{each}`") for name, each in view.findings.items())
+        lines += table(("machine", "finding"), watched)
     lines += table(
         ("document", "clauses", *_COLUMNS, "by bytes alone", "a case waits", "nobody checks"), _counts(view)
     )

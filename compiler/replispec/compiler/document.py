@@ -50,6 +50,9 @@ def _page(machine: Machine) -> Iterator[str]:
         learns = ", ".join(f"`{name}` from `{source}`" for name, source in machine.learns.items())
         yield f"One instance per {machine.instance_key}" + (f"; it learns {learns}." if learns else ".")
         yield ""
+    if machine.finding:
+        yield f"Judges of traffic watch it (`{machine.finding}`); one evaluation is {machine.evaluated}."
+        yield ""
     yield from _diagram(machine)
     yield "## States"
     yield ""
@@ -131,6 +134,8 @@ def _edge_cells(edge: Transition | None) -> tuple[str, str, str, str, str]:
     to = f"`{edge.to}`" + " (the peer is to blame)" * edge.blames_peer
     if edge.tolerated:
         to += f" (tolerated: {edge.tolerated})"
+    if edge.diverges:
+        to += f" (diverges: {edge.diverges})"
     does = ", ".join(name.replace("_", " ") for name in edge.do)
     then = "; ".join(f"`{name}` becomes {to_english(node, RULES_PAGE)}" for name, node in edge.assign.items())
     return condition, to, does, then, clause_links(edge.clauses, "../")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from replispec.compiler import expressions as ex
 from replispec.compiler.document import banner, clause_links, table
@@ -190,17 +190,39 @@ def _variables_class(invariant: Invariant) -> str:
     return "".join(word.capitalize() for word in invariant.id.split("-")) + "Variables"
 
 
-def invariants_document(invariants: Mapping[str, Invariant], sources: Mapping[str, bytes]) -> str:
+def invariants_document(
+    invariants: Mapping[str, Invariant], machines: Mapping[str, Machine], sources: Mapping[str, bytes]
+) -> str:
     """The Markdown page of all invariants and of the streams that they speak about."""
     lines = [*banner(sources), "# Invariants", ""]
     lines.append("What must hold on traffic. The verdict of many evaluations is the worst one:")
     lines += ["violated, unknown, diverged, ok.", ""]
     for invariant in invariants.values():
         lines += _section(invariant)
+    lines += _watched_section([each for each in machines.values() if each.finding])
     lines += ["# Streams of events", ""]
     for stream in {each.stream.name: each.stream for each in invariants.values()}.values():
         lines += _stream_section(stream)
     return "\n".join(lines)
+
+
+def _watched_section(machines: Sequence[Machine]) -> Iterator[str]:
+    """The machines that judges walk over traffic, with the names of what they find."""
+    if not machines:
+        return
+    yield "# Machines as rules"
+    yield ""
+    yield "Walked over traffic, event by event. What no state that is still possible allows is violated; what"
+    yield "a release is known to do against the proposal is diverged, unless the machine tolerates it; what"
+    yield "is allowed only if something unseen was so is unknown."
+    yield ""
+    yield from table(
+        ("finding", "machine", "one evaluation", "what it is"),
+        (
+            (f"`{each.finding}`", f"[{each.name}](machines/{each.name}.md)", each.evaluated, each.about)
+            for each in machines
+        ),
+    )
 
 
 def _section(invariant: Invariant) -> Iterator[str]:

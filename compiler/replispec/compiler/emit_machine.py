@@ -279,6 +279,8 @@ class MachineEmitter:
             inside = f"{{{', '.join(named[mark])}}}" if named[mark] else ""
             yield f"    {mark}=frozenset({inside}),"
         yield "    variables=Variables(), events=EVENTS, transitions=TRANSITIONS, overlays=OVERLAYS,"
+        if machine.finding:
+            yield f"    finding={quoted(machine.finding)}, evaluated={quoted(machine.evaluated)},"
         yield ")"
 
     def _kind(self, event: Event) -> str:
@@ -315,6 +317,8 @@ class MachineEmitter:
             parts.append("blames_peer=True")
         if edge.tolerated:
             parts.append(f"tolerated={quoted(edge.tolerated)}")
+        if edge.diverges:
+            parts.append(f"diverges={quoted(edge.diverges)}")
         if edge.condition is not None:
             parts.append(f"text={quoted(to_text(edge.condition))}")
         return f"Edge({', '.join(parts)})"

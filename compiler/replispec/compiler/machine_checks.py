@@ -66,6 +66,7 @@ def check_machine(machine: Machine, model: Model) -> None:
                 raise SpecificationError(
                     each.place, f"an edge leaves the final state {name}", "drop final: true or the edge"
                 )
+    _check_deviations(machine)
     _check_reached(machine, initial[0])
     used = {each.event for each in machine.transitions()}
     for event in machine.events.values():
@@ -74,6 +75,23 @@ def check_machine(machine: Machine, model: Model) -> None:
                 event.place, f"no edge takes the event {event.name}", "add an edge or drop the event"
             )
     _check_messages(machine)
+
+
+def _check_deviations(machine: Machine) -> None:
+    """Of an edge one thing is said: that it is let pass, that it diverges, or who is to blame."""
+    for edges in machine.table.values():
+        for each in edges:
+            if each.diverges:
+                raise SpecificationError(
+                    each.place, "an edge diverges from itself", "write diverges: on an edge of an overlay"
+                )
+    for each in machine.transitions():
+        if bool(each.diverges) + bool(each.tolerated) + each.blames_peer > 1:
+            raise SpecificationError(
+                each.place,
+                f"the edge on {each.event} is judged in two ways",
+                "keep one of diverges, tolerated, blame",
+            )
 
 
 def _check_enum(machine: Machine, model: Model) -> None:

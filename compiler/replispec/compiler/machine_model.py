@@ -81,6 +81,7 @@ class Transition:
     clauses: tuple[str, ...] = ()
     blames_peer: bool = False
     tolerated: str = ""
+    diverges: str = ""
 
 
 Pair = tuple[str, str]
@@ -98,7 +99,10 @@ class Overlay:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One machine; `table` maps (state, event) to its ordered edges."""
+    """One machine; `table` maps (state, event) to its ordered edges.
+
+    Judges of traffic watch it where `finding` names what they find, one evaluation being `evaluated`.
+    """
 
     name: str
     about: str
@@ -112,6 +116,8 @@ class Machine:
     overlays: tuple[Overlay, ...]
     instance_key: str = ""
     learns: Mapping[str, str] = field(default_factory=dict)
+    finding: str = ""
+    evaluated: str = ""
 
     def transitions(self) -> tuple[Transition, ...]:
         """Every transition once, those of overlays last, as ordered in the source."""

@@ -28,6 +28,7 @@ from replispec.compiler.yaml_source import Scalar, Tree
 
 _Present = frozenset[ex.Expression]
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_FINDING = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _STATE = re.compile(r"[A-Z][A-Z0-9_]*")
 _DURATION = re.compile(r"(?P<count>[0-9]+) (?P<unit>ms|s|min)")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000}
@@ -42,6 +43,7 @@ _TRANSITION_KEYS: Final = (
     "clause",
     "blame",
     "tolerated",
+    "diverges",
 )
 
 
@@ -87,6 +89,7 @@ class _Reader:
             "machine",
             "about",
             "instance",
+            "watched",
             "states",
             "enum",
             "variables",
@@ -115,7 +118,7 @@ class _Reader:
         machine = self._with_guards(machine)
         machine = replace(machine, table=self._table(self._transitions(tree, "transitions", machine)))
         machine = replace(machine, overlays=tuple(self._overlays(machine)))
-        machine = self._with_instance(machine)
+        machine = self._with_watched(self._with_instance(machine))
         check_machine(machine, self._model)
         return machine
 
@@ -326,6 +329,7 @@ class _Reader:
             clauses=tree.texts("clause"),
             blames_peer=bool(blame),
             tolerated=tree.text("tolerated", ""),
+            diverges=tree.text("diverges", ""),
         )
 
     def _assign(
@@ -392,6 +396,19 @@ class _Reader:
                 check_pair(pair, edges)
             table[pair] = edges
         return table
+
+    def _with_watched(self, machine: Machine) -> Machine:
+        """What judges of traffic find when they watch the machine; nothing when they do not."""
+        if "watched" not in self._tree.items:
+            return machine
+        tree = self._tree.tree("watched")
+        tree.only("finding", "evaluated")
+        finding = tree.text("finding")
+        if not _FINDING.fullmatch(finding):
+            raise SpecificationError(
+                tree.place_of("finding"), f"{finding!r} names no finding", "use lower case words joined by -"
+            )
+        return replace(machine, finding=finding, evaluated=tree.text("evaluated"))
 
     def _with_instance(self, machine: Machine) -> Machine:
         tree = self._tree.tree("instance")

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
+from replispec.replay import decisions, starts
 from replispec.replay.delivery import Delivered, column
 from replispec.replay.durations import durations, observe_latencies
 from replispec.replay.facts import facts_of
@@ -26,6 +27,8 @@ from replispec.wire.rocketmq import broker, controller, store
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
 H = TypeVar("H", bound=Header)
+_FOLLOWED = frozenset((*STEPS, *starts.REQUESTS, *decisions.CODES))
+"""Requests that a machine is walked over; so are their answers."""
 
 SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))
 
@@ -122,9 +125,9 @@ class _Reader:
 
     def _matters(self, row: int) -> bool:
         if not self._flags[row] & RemotingFlag.RESPONSE:
-            return self._codes[row] in _REQUESTS or self._codes[row] in STEPS
+            return self._codes[row] in _REQUESTS or self._codes[row] in _FOLLOWED
         request = self._pairs.request_of[row]
-        return request >= 0 and (self._codes[request] in _ANSWERS or self._codes[request] in STEPS)
+        return request >= 0 and (self._codes[request] in _ANSWERS or self._codes[request] in _FOLLOWED)
 
     def _commands(self, rows: list[int]) -> dict[int, Command]:
         part = self._frames.frames.take(pa.array(rows, pa.int64()))
@@ -195,6 +198,8 @@ def observe_command(command: Command) -> Iterator[Observation]:
     asked = command.asked
     assert asked is not None
     yield from steps_of(command)
+    yield from starts.starting_of(command)
+    yield from decisions.decisions_of(command)
     if not command.is_answer:
         if asked in _REQUESTS:
             yield from _REQUESTS[asked](command)

@@ -49,7 +49,11 @@ class Groups:
         name = row.name or self.name_at(row.address)
         if name is None:
             return f"{UNKNOWN_GROUP} ({row.address or row.controller})"
-        return self._numbered(self._controller_group(name, row.controller), name, row.order)
+        return self.group_of(name, row.controller, row.order)
+
+    def group_of(self, name: str, controller: str | None, order: int) -> str:
+        """The group of a broker name at a place of the capture, as `group` says it."""
+        return self._numbered(self._controller_group(name, controller), name, order)
 
     def key(self, row: Observation) -> tuple[str, str] | None:
         """Controller group and broker name, whichever life; None when the row does not tell both."""

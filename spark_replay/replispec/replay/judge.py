@@ -11,13 +11,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from replispec.replay.machine_findings import MACHINES, MachineFinding, machine_findings
+from replispec.replay.machine_findings import machine_findings
+from replispec.replay.machine_steps import MachineFinding
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import EVERYTHING, PAIRING
 from replispec.replay.stream_events import Judged, StreamEvent, join
 from replispec.runtime import rules
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Evidence, Invariant, Judge, Verdict, worst
 from replispec.wire.rocketmq.invariants import INVARIANTS
+from replispec.wire.rocketmq.machines import WATCHED
 
 SURVIVAL = "acknowledged-send-survives"
 # Events that only tell others what they mean: a group of which nothing else is known has no findings.
@@ -88,7 +90,7 @@ def judge_capture(
     """
     joined = join(observations, learners, all_ack=all_ack)
     judgement = Judgement(file, joined=joined)
-    walked = machine_findings(joined.rows, joined.groups)
+    walked = machine_findings(joined.rows, joined.groups, learners)
     seen = {event.group for event in joined.events if event.name not in _CONTEXT}
     names = sorted(seen | {group for group, _ in walked})
     by_group: dict[tuple[str, str], list[StreamEvent]] = defaultdict(list)
@@ -99,7 +101,7 @@ def judge_capture(
             if invariant.id != PAIRING:
                 events = by_group[invariant.stream, name]
                 judgement.findings.append(_finding(file, name, invariant, events, judgement.losses))
-        for machine in MACHINES:
+        for machine in WATCHED:
             found = walked.get((name, machine), MachineFinding())
             judgement.findings.append(_machine_finding(file, name, machine, found))
     judgement.findings.append(_pairing(file, joined.rows))

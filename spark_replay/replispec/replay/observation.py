@@ -23,6 +23,8 @@ class Kind(StrEnum):
     CLOSED = "closed"  # the connection that carried the heartbeats of the broker at `address` was closed
     LEADER = "leader"  # the controller at `address` calls `controller` the leader of its group `name`
     REGISTRATION = "registration"  # one step of the registration of the broker `name`
+    START = "start"  # one step of the start of the broker at `address`, or of whoever has the connection
+    DECISION = "decision"  # what the broker set `name` was asked, or how a controller decided it
     GRANTED = "granted"  # broker id given to the owner of the check code in `text`
     CLEANED = "cleaned"  # ids in `text` removed from `name`; without text the whole broker set
     FACT = "fact"  # what a controller said about a broker group

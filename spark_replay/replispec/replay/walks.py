@@ -48,6 +48,11 @@ def variants(machine: Machine[Any, Any], release: tuple[int, ...] | None) -> lis
     return [machine.for_release("", ()), *known]
 
 
+def beginning(machine: Machine[Any, Any]) -> Configurations:
+    """The first state, with variables that were not seen."""
+    return tuple(each for each in everywhere(machine) if each.state is machine.initial)
+
+
 @dataclass(slots=True)
 class Possible:
     """One release that may be the one, and where its machine may be."""
@@ -84,8 +89,12 @@ class Walk:
         """The instance is seen from its beginning: in its first state, with variables that were not seen."""
         self.forget()
         for one in self.possible:
-            first = one.machine.initial
-            one.configurations = tuple(each for each in one.configurations if each.state is first)
+            one.configurations = beginning(one.machine)
+
+    def perhaps_anew(self) -> None:
+        """The instance may be another one, in its first state."""
+        for one in self.possible:
+            one.configurations = distinct((*one.configurations, *beginning(one.machine)))
 
     def perhaps(self, names: Iterable[str]) -> None:
         """One of these events (by the specification's names) may have happened, and nobody saw it."""
@@ -108,38 +117,52 @@ class Walk:
     def step(self, kind: type, event: Any) -> Judged:
         """Judge one event and take it. After a fault anything is possible."""
         found = [_stepped(one, kind, event) for one in self.possible]
-        verdict = min((each for each, _ in found), key=lambda each: each.rank)
+        best = min(found, key=lambda each: each.verdict.rank)
         states = sorted({each.state.name for one in self.possible for each in one.configurations})
-        if verdict is Verdict.VIOLATED:
+        if best.verdict is Verdict.VIOLATED:
             self.forget()
         else:
             self.possible = [
-                Possible(one.machine, after)
-                for one, (own, after) in zip(self.possible, found, strict=True)
-                if own is not Verdict.VIOLATED
+                Possible(one.machine, own.configurations)
+                for one, own in zip(self.possible, found, strict=True)
+                if own.verdict is not Verdict.VIOLATED
             ]
         name = self.machine.events[kind].name
-        if verdict is Verdict.VIOLATED:
-            return Judged(verdict, f"{self.machine.name}: {name} is no step from {', '.join(states)}")
-        if verdict is Verdict.UNKNOWN:
-            return Judged(verdict, f"{self.machine.name}: not seen enough to tell whether {name} is a step")
-        return Judged(verdict)
+        if best.verdict is Verdict.VIOLATED:
+            return Judged(best.verdict, f"{self.machine.name}: {name} is no step from {', '.join(states)}")
+        if best.verdict is Verdict.DIVERGED:
+            return Judged(best.verdict, f"{self.machine.name}: {best.deviation}")
+        if best.verdict is Verdict.UNKNOWN:
+            return Judged(
+                best.verdict, f"{self.machine.name}: not seen enough to tell whether {name} is a step"
+            )
+        return Judged(best.verdict)
 
 
-def _stepped(one: Possible, kind: type, event: Any) -> tuple[Verdict, Configurations]:
+@dataclass(frozen=True, slots=True)
+class _Stepped:
     """The best that any configuration comes to, and where those that allow the event lead."""
+
+    verdict: Verdict
+    configurations: Configurations
+    deviation: str = ""
+
+
+def _stepped(one: Possible, kind: type, event: Any) -> _Stepped:
     after: list[Configuration[Any, Any]] = []
-    best = Verdict.VIOLATED
+    best, deviation = Verdict.VIOLATED, ""
     for each in with_hidden(one.machine, one.configurations, rules):
         found = ways(one.machine, each, event, kind, rules)
         innocent = [way for way in found if _is_innocent(way)]
         if not innocent:
             continue
         after += [way.configuration for way in innocent]
+        allowed = [way for way in innocent if not way.edge.diverges]
+        deviation = deviation or innocent[0].edge.diverges
         certain = len(innocent) == len(found) or any(way.surely for way in innocent)
-        verdict = Verdict.OK if certain else Verdict.UNKNOWN
+        verdict = (Verdict.OK if allowed else Verdict.DIVERGED) if certain else Verdict.UNKNOWN
         best = min(best, verdict, key=lambda each: each.rank)
-    return best, distinct(after)
+    return _Stepped(best, distinct(after), deviation)
 
 
 def _is_innocent(way: Way[Any, Any]) -> bool:

@@ -1285,6 +1285,9 @@ CLAUSES: dict[str, Clause] = {
             "message HaHandshakeId",
             "edge ha_replica: READY on connected",
             "edge ha_replica: READY on handshake_sent",
+            "edge learner: UNDECLARED on joined_as_replica",
+            "edge learner: REPLICA on joined_as_replica",
+            "edge learner: LEAVING/LEARNING on joined_as_replica",
         ),
     ),
     "RIP44-HANDSHAKE-2": Clause(
@@ -1444,6 +1447,9 @@ CLAUSES: dict[str, Clause] = {
             "message HaReport",
             "edge ha_replica: TRANSFER on batch_received",
             "edge ha_replica: TRANSFER on report_sent",
+            "edge learner: REPLICA on report_sent",
+            "edge learner: LEAVING on report_sent",
+            "edge learner: LEARNING on report_sent",
         ),
     ),
     "RIP44-REPORT-2": Clause(
@@ -1719,6 +1725,19 @@ CLAUSES: dict[str, Clause] = {
             "field HaHandshakeAddress.async_learner",
             "field HaHandshakeId.async_learner",
             "edge ha_master: HANDSHAKE/TRANSFER on handshake_received",
+            "edge learner: UNDECLARED on declared",
+            "edge learner: UNDECLARED on configured",
+            "edge learner: REPLICA on declared",
+            "edge learner: REPLICA on configured",
+            "edge learner: LEAVING on told",
+            "edge learner: LEAVING/LEARNING on told",
+            "edge learner: LEARNING on told",
+            "edge learner: LEAVING on declared",
+            "edge learner: LEAVING on configured",
+            "edge learner: LEARNING on declared",
+            "edge learner: LEARNING on configured",
+            "edge learner: LEAVING on report_sent",
+            "edge learner: LEARNING on report_sent",
             "rule may_join",
             "invariant learner-outside-set",
         ),
@@ -2219,7 +2238,7 @@ CLAUSES: dict[str, Clause] = {
         divergence={
             "apache@5.0.0..": "without allAckInSyncStateSet its acknowledgement counts like a member's"
         },
-        uses=(),
+        uses=("edge learner: LEAVING/LEARNING on told",),
     ),
     "RIP44-CODE-1": Clause(
         id="RIP44-CODE-1",

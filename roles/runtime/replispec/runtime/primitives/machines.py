@@ -19,7 +19,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.releases import Releases
-from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, Unseen, is_same
+from replispec.runtime.primitives.unknown import UNKNOWN, AtLeast, UnknownRead, Unseen, covers, is_same
 
 StateT = TypeVar("StateT", bound=enum.Enum)
 VariablesT = TypeVar("VariablesT")
@@ -63,7 +63,7 @@ class Edge(Generic[StateT]):
     `do` names the effects in the order in which they are to be carried out. `assign` gives the new
     values of some variables by name, all of them from the old ones. `blames_peer` marks an edge that is taken
     because the peer broke the protocol, `tolerated` says why an implementation's deviation is let
-    pass. `text` is the guard as the specification words it.
+    pass, `diverges` which known deviation is reported. `text` is the guard as the specification words it.
     """
 
     to: StateT
@@ -73,6 +73,7 @@ class Edge(Generic[StateT]):
     clauses: tuple[str, ...] = ()
     blames_peer: bool = False
     tolerated: str = ""
+    diverges: str = ""
     text: str = ""
 
 
@@ -92,7 +93,10 @@ class Overlay(Generic[StateT]):
 
 @dataclass(frozen=True, slots=True)
 class Machine(Generic[StateT, VariablesT]):
-    """One machine of the specification: states, variables at the start, events, edges, overlays."""
+    """One machine of the specification: states, variables at the start, events, edges, overlays.
+
+    Judges of traffic that watch it report `finding`; one evaluation is `evaluated`.
+    """
 
     name: str
     states: type[StateT]
@@ -103,6 +107,8 @@ class Machine(Generic[StateT, VariablesT]):
     events: Mapping[type, EventKind]
     transitions: Transitions[StateT]
     overlays: tuple[Overlay[StateT], ...] = ()
+    finding: str = ""
+    evaluated: str = ""
 
     def for_release(self, implementation: str, release: tuple[int, ...]) -> Machine[StateT, VariablesT]:
         """This machine as one release of an implementation walks it."""
@@ -233,6 +239,42 @@ def with_hidden(
     return found
 
 
+def reachable(
+    machine: Machine[StateT, VariablesT],
+    start: Iterable[Configuration[StateT, VariablesT]],
+    kinds: Sequence[type],
+    rules: Any,
+) -> tuple[Configuration[StateT, VariablesT], ...]:
+    """The configurations, and those that unseen events of these classes lead to, any number of them.
+
+    Numbers that such events count up are known by their lower bound alone.
+    """
+    found = fresh = distinct(start)
+    while fresh:
+        reached = [
+            _grown(one, way.configuration)
+            for one in fresh
+            for kind in kinds
+            for way in ways(machine, one, Unseen(), kind, rules)
+        ]
+        known = found
+        found = distinct((*known, *reached))
+        fresh = tuple(each for each in found if not any(_covers(other, each) for other in known))
+    return found
+
+
+def _grown(
+    before: Configuration[StateT, VariablesT], after: Configuration[StateT, VariablesT]
+) -> Configuration[StateT, VariablesT]:
+    """The configuration after an event that may happen again, with AtLeast for numbers that it made grow."""
+    values: dict[str, Any] = {}
+    for name in _differing(before.variables, after.variables):
+        old, new = getattr(before.variables, name), getattr(after.variables, name)
+        if type(old) is int and type(new) is int and new > old:
+            values[name] = AtLeast(new)
+    return replace(after, variables=replace(after.variables, **values))  # type: ignore[type-var]
+
+
 def ways(
     machine: Machine[StateT, VariablesT],
     one: Configuration[StateT, VariablesT],
@@ -283,9 +325,8 @@ def _covers(wide: Configuration[StateT, VariablesT], narrow: Configuration[State
     """True when `narrow` is one of the possibilities that `wide` stands for."""
     if wide.state is not narrow.state:
         return False
-    return all(
-        getattr(wide.variables, name) is UNKNOWN for name in _differing(wide.variables, narrow.variables)
-    )
+    names = _differing(wide.variables, narrow.variables)
+    return all(covers(getattr(wide.variables, name), getattr(narrow.variables, name)) for name in names)
 
 
 def _differing(left: Any, right: Any) -> list[str]:

@@ -40,6 +40,54 @@ class Unknown:
         return "UNKNOWN"
 
 
+class AtLeast:
+    """A number of which only the lower bound `least` is known: it has grown, nobody saw how far.
+
+    Questions that the bound answers are answered, all others raise UnknownRead.
+    """
+
+    __slots__ = ("least",)
+    __hash__ = _refuse
+    __bool__ = __contains__ = __iter__ = __len__ = __index__ = _refuse
+    __rsub__ = __sub__ = __mul__ = __rmul__ = __neg__ = _unknown
+
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def __eq__(self, other: object) -> bool:
+        return self._unless(isinstance(other, int) and other < self.least, answer=False)
+
+    def __ne__(self, other: object) -> bool:
+        return self._unless(isinstance(other, int) and other < self.least, answer=True)
+
+    def __lt__(self, other: object) -> bool:
+        return self._unless(isinstance(other, int) and other <= self.least, answer=False)
+
+    def __le__(self, other: object) -> bool:
+        return self._unless(isinstance(other, int) and other < self.least, answer=False)
+
+    def __gt__(self, other: object) -> bool:
+        return self._unless(isinstance(other, int) and other < self.least, answer=True)
+
+    def __ge__(self, other: object) -> bool:
+        return self._unless(isinstance(other, int) and other <= self.least, answer=True)
+
+    def __add__(self, other: object) -> Any:
+        return AtLeast(self.least + other) if isinstance(other, int) else UNKNOWN
+
+    __radd__ = __add__
+
+    def __repr__(self) -> str:
+        return f"at least {self.least}"
+
+    def __reduce__(self) -> Any:
+        return AtLeast, (self.least,)
+
+    @staticmethod
+    def _unless(decided: bool, *, answer: bool) -> bool:
+        return answer if decided else _refuse()
+
+
 UNKNOWN: Final[Any] = Unknown()
 """The one value of its class; typed Any, because it stands wherever a value of any type may stand."""
 
@@ -62,10 +110,20 @@ def is_none(value: object) -> bool:
     return value is None
 
 
+def covers(wide: object, narrow: object) -> bool:
+    """True when `narrow` is one of the values that `wide` stands for, or stands for some of them."""
+    if isinstance(wide, AtLeast):
+        least = narrow.least if isinstance(narrow, AtLeast) else narrow
+        return isinstance(least, int) and least >= wide.least
+    return wide is UNKNOWN or is_same(wide, narrow)
+
+
 def is_same(left: object, right: object) -> bool:
-    """True when both are unknown, or both are known and equal. Never raises UnknownRead."""
+    """True when equally much is known of both, and nothing differs. Never raises UnknownRead."""
     if left is right:
         return True
-    if left is UNKNOWN or right is UNKNOWN:
+    if isinstance(left, AtLeast) and isinstance(right, AtLeast):
+        return left.least == right.least
+    if isinstance(left, Unknown | AtLeast) or isinstance(right, Unknown | AtLeast):
         return False
     return left == right

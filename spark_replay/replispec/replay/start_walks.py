@@ -1,0 +1,72 @@
+"""Every broker's way from its start to serving, walked over its questions, heartbeats and announcements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Final
+
+from replispec.replay.groups import Groups
+from replispec.replay.machine_steps import Findings, step
+from replispec.replay.observation import Kind, Observation
+from replispec.replay.registration_walks import owners_of
+from replispec.replay.walks import Walk, release_of
+from replispec.wire.rocketmq import controller
+from replispec.wire.rocketmq.machines import replicas_manager
+
+MACHINE: Final = replicas_manager.MACHINE
+_SENT: Final = {name for info in MACHINE.events.values() if info.sends for name in info.messages}
+_FIRST_TIME: Final = controller.GetNextBrokerIdRequest.__name__
+
+
+@dataclass(slots=True)
+class _Broker:
+    """One broker; each of its connections may be the first one of a new process."""
+
+    walk: Walk
+    connections: set[str] = field(default_factory=set)
+
+
+def walk_starts(rows: Sequence[Observation], groups: Groups, found: Findings) -> None:
+    """Walk the machine of a broker's start for each broker whose address is told.
+
+    A broker that asks for its first id on a connection seen from its start begins there; of every other
+    one nobody knows how far it was when the capture began.
+    """
+    owners = owners_of(rows)
+    fresh = _first_connections(rows)
+    brokers: dict[str, _Broker] = {}
+    for row in rows:
+        if row.kind != Kind.START and not _is_heartbeat(row, groups):
+            continue
+        address = row.address or owners.get(row.connection)
+        name = groups.name_at(address)
+        if address is None or name is None:
+            continue
+        if address not in brokers:
+            brokers[address] = _Broker(Walk(MACHINE, release_of(groups.version_at(address))))
+            if row.connection in fresh:
+                brokers[address].walk.begin()
+        broker = brokers[address]
+        if row.connection not in broker.connections:
+            broker.connections.add(row.connection)
+            broker.walk.perhaps_anew()
+        message = row.message or controller.BrokerHeartbeatRequest.__name__
+        facts = SimpleNamespace(controller_leader_address=row.text, master_broker_id=row.broker_id)
+        group = groups.group_of(name, row.controller, row.order)
+        step(broker.walk, row, facts, found[group, MACHINE.finding], sent=message in _SENT, message=message)
+
+
+def _is_heartbeat(row: Observation, groups: Groups) -> bool:
+    """True for a heartbeat to a controller; name servers get the same command."""
+    return row.kind == Kind.ALIVE and row.controller in groups.controllers
+
+
+def _first_connections(rows: Sequence[Observation]) -> set[str]:
+    """Connections, seen from their start, on which a broker without identity asks for its first id."""
+    return {
+        row.connection
+        for row in rows
+        if row.kind == Kind.REGISTRATION and row.message == _FIRST_TIME and row.from_start
+    }
