@@ -256,6 +256,30 @@ def silence_at_the_new_leader(frames: Frames) -> Frames:
     return changed
 
 
+def other_set_than_asked(frames: Frames) -> Frames:
+    """A request for the set that is already recorded is granted, and another set with it."""
+    at = commands(frames, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, answers=False)[0]
+    outer, _ = frames[at].command()
+    body = replace(controller.SyncStateSet.decode(outer.body), broker_ids=[1])
+    return put(frames, at, with_fields(frames[at], controller.AlterSyncStateSetRequest, body))
+
+
+def announced_too_early(frames: Frames) -> Frames:
+    """A broker makes itself known to the name server before it has an id, let alone a role."""
+    at = commands(frames, RequestCode.REGISTER_BROKER, answers=False)[0]
+    first = commands(frames, RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, answers=False)[0]
+    early = replace(frames[at], time_ns=frames[first].time_ns + 1)
+    return [*frames[: first + 1], early, *frames[first + 1 : at], *frames[at + 1 :]]
+
+
+def confirmed_too_much(frames: Frames) -> Frames:
+    """The last transfer header confirms a byte that no replica has reported."""
+    at = transfers(frames)[-1]
+    header = ha.HaTransferHeader.decode(frames[at].data)
+    data = replace(header, confirm_offset=header.offset + len(header.body) + 1).encode()
+    return put(frames, at, replace(frames[at], data=data))
+
+
 def handshake_in_transfer(frames: Frames) -> Frames:
     """A replica that receives log bytes sends its handshake again."""
     at = of_replica(frames, ha.HaHandshakeId)[0]
@@ -283,32 +307,37 @@ def registers_without_applying(frames: Frames) -> Frames:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One edit of one capture, and the rules that it breaks."""
+    """One edit of one capture, and the rules that it breaks; `all_ack` as the judge is told."""
 
     capture: str
     edit: Edit
     breaks: frozenset[str]
+    all_ack: bool = False
 
 
-def _fault(capture: str, edit: Edit, *breaks: str) -> Fault:
-    return Fault(capture, edit, frozenset(breaks))
+def _fault(capture: str, edit: Edit, *breaks: str, all_ack: bool = False) -> Fault:
+    return Fault(capture, edit, frozenset(breaks), all_ack)
 
 
-SET, LEARNER = "c_syncstateset", "d_async_learner"
+# In the capture of 5.1.0 the master confirms no more than its replica has reported.
+SET, LEARNER, PATIENT = "c_syncstateset", "d_async_learner", "f1_510_first_start"
 SEEDED: tuple[Fault, ...] = (
-    _fault(SET, another_master, rule.ONE_MASTER, rule.EPOCHS_GROW),
-    _fault(SET, epoch_falls, rule.EPOCHS_GROW),
-    _fault(SET, another_set, rule.SET_BY_EPOCH),
-    _fault(SET, not_the_master_alters, rule.ONLY_MASTER),
+    _fault(SET, another_master, rule.ONE_MASTER, rule.EPOCHS_GROW, rule.BROKER_SET),
+    _fault(SET, epoch_falls, rule.EPOCHS_GROW, rule.BROKER_SET),
+    _fault(SET, another_set, rule.SET_BY_EPOCH, rule.BROKER_SET),
+    _fault(SET, not_the_master_alters, rule.ONLY_MASTER, rule.BROKER_SET),
     _fault(SET, report_too_far, rule.ACK_WITHIN_SENT),
     _fault(SET, bytes_left_out, rule.OFFSET_CHAIN, rule.REPLICA_MACHINE),
     _fault(SET, border_inside, rule.BATCH_IN_EPOCH),
-    _fault(SET, learner_in_the_set, rule.LEARNER_OUTSIDE),
+    _fault(SET, learner_in_the_set, rule.LEARNER_OUTSIDE, rule.LEARNER),
     _fault(SET, answered_twice, rule.PAIRING),
     _fault(LEARNER, message_behind_the_next_epoch, rule.SEND_SURVIVES),
     _fault(LEARNER, other_bytes, rule.SAME_BYTES),
-    _fault(LEARNER, id_granted_again, rule.GRANTED_ONCE),
+    _fault(LEARNER, id_granted_again, rule.GRANTED_ONCE, rule.BROKER_SET),
     _fault(LEARNER, silence_at_the_new_leader, rule.HEARTBEATS),
+    _fault(PATIENT, confirmed_too_much, rule.CONFIRM_COVERS, all_ack=True),
+    _fault(SET, other_set_than_asked, rule.BROKER_SET),
+    _fault(SET, announced_too_early, rule.REPLICAS_MANAGER),
     _fault(SET, handshake_in_transfer, rule.REPLICA_MACHINE),
     _fault(SET, unasked_answer, rule.MASTER_MACHINE),
     _fault(SET, no_next_id, rule.REGISTRATION),

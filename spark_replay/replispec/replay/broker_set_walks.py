@@ -306,7 +306,7 @@ def _told(row: Observation, kind: type) -> Told:
     if row.accepted is False and row.code != ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B:
         return {}
     if kind is broker_set.NextIdAsked:
-        return {"next_broker_id": row.broker_id}
+        return {} if row.broker_id is None else {"next_broker_id": row.broker_id}
     told: dict[str, Any] = {}
     if row.master is not None or kind is broker_set.InfoAsked:
         told["master"] = _number(row.master)
