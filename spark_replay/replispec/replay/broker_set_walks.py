@@ -217,14 +217,9 @@ class _Set:
     ) -> None:
         where = controller or row.controller
         current = self._possible(where)
-        for possible in (self._with(current, _OWN), self._with_waiting(current)):
-            after = decided(possible)
-            if any(after):
-                self._keep(where, after)
-                finding.note(Verdict.OK, "", row)
-                return
-        if any(any(decided(self._with(each, _OWN))) for each in before):
-            self._keep(where, current)
+        explained = self._explained(current, decided, before)
+        if explained is not None:
+            self._keep(where, explained)
             finding.note(Verdict.OK, "", row)
             return
         after = decided(self._with(current, _UNSEEN))
@@ -236,6 +231,25 @@ class _Set:
         self._keep(where, tuple(everywhere(each) for each in self.machines))
         states = sorted({one.state.name for each in current for one in each})
         finding.note(Verdict.VIOLATED, f"{MACHINE.name}: {what} is no step from {', '.join(states)}", row)
+
+    def _explained(
+        self, current: Possible, decided: Callable[[Possible], Possible], before: Iterable[Possible]
+    ) -> Possible | None:
+        """What is possible after a decision that what was seen explains; None when it does not.
+
+        The least that explains it is tried first: nothing, what the controller does of its own, a request
+        that waits, and then what was possible while this one did.
+        """
+        for among in (
+            lambda: current,
+            lambda: self._with(current, _OWN),
+            lambda: self._with_waiting(current),
+        ):
+            after = decided(among())
+            if any(after):
+                return after
+        is_late = any(any(decided(each)) or any(decided(self._with(each, _OWN))) for each in before)
+        return current if is_late else None
 
     def _with(self, possible: Possible, kinds: Sequence[type]) -> Possible:
         return tuple(
