@@ -22,11 +22,12 @@ from replispec.wire.rocketmq.machines import (
     broker_set,
     ha_master,
     ha_replica,
+    learner,
     replicas_manager,
 )
 
 KAFKA = (partition, replica)
-MODULES = (broker_registration, broker_set, ha_master, ha_replica, replicas_manager, *KAFKA)
+MODULES = (broker_registration, broker_set, ha_master, ha_replica, learner, replicas_manager, *KAFKA)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
 Chooser = Callable[[random.Random], Any]

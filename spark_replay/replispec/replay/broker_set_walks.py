@@ -240,12 +240,13 @@ class _Set:
         The least that explains it is tried first: nothing, what the controller does of its own, a request
         that waits, and then what was possible while this one did.
         """
-        for among in (
+        tried: tuple[Callable[[], Possible], ...] = (
             lambda: current,
             lambda: self._with(current, _OWN),
             lambda: self._with_waiting(current),
-        ):
-            after = decided(among())
+        )
+        for possible in tried:
+            after = decided(possible())
             if any(after):
                 return after
         is_late = any(any(decided(each)) or any(decided(self._with(each, _OWN))) for each in before)
