@@ -22,6 +22,30 @@ STOP = "{from: [IDLE, BUSY], event: stop, to: DONE}"
 
 MACHINES = [
     (
+        "instance: {key: connection, learns",
+        "watched: {finding: Caller, evaluated: a call}\ninstance: {key: connection, learns",
+        "'Caller' names no finding",
+        "lower case words",
+    ),
+    (
+        "instance: {key: connection, learns",
+        "watched: {finding: one-caller, evaluated: a call}\ninstance: {key: connection, learns",
+        "the finding one-caller stands twice",
+        "see invariants/small/calls.yaml",
+    ),
+    (
+        "{from: BUSY, event: patience, to: DONE, do: [hang_up]}",
+        "{from: BUSY, event: patience, to: DONE, do: [hang_up], diverges: hangs up}",
+        "an edge diverges from itself",
+        "an edge of an overlay",
+    ),
+    (
+        "tolerated: answers twice",
+        "tolerated: answers twice, diverges: answers twice",
+        "is judged in two ways",
+        "keep one of",
+    ),
+    (
         "to: BUSY, do: [start_timer]",
         "to: AWAY, do: [start_timer]",
         "no state is named 'AWAY'",

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 
-from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, Unseen, is_same
+from replispec.runtime.primitives.unknown import (
+    UNKNOWN,
+    AtLeast,
+    UnknownRead,
+    Unseen,
+    covers,
+    is_none,
+    is_same,
+)
 
 QUESTIONS: list[Callable[[Any, Any], Any]] = [
     operator.eq,
@@ -71,3 +79,39 @@ def test_sameness_never_asks() -> None:
 def test_an_unseen_event_has_every_field_and_no_magic() -> None:
     assert Unseen().anything is UNKNOWN
     assert not hasattr(Unseen(), "__length_hint__")
+
+
+def test_a_lower_bound_answers_what_it_can_and_nothing_else() -> None:
+    least = AtLeast(4)
+    assert least != 3
+    assert (least == 3) is False
+    assert least > 3
+    assert least >= 4
+    assert not (least < 4)
+    assert not (least <= 3)
+    questions: list[Callable[[], object]] = [
+        lambda: least == 4,
+        lambda: least > 4,
+        lambda: least <= 4,
+        lambda: bool(least),
+    ]
+    for asked in questions:
+        with pytest.raises(UnknownRead):
+            asked()
+    assert is_same(least + 1, AtLeast(5))
+    assert not is_same(least, 4)
+
+
+def test_a_lower_bound_stands_for_all_numbers_from_it_on() -> None:
+    assert covers(AtLeast(4), 4)
+    assert covers(AtLeast(4), AtLeast(5))
+    assert not covers(AtLeast(4), 3)
+    assert not covers(AtLeast(4), UNKNOWN)
+    assert covers(UNKNOWN, AtLeast(4))
+
+
+def test_whether_there_is_a_value_is_asked_only_of_what_was_seen() -> None:
+    assert is_none(None)
+    assert not is_none(0)
+    with pytest.raises(UnknownRead):
+        is_none(UNKNOWN)
