@@ -6,7 +6,7 @@ specification gives; each is then proved by reading the frames that follow each 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,8 @@ from replispec.runtime.primitives.streams import FrameForm, Stream
 PROOF_FRAMES = 3
 # Places that fit a form and then prove to be none: more of them in one direction and it is given up.
 ATTEMPTS_MAXIMUM = 20_000
+# So many offsets are looked at together.
+PART_BYTES = 1 << 15
 
 
 class Searcher:
@@ -78,28 +80,33 @@ def proved(space: SequenceSpace, reader: Reader, position: int) -> bool:
     return True
 
 
-def _candidates(readers: Sequence[Reader], buffer: bytes, at: int) -> list[tuple[int, Reader]]:
-    """(offset in the buffer, reader) of all places from `at` on that fit a form, ascending."""
-    found: list[tuple[int, int]] = []
-    for rank, reader in enumerate(readers):
-        found.extend((offset, rank) for offset in places(reader.stream, buffer, at).tolist())
-    return [(offset, readers[rank]) for offset, rank in sorted(found)]
+def _candidates(readers: Sequence[Reader], buffer: bytes, at: int) -> Iterator[tuple[int, Reader]]:
+    """(offset in the buffer, reader) of all places from `at` on that fit a form, ascending.
+
+    They are looked for part by part: the first one is mostly near.
+    """
+    for begin in range(at, len(buffer), PART_BYTES):
+        found: list[tuple[int, int]] = []
+        for rank, reader in enumerate(readers):
+            fitting = places(reader.stream, buffer, begin, begin + PART_BYTES)
+            found.extend((offset, rank) for offset in fitting.tolist())
+        yield from ((offset, readers[rank]) for offset, rank in sorted(found))
 
 
-def places(stream: Stream, buffer: bytes, at: int) -> Integers:
-    """Offsets >= `at`, ascending, where the buffer fits a form of the stream with its length in bounds."""
-    count = len(buffer) - at
+def places(stream: Stream, buffer: bytes, at: int, upto: int) -> Integers:
+    """Offsets in [at, upto), ascending, where the buffer fits a form of the stream, its length in bounds."""
+    count = min(len(buffer), upto) - at
     fits = np.zeros(max(0, count), np.bool_)
     for form in stream.forms:
-        fit = _fit(form, buffer, at)
+        fit = _fit(form, buffer, at, count)
         fits[: len(fit)] |= fit
     return np.flatnonzero(fits) + at
 
 
-def _fit(form: FrameForm, buffer: bytes, at: int) -> npt.NDArray[np.bool_]:
-    """For each offset from `at` on that leaves room for the tests: whether they hold."""
+def _fit(form: FrameForm, buffer: bytes, at: int, most: int) -> npt.NDArray[np.bool_]:
+    """For each of at most so many offsets from `at` on that leave room for the tests: whether they hold."""
     need = max([form.length_end, *(test.end for test in form.tests)])
-    count = len(buffer) - at - need + 1
+    count = min(most, len(buffer) - at - need + 1)
     if count <= 0:
         return np.zeros(0, np.bool_)
     fit = np.ones(count, np.bool_)

@@ -193,7 +193,7 @@ def placed_frames(chained: pa.Table, placed: pa.Table) -> pa.Table:
     used = at < len(known)
     used[used] = known[order][at[used]] == wanted[used]
     rows = np.flatnonzero(used)
-    table = chained.take(pa.array(rows))
+    table = chained if used.all() else chained.take(pa.array(rows))
     place = placed.take(pa.array(order[at[rows]]))
     columns = {name: table[name] for name in FRAMES.names}
     columns["connection"], columns["from_start"] = place["connection"], place["from_start"]

@@ -7,6 +7,7 @@ replication. What begins as TLS is named so, what fits nothing is foreign: both 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from replispec.replay.anchors import Searcher, proved
 from replispec.replay.directions import Direction
@@ -66,14 +67,19 @@ class Classified:
 
 def reader_for(kind: str, hints: Hints) -> Reader:
     """The reader of a kind. Raises KeyError for streams that nobody reads."""
-    readers: dict[str, Reader] = {
-        REMOTING: RemotingReader(keep_bodies=hints.keep_bodies),
+    return _readers(hints.padded_answers, hints.keep_bodies)[kind]
+
+
+@cache
+def _readers(padded_answers: bool, keep_bodies: bool) -> dict[str, Reader]:
+    """All readers; they keep nothing of what they read, so that every direction may share them."""
+    return {
+        REMOTING: RemotingReader(keep_bodies=keep_bodies),
         HA_REPLICA: HaReplicaReader(),
-        HA_MASTER: HaMasterReader(padded_answers=hints.padded_answers, keep_bodies=hints.keep_bodies),
+        HA_MASTER: HaMasterReader(padded_answers=padded_answers, keep_bodies=keep_bodies),
         HA_LEGACY_REPLICA: LegacyReader(HA_LEGACY_REPLICA),
         HA_LEGACY_MASTER: LegacyReader(HA_LEGACY_MASTER),
     }
-    return readers[kind]
 
 
 def allowed_kinds(direction: Direction, hints: Hints) -> tuple[str, ...]:

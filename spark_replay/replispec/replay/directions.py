@@ -57,6 +57,7 @@ def _direction(
     initiator = side.initiator
     if initiator is None and peer is not None and peer.initiator is not None:
         initiator = not peer.initiator
+    pieces = _from_zero(side)
     return Direction(
         connection=connection_text(key, number),
         number=at,
@@ -66,8 +67,8 @@ def _direction(
         destination_port=key[1 - at][2],
         from_syn=side.syn is not None,
         initiator=initiator,
-        pieces=_from_zero(side),
-        holes=tuple(side_holes(side)),
+        pieces=pieces,
+        holes=tuple(side_holes(side, pieces)),
         first_time_ns=side.first_time_ns,
         last_time_ns=side.last_time_ns,
         closed=side.closed,
@@ -94,11 +95,14 @@ def _from_zero(side: Side) -> Pieces:
 def _bytes_early(side: Side) -> int:
     """Bytes before the side's position zero; not the number of the SYN, which a keep-alive repeats."""
     first = side.zero - 1
+    if not len(side.pieces) or int(side.pieces.start[0]) >= first:
+        return 0
     return int((np.minimum(side.pieces.end, first) - np.minimum(side.pieces.start, first)).sum())
 
 
-def side_holes(side: Side) -> list[Hole]:
-    """The holes of a side, positions counted from its zero."""
+def side_holes(side: Side, pieces: Pieces | None = None) -> list[Hole]:
+    """The holes of a side, positions counted from its zero; `pieces`: its pieces counted so, if at hand."""
+    pieces = _from_zero(side) if pieces is None else pieces
     zero = side.zero
     seen_end = 0 if side.high is None else max(0, side.high - zero)
     high = seen_end
@@ -112,6 +116,4 @@ def side_holes(side: Side) -> list[Hole]:
         if confirmed > seen_end + 1:
             high = max(high, confirmed)
     cut_start, cut_end = side.cut_start - zero, side.cut_end - zero
-    return find_holes(
-        _from_zero(side), cut_start, cut_end, 0, high, seen_end, starts_known=side.syn is not None
-    )
+    return find_holes(pieces, cut_start, cut_end, 0, high, seen_end, starts_known=side.syn is not None)

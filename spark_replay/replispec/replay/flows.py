@@ -14,6 +14,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -98,6 +99,7 @@ class Handshake:
         return plain is not None and plain != (sequence + 1) % 2**32
 
 
+@lru_cache(maxsize=1 << 16)
 def endpoint_text(endpoint: Endpoint) -> str:
     """ADDRESS:PORT; an IPv6 address stands in brackets."""
     address = ipaddress.IPv6Address(endpoint[0] << 64 | endpoint[1])

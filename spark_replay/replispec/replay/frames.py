@@ -130,10 +130,7 @@ def _places(capture: str, filled: Sequence[Decoded], counts: np.ndarray[Any, Any
     """The columns that say where a frame is."""
     sizes = [decoded.sizes for decoded in filled]
     positions = [np.array(decoded.positions, np.int64) for decoded in filled]
-    extents = [
-        decoded.space.extents(position, position + size)
-        for decoded, position, size in zip(filled, positions, sizes, strict=True)
-    ]
+    extents = [decoded.extents() for decoded in filled]
     row = np.repeat(np.arange(len(filled)), counts)
 
     def spread(values: Iterable[object], kind: pa.DataType) -> pa.Array:
@@ -222,15 +219,22 @@ def _maps(rows: list[dict[str, str | None] | None]) -> pa.Array:
 
 def _ha(filled: Sequence[Decoded]) -> list[pa.Array]:
     """The columns of replication messages, null for remoting frames."""
-    nothing: HaRow = (None,) * len(HA_FIELDS)
-    rows: list[HaRow] = []
+    rows = [ha_row(outcome) for decoded in filled if decoded.kind != REMOTING for outcome in decoded.outcomes]
+    if not rows:
+        count = sum(len(decoded.positions) for decoded in filled)
+        return [pa.nulls(count, field.type) for field in HA_FIELDS]
+    place: list[int | None] = []
+    known = 0
     for decoded in filled:
+        count = len(decoded.positions)
         if decoded.kind == REMOTING:
-            rows.extend([nothing] * len(decoded.positions))
+            place.extend([None] * count)
         else:
-            rows.extend(ha_row(outcome) for outcome in decoded.outcomes)
-    columns = zip(*rows, strict=True) if rows else ([] for _ in HA_FIELDS)
-    return [pa.array(column, field.type) for column, field in zip(columns, HA_FIELDS, strict=True)]
+            place.extend(range(known, known + count))
+            known += count
+    at = pa.array(place, pa.int64())
+    columns = zip(*rows, strict=True)
+    return [pa.array(column, field.type).take(at) for column, field in zip(columns, HA_FIELDS, strict=True)]
 
 
 def ha_row(outcome: Outcome) -> HaRow:
@@ -312,8 +316,7 @@ def stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
         return payload, 0, 0
     read = sum(chain.end - chain.start for _, chain in decoded.chains)
     if decoded.positions:
-        positions = np.array(decoded.positions, np.int64)
-        read += int(decoded.space.extents(positions, positions + decoded.sizes)[0].sum())
+        read += int(decoded.extents()[0].sum())
     return payload, read, payload - read
 
 

@@ -38,6 +38,17 @@ class Decoded:
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
     told: bool = False
+    _extents: tuple[Integers, Integers, Integers] | None = None
+
+    def extents(self) -> tuple[Integers, Integers, Integers]:
+        """Of each frame: known bytes, and record offset and time of the packet that completed it.
+
+        To be asked for when all frames are there: the answer is kept.
+        """
+        if self._extents is None:
+            position = np.array(self.positions, np.int64)
+            self._extents = self.space.extents(position, position + self.sizes)
+        return self._extents
 
     @property
     def sizes(self) -> Integers:

@@ -167,6 +167,8 @@ def find_holes(
     seen on the wire, behind it they are known from acknowledgments only. `starts_known`: `low` is
     the first byte behind a SYN, so what is missing there was lost.
     """
+    if _unbroken(pieces, low, high):
+        return []
     starts = np.append(pieces.start, high)
     ends = np.maximum.accumulate(np.concatenate([[low], pieces.end]))
     gaps = np.flatnonzero(starts > ends)
@@ -190,6 +192,13 @@ def find_holes(
             place = cut_to
             index += 1
     return holes
+
+
+def _unbroken(pieces: Pieces, low: int, high: int) -> bool:
+    """Whether ascending pieces hold every byte of [low, high): as most directions do."""
+    if not len(pieces) or int(pieces.start[0]) > low or int(pieces.end[-1]) < high:
+        return False
+    return bool((pieces.start[1:] <= pieces.end[:-1]).all())
 
 
 def _merged(start: Integers, end: Integers) -> list[tuple[int, int]]:

@@ -27,6 +27,8 @@ PLAUSIBLE_OFFSET_MAXIMUM = 2**48
 # Likewise, no header of a sound frame comes near this size in bytes.
 PLAUSIBLE_HEADER_MAXIMUM = 64 * 1024
 REMOTING_FIXED = len(remoting.RemotingFrame().encode())
+# As plain numbers: members of an enum cost more to compare, and every frame is asked.
+_JSON, _RESPONSE = int(SerializeType.JSON), int(RemotingFlag.RESPONSE)
 
 ReplicaMessage = ha.HaHandshakeId | ha.HaHandshakeAddress | ha.HaReport
 AnswerMessage = ha.HaHandshakeAnswer | ha.HaHandshakeAnswerPadded
@@ -97,29 +99,32 @@ class RemotingReader:
                 return NOT_WHOLE
             if len(buffer) - at < REMOTING_FIXED:
                 return size, None, 0, None, None, None
-            fixed = remoting.RemotingFrameFixed.decode(buffer, at)
-            head = REMOTING_FIXED + fixed.header_length
+            _, encoding, header_length = remoting.RemotingFrameFixed.decode(buffer, at)
+            head = REMOTING_FIXED + header_length
             if head > size:
                 return NO_FRAME
-            at = space.window(position, head)
-            buffer = space.buffer
             if len(buffer) - at < head:
-                return size, None, 0, None, None, None
+                at = space.window(position, head)
+                buffer = space.buffer
+                if len(buffer) - at < head:
+                    return size, None, 0, None, None, None
             header = buffer[at + REMOTING_FIXED : at + head]
-            if fixed.serialize_type == SerializeType.JSON:
+            if encoding == _JSON:
                 message = remoting.RemotingHeader.decode_json(header)
             else:
                 message = remoting.RemotingHeader.decode_binary(header)
         except RemoteProtocolError:
             return NO_FRAME
         length = size - head
-        if not length or (length > JSON_BODY_BYTES_MAXIMUM and not self._keep_bodies):
-            return size, message, length, None, None, fixed.serialize_type
+        ours = length <= JSON_BODY_BYTES_MAXIMUM and (
+            message.flag & _RESPONSE or message.code in REQUEST_BODIES
+        )
+        if not length or not (ours or self._keep_bodies):
+            return size, message, length, None, None, encoding
         body = whole_bytes(space, position, head, size)
-        ours = bool(message.flag & RemotingFlag.RESPONSE) or message.code in REQUEST_BODIES
-        as_json = ours and body is not None and length <= JSON_BODY_BYTES_MAXIMUM and body[:1] in (b"{", b"[")
+        as_json = ours and body is not None and body[:1] in (b"{", b"[")
         kept = body if self._keep_bodies else None
-        return size, message, length, body if as_json else None, kept, fixed.serialize_type
+        return size, message, length, body if as_json else None, kept, encoding
 
     def worth_reading(self, buffer: bytes, at: int) -> bool:
         """A header that fits in the frame, and starts as JSON if it says so."""

@@ -140,7 +140,7 @@ class _SplitDecoder:
             at = upto
         self._waiting, self._rows = [], 0
         kept = np.flatnonzero(chain >= 0)
-        table = batch.take(pa.array(kept))
+        table = batch if len(kept) == count else batch.take(pa.array(kept))
         arrays = table.columns
         arrays[FRAMES.get_field_index("sequence")] = pa.array(place[kept])
         arrays[FRAMES.get_field_index("index")] = pa.array(index[kept].astype(np.int32))
