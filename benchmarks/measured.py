@@ -2,7 +2,7 @@
 
 One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames and of
 events apart (both to Parquet), the rows of each, and the peak memory of the processes. It ends with its
-input.
+input. What is loaded on first use is loaded before anything is measured.
 """
 
 from __future__ import annotations
@@ -97,6 +97,7 @@ def main() -> None:
     cores = arguments.spark_cores
     replay = local if cores is None else on_spark(cores, arguments.log, arguments.split_bytes)
     pa.set_cpu_count(cores or 1)
+    pa.array([0])  # loads pandas when it is installed
     for line in sys.stdin:
         capture, out = map(Path, line.rstrip("\n").split("\t"))
         out.mkdir(parents=True, exist_ok=True)
