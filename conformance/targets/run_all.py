@@ -97,8 +97,9 @@ class Plan:
             "--controller": ready.get("controller"),
             "--broker": ready.get("broker"),
             "--broker-set": EpochEntryCache.from_json(ready).broker_name,
-            "--implementation": ready["implementation"],
-            "--release": ready["release"],
+            # Apache's releases are those of the protocol; others have numbers of their own.
+            "--implementation": ready["implementation"] if ready["release"] == ready["speaks"] else name,
+            "--release": ready["speaks"],
             "--json": str(written),
         }
         given = [part for option, value in options.items() if value is not None for part in (option, value)]

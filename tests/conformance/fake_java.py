@@ -1,12 +1,13 @@
 """Stands in for `java` in tests of the targets: servers that answer just what the scripts ask.
 
-Called as `fake_java.py FLAGS... MAIN -c FILE`. What it shall do wrong, FAKE_JAVA says: `MAIN exits`, or
-`MAIN mute`, which never answers and says in the pipe FAKE_JAVA_PIPE that it runs. A broker keeps epochs
-in its data folder and begins a new one at every start but the second.
+Called as `FLAGS... MAIN -c FILE`, or as the Rust controller is: `--config-file FILE`. What it shall do wrong,
+FAKE_JAVA says: `MAIN exits`, or `MAIN mute`, which never answers and says in the pipe FAKE_JAVA_PIPE that it
+runs. A broker keeps epochs in its data folder and begins a new one at every start but the second.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import socketserver
@@ -26,7 +27,9 @@ Settings = dict[str, str]
 
 
 def read(path: str) -> Settings:
-    """A properties file."""
+    """A properties file, or the JSON of the Rust controller."""
+    if path.endswith(".json"):
+        return {"listenPort": json.loads(Path(path).read_text())["listenAddr"].rpartition(":")[2]}
     lines = [line for line in Path(path).read_text().splitlines() if not line.startswith("#")]
     return dict(line.split("=", 1) for line in lines)
 
@@ -88,7 +91,7 @@ class Session(socketserver.BaseRequestHandler):
 
 def main(arguments: list[str]) -> int:
     """Serve until a signal comes."""
-    main_class, settings = arguments[-3].rsplit(".", 1)[-1], read(arguments[-1])
+    main_class, settings = arguments[-3:][0].rsplit(".", 1)[-1], read(arguments[-1])
     who, _, what = os.environ.get("FAKE_JAVA", "").partition(" ")
     wrong = what if who == main_class else ""
     if wrong == "exits":

@@ -20,7 +20,7 @@ broken-start) echo "broken: it ended" >&2; exit 1 ;;
 *-kinds) echo controller; test $name = broken || echo ha-master ;;
 *-start)
     echo '{"target": "127.0.0.1:1", "controller": "127.0.0.1:2", "broker": "127.0.0.1:3",' \\
-        '"brokerName": "a", "implementation": "x", "release": "1.2.3", "kind": "'$3'"}' ;;
+        '"brokerName": "a", "implementation": "x", "release": "1.2.3", "speaks": "5.4.0", "kind": "'$3'"}' ;;
 esac
 """
 # The suite: finds something in HA masters, and ends badly when it is told to judge `odd`.
@@ -97,8 +97,8 @@ def test_the_suite_is_told_all_that_the_ready_line_says(plan: Plan) -> None:
         "--controller": "127.0.0.1:2",
         "--broker": "127.0.0.1:3",
         "--broker-set": "a",
-        "--implementation": "x",
-        "--release": "1.2.3",
+        "--implementation": "one",
+        "--release": "5.4.0",
         "--json": str(plan.results / "one-ha-master.json"),
     }
 

@@ -18,6 +18,7 @@ TARGETS = ROOT / "conformance" / "targets"
 SCRIPTS = sorted(script for script in TARGETS.glob("*/run") if script.parent.name != "lib")
 APACHE = [script for script in SCRIPTS if script.parent.name.startswith("apache-")]
 SCRIPT = TARGETS / "apache-5.4.0" / "run"
+RUST = TARGETS / "rocketmq-rust-controller-1.0.0" / "run"
 FAKE = Path(__file__).with_name("fake_java.py")
 Done = subprocess.CompletedProcess[str]
 
@@ -56,8 +57,11 @@ def run(machine: dict[str, str], tmp_path: Path) -> Iterator[Callable[..., Done]
         )
 
     yield command
-    if (tmp_path / "target").exists():
-        command("stop", tmp_path / "target")
+    state = tmp_path / "target" / "target.json"
+    if state.exists():
+        fields = json.loads(state.read_text())
+        owner = TARGETS / f"{fields['implementation']}-{fields['release']}" / "run"
+        command("stop", tmp_path / "target", script=owner)
 
 
 def living(folder: Path) -> list[str]:
@@ -118,6 +122,27 @@ def test_a_missing_jar_is_named_before_anything_starts(
     assert living(tmp_path / "target") == []
 
 
+def test_a_program_that_has_to_be_built_is_named_with_the_command_that_builds_it(
+    run: Callable[..., Done], tmp_path: Path
+) -> None:
+    for arguments in (["fetch"], ["start", tmp_path / "target"]):
+        done = run(*arguments, script=RUST)
+        assert "not installed, long to build: cargo install rocketmq-controller --version" in refused(done, 3)
+    assert living(tmp_path / "target") == []
+
+
+def test_a_program_that_was_built_is_started_from_the_cache(
+    machine: dict[str, str], run: Callable[..., Done], tmp_path: Path
+) -> None:
+    program = tmp_path / "cache" / RUST.parent.name / "bin" / "rocketmq-controller-rust"
+    program.parent.mkdir(parents=True)
+    program.symlink_to(Path(machine["JAVA_HOME"]) / "bin" / "java")
+    ready = json.loads(run("start", tmp_path / "target", script=RUST).stdout)
+    assert (ready["kind"], ready["release"], ready["speaks"]) == ("controller", "1.0.0", "5.5.0")
+    assert run("stop", tmp_path / "target", script=RUST).returncode == 0
+    assert living(tmp_path / "target") == []
+
+
 def test_a_missing_java_is_named_with_what_to_install(run: Callable[..., Done], tmp_path: Path) -> None:
     done = run("start", tmp_path / "target", JAVA_HOME=str(tmp_path / "nowhere"))
     assert "which holds no bin/java: install a JDK" in refused(done, 3)
@@ -151,10 +176,11 @@ def test_a_controller_says_where_it_is_and_is_gone_after_stop(
     done = run("start", folder)
     assert done.returncode == 0, done
     ready = json.loads(done.stdout)
-    assert {key: ready[key] for key in ("kind", "implementation", "release")} == {
+    assert {key: ready[key] for key in ("kind", "implementation", "release", "speaks")} == {
         "kind": "controller",
         "implementation": "apache",
         "release": "5.4.0",
+        "speaks": "5.4.0",
     }
     host, _, port = ready["target"].partition(":")
     assert (host, 12_000 <= int(port) <= 32_000) == ("127.0.0.1", True)

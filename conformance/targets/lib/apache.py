@@ -39,7 +39,7 @@ class Apache:
     subjects: Mapping[str, str] = {"controller": CONTROLLER, "ha-master": BROKER}
 
     def __init__(self, release: str) -> None:
-        self.release = release
+        self.release = self.speaks = release
         self.name = f"{self.implementation}-{release}"
 
     def fetch(self) -> Path:

@@ -17,7 +17,7 @@ import fcntl
 import json
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,8 +26,13 @@ from targets.lib.errors import TargetError, UsageError
 from targets.lib.folder import Folder, State
 from targets.lib.processes import kill, terminate
 from targets.lib.running import Running
+from targets.lib.rust import RustController
 
-IMPLEMENTATIONS = {"apache": Apache}
+Target = Apache | RustController
+IMPLEMENTATIONS: Mapping[str, Callable[[str], Target]] = {
+    Apache.implementation: Apache,
+    RustController.implementation: RustController,
+}
 DEFAULT_KIND = "controller"
 USAGE = "usage: run fetch | run kinds | run start DIR [KIND] | run crash|stop|reset DIR"
 
@@ -43,7 +48,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _carry_out(target: Apache, command: Sequence[str]) -> None:
+def _carry_out(target: Target, command: Sequence[str]) -> None:
     match command:
         case ["fetch"]:
             sys.stdout.write(f"{target.fetch()}\n")
@@ -61,7 +66,7 @@ def _carry_out(target: Apache, command: Sequence[str]) -> None:
             raise UsageError(USAGE)
 
 
-def _act(target: Apache, folder: Folder, action: str) -> None:
+def _act(target: Target, folder: Folder, action: str) -> None:
     state = folder.load()
     if state is None:
         raise TargetError(f"nothing was ever started in {folder.path}")
@@ -82,7 +87,7 @@ def _act(target: Apache, folder: Folder, action: str) -> None:
         _start(target, folder, state.kind)
 
 
-def _start(target: Apache, folder: Folder, kind: str | None) -> None:
+def _start(target: Target, folder: Folder, kind: str | None) -> None:
     """Start and print the ready line; when that fails, end whatever had been started."""
     state = folder.load()
     if state is None:
@@ -105,13 +110,14 @@ def _start(target: Apache, folder: Folder, kind: str | None) -> None:
         "kind": state.kind,
         "implementation": target.implementation,
         "release": target.release,
+        "speaks": target.speaks,
         **ready,
         "pids": running.pids(),
     }
     sys.stdout.write(json.dumps(line) + "\n")
 
 
-def _check_same(target: Apache, state: State) -> None:
+def _check_same(target: Target, state: State) -> None:
     if (state.implementation, state.release) != (target.implementation, target.release):
         raise TargetError(f"the folder holds {state.implementation}-{state.release}")
 
