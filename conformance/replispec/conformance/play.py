@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -96,6 +97,7 @@ class _Player:
         self._replicated: dict[str, Replicated] = {}
         self._aside: dict[str, list[Received]] = {}
         self._nursery: trio.Nursery | None = None
+        self._streams: list[trio.SocketStream] = []
 
     async def verdict(self) -> tuple[Verdict, str, str]:
         """The verdict, its reason for people, and the symptom of a failure."""
@@ -109,6 +111,17 @@ class _Player:
                         nursery.cancel_scope.cancel()
         except trio.TooSlowError:
             return Verdict.FAIL, f"not done within {CASE_S:g} s", "the case took too long"
+        finally:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Leave no connection behind: a subject may take one that stays open for a living broker."""
+        for queue in self._listening.values():
+            with contextlib.suppress(trio.WouldBlock, trio.EndOfChannel):
+                while True:
+                    self._streams.append(queue.receive_nowait())
+        for stream in self._streams:
+            stream.socket.close()
 
     async def _played(self) -> tuple[Verdict, str, str]:
         for step in self.case.prepared:
@@ -201,6 +214,7 @@ class _Player:
         self._attach(name, stream, self.subject.protocol if to == TARGET else "remoting")
 
     def _attach(self, name: str, stream: trio.SocketStream, protocol: str) -> None:
+        self._streams.append(stream)
         reader = reader_for(protocol, self.subject.release)
         self._wires[name] = wire = Wire(name, stream, reader, self.trace, self.subject.release)
         assert self._nursery is not None

@@ -18,7 +18,7 @@ from tests.conformance.subjects.records import Answer, Die, Effect, Flood, Hangu
 ROUGH: dict[str, type[GoodController]] = {}
 PREFIX_BYTES, TYPE_AT, BODY_AT = 4, 4, 8
 FRAME_BYTES = REMOTING.forms[0].fixed + REMOTING.forms[0].maximum
-LONG_FRAME = FRAME_BYTES.to_bytes(PREFIX_BYTES, "big") + bytes(PREFIX_BYTES)
+LONG_FRAME = REMOTING.forms[0].maximum.to_bytes(PREFIX_BYTES, "big") + bytes(PREFIX_BYTES)
 GARBAGE = bytes(range(255, 191, -1))
 ROUGH_AT = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
 
