@@ -20,6 +20,7 @@ IDENTITY = {"A1", "A2", "A4", "A5"}
 DECISIONS = {"B1", "B2", "B6", "B8", "B9", "B10", "B11", "B12", "B13", "B14", "B17", "B18"}
 SHOWN = IDENTITY | DECISIONS | {"C1", "C2", "D3", "E9", "G6"}
 FOUND = {"A4", "A5", "B9", "B10", "B11", "B12", "B13", "B14"}
+MENDED = {"E9"}  # found in releases before the newest
 
 # Every code that an active controller can answer a request of a broker or an administrator with.
 CODES = {
@@ -120,12 +121,12 @@ def test_every_bug_that_a_controller_can_show_has_a_case() -> None:
     assert {bug for case in CASES for bug in case.bugs} == SHOWN
 
 
-def test_the_bugs_of_the_newest_release_are_expected_failures_with_their_mark() -> None:
+def test_the_bugs_that_releases_have_are_expected_failures_with_their_mark() -> None:
     expected = load_expected(EXPECTED, "controller", {case.id for case in CASES})["apache"]
     by_id = {case.id: case for case in CASES}
-    assert {entry.bug for entry in expected if entry.bug} == FOUND
+    assert {entry.bug for entry in expected if entry.bug} == FOUND | MENDED
     for entry in expected:
-        assert not entry.bug or entry.bug in (*by_id[entry.case].bugs, "A4"), entry
+        assert not entry.bug or entry.bug in by_id[entry.case].bugs, entry
 
 
 def test_each_expected_failure_is_of_a_release_that_its_case_is_played_for() -> None:
