@@ -13,6 +13,7 @@ from replispec.conformance.model import (
     Basis,
     Case,
     CaseError,
+    End,
     Given,
     Listen,
     Place,
@@ -22,6 +23,7 @@ from replispec.conformance.model import (
     Sent,
     Severity,
     Step,
+    Wait,
 )
 from replispec.conformance.sources import Item, read
 from replispec.conformance.steps import (
@@ -103,7 +105,10 @@ def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
 def _givens(item: Item) -> dict[str, Given]:
     only(item, ("given",))
     found: dict[str, Given] = {}
-    for name, each in item.mapping("given.yaml")["given"].mapping("given").items():
+    whole = item.mapping("given.yaml")
+    if "given" not in whole:
+        raise CaseError(item.place, "the file needs `given`")
+    for name, each in whole["given"].mapping("given").items():
         only(each, ("says", "given", "steps", "optional"))
         parts = each.mapping(name)
         before = listed(parts.get("given"))
@@ -213,16 +218,30 @@ def _prepared(item: Item, given: Collection[str], givens: Mapping[str, Given]) -
 def _check_variables(case: Case) -> None:
     """Every variable is built in or saved before it is used; what is sent holds no comparison."""
     known = set(BUILT_IN)
+    connections: set[str] = set()
     for step in (*case.prepared, *case.steps):
+        _check_connection(step, connections)
         if isinstance(step.action, Listen):
             known.add(step.action.name)
         for name in (*_used(step.action), *(each for out in step.expect for each in _used(out))):
             if name not in known:
                 raise CaseError(step.place, f"${name} is not saved by a step before")
-        if isinstance(step.action, Sent | Raw) and not all(map(matcherless, _parts(step.action))):
+        if isinstance(step.action, Sent | Raw) and not matcherless(step.action):
             raise CaseError(step.place, "a tag compares what came; it cannot be sent")
         for outcome in step.expect:
             known.update(outcome.save)
+
+
+def _check_connection(step: Step, known: set[str]) -> None:
+    """What is closed or only listened to was opened, used or set up before. Adds this step's connection."""
+    action = step.action
+    named = action.name if isinstance(action, End) else step.on if action is None else None
+    if named is not None and named not in known:
+        raise CaseError(step.place, f"no step before uses the connection {named!r}")
+    if isinstance(action, Listen):
+        known.add(action.name)
+    elif not isinstance(action, End | Wait):
+        known.add(step.on)
 
 
 def _parts(thing: object) -> Iterator[object]:

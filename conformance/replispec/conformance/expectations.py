@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replispec.conformance import names
+from replispec.conformance.cases import KINDS
 from replispec.conformance.model import CaseError, Place
 from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
 from replispec.conformance.sources import Item, read
@@ -42,8 +43,10 @@ def load_expected(path: Path, kind: str, cases: Collection[str]) -> dict[str, tu
     for name, entries in parts["implementations"].mapping("implementations").items():
         listed = [_entry(each) for each in entries.sequence(name)]
         found[name] = tuple(entry for entry in listed if entry.case.startswith(f"{kind}/"))
-        for entry in found[name]:
-            if entry.case not in cases:
+        for entry in listed:
+            if entry.case.partition("/")[0] not in KINDS or (
+                entry in found[name] and entry.case not in cases
+            ):
                 raise CaseError(entry.place, f"no case {entry.case!r} exists: the entry is stale")
     return found
 

@@ -35,7 +35,7 @@ _PADDED_UNTIL: Release = tuple(map(int, HA_MASTER_5_0_0.name.removeprefix(f"{HA_
 def parse_release(text: str) -> Release | None:
     """5.1.1 as numbers, None when it is no release."""
     parts = text.split(".")
-    return tuple(map(int, parts)) if all(part.isdigit() for part in parts) else None
+    return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else None
 
 
 def release_text(release: Release) -> str:

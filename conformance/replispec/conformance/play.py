@@ -68,6 +68,10 @@ class _Failed(Exception):
     """A step did not go as the case allows; the text is the difference."""
 
 
+class _Breached(_Failed):
+    """The subject broke the protocol: no repetition mends that."""
+
+
 class _Unsupported(Exception):
     """The subject does not know a command that the case needs."""
 
@@ -157,6 +161,8 @@ class _Player:
         while True:
             try:
                 await self._once(step)
+            except _Breached:
+                raise
             except _Failed:
                 if trio.current_time() >= until_s:
                     raise
@@ -179,6 +185,7 @@ class _Player:
             case End():
                 wire = self._wires.pop(action.name, None)
                 if wire is not None:
+                    self._strays_of(wire)
                     await wire.end(reset=action.reset)
             case Wait():
                 await trio.sleep(action.seconds * self.subject.patience)
@@ -265,7 +272,7 @@ class _Player:
 
     def _fits(self, step: Step, received: Received, misses: list[Difference]) -> bool:
         if isinstance(received, Breach):
-            raise _Failed(received.reason)
+            raise _Breached(received.reason)
         if isinstance(received, Message) and isinstance(received.value, _Handshake):
             self._entries[step.on] = received.value
         found = fitting(step.expect, received, self._variables, self.subject.release)
@@ -305,7 +312,7 @@ class _Player:
                     account.seen.ended = True
                     return
                 if isinstance(received, Breach):
-                    raise _Failed(received.reason)
+                    raise _Breached(received.reason)
                 if not isinstance(received, Message) or not isinstance(received.value, HaTransferHeader):
                     account.seen.strays += 1
                     continue
@@ -322,13 +329,17 @@ class _Player:
     async def _strays(self) -> str:
         """What came on a connection after the last step and breaks the protocol; empty when nothing did."""
         await trio.sleep(SETTLE_S)
-        for wire in self._wires.values():
-            if wire.flooded():
-                return "the subject floods the connection"
-            for received in wire.waiting():
-                if isinstance(received, Breach):
-                    return f"at the end: {received.reason}"
+        try:
+            for wire in self._wires.values():
+                self._strays_of(wire)
+        except _Breached as breach:
+            return f"at the end: {breach}"
         return ""
+
+    def _strays_of(self, wire: Wire) -> None:
+        for received in wire.waiting():
+            if isinstance(received, Breach):
+                raise _Breached(received.reason)
 
 
 async def _accept(listener: trio.SocketListener, put: trio.MemorySendChannel[trio.SocketStream]) -> None:

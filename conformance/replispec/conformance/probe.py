@@ -39,8 +39,12 @@ async def probe(subject: Subject, address: str) -> None:
             encoded = _question(subject)
             for question in encoded.questions:
                 reader.asked(question)
-            await stream.send_all(encoded.data)
-            first, received = await _first(stream, reader)
+            try:
+                await stream.send_all(encoded.data)
+            except trio.BrokenResourceError:
+                received = Ended("reset")
+            else:
+                first, received = await _first(stream, reader)
     if isinstance(received, Answer | Message):
         return
     if first.startswith(_ALERT) or await _speaks_tls(address):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
 from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
 
+# Source: Extensible Markup Language 1.0, 2.2 "Characters".
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _BAD = (Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM)
 
 
@@ -53,4 +56,4 @@ def _trace(case: CaseResult) -> str:
 
 def _printable(text: str) -> str:
     """XML has no way to write most control characters, and a subject may send them."""
-    return "".join(each if each >= " " or each in "\n\t" else "\N{REPLACEMENT CHARACTER}" for each in text)
+    return _NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -55,7 +55,7 @@ def read(path: Path, shown: str) -> Item:
         line = fault.problem_mark.line + 1 if fault.problem_mark else 1
         raise CaseError(Place(shown, line), f"no YAML: {fault.problem}") from None
     except (UnicodeDecodeError, yaml.YAMLError) as fault:
-        raise CaseError(Place(shown, 1), f"no YAML: {fault}") from None
+        raise CaseError(Place(shown, 1), f"no YAML: {' '.join(str(fault).split())}") from None
     if node is None:
         raise CaseError(Place(shown, 1), "the file is empty")
     return _item(node, shown, set())

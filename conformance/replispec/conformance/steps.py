@@ -61,7 +61,6 @@ _OUTCOME = (
 )
 _RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
 ADDRESSES = ("target", "controller", "broker", "nameserver")
-_SAVEABLE = ("code", "header", "body", "fields", "replicated")
 REPLICATED = frozenset(each.name for each in fields_of(Replicated))
 
 
@@ -97,7 +96,7 @@ class _Reader:
             place=item.place,
             action=action,
             on=on,
-            expect=tuple(self._outcome(each, on) for each in expect.sequence("expect")) if expect else (),
+            expect=tuple(self._outcome(each, on) for each in _members(expect)) if expect else (),
             within_s=seconds(fields["within"]) if "within" in fields else 3.0,
             again=_again(fields["again"]) if "again" in fields else None,
             passing=truth(fields.get("passing")),
@@ -129,28 +128,38 @@ class _Reader:
         fields = item.mapping("an outcome")
         only(item, _OUTCOME)
         kinds = ("code", "command", "message", "closed", "silence", "replicated")
-        if sum(name in fields for name in kinds) != 1:
+        if sum(name in fields and fields[name].value is not False for name in kinds) != 1:
             raise CaseError(item.place, f"an outcome is one of: {', '.join(kinds)}")
         asked = self._asked.get(on)
         command = _known(fields.get("command"), names.request_code, "a command")
         if command is not None:
             asked = names.request_code(command)
         known = (asked, command is None) if asked is not None else None
+        header_keys = names.header_keys(known[0], answer=known[1]) if known else None
+        body_keys = names.body_keys(known[0], answer=known[1]) if known else None
         message = text(fields["message"]) if "message" in fields else None
+        field_names = _message_names(fields.get("fields"), message, item)
         return Outcome(
             codes=_codes(fields.get("code")),
             command=command,
             message=message,
-            header=_checked(fields.get("header"), names.header_keys(known[0], answer=known[1]))
-            if known
-            else _checked(fields.get("header"), None),
-            body=_body(fields.get("body"), names.body_keys(known[0], answer=known[1]) if known else None),
-            fields=_message_fields(fields.get("fields"), message, item),
+            header=_checked(fields.get("header"), header_keys),
+            body=_body(fields.get("body"), body_keys),
+            fields=_checked(fields.get("fields"), field_names),
             closed=truth(fields.get("closed")),
             silence=truth(fields.get("silence")),
             replicated=_checked(fields["replicated"], REPLICATED) if "replicated" in fields else None,
             opaque=fields["opaque"].plain() if "opaque" in fields else None,
-            save=_saves(fields.get("save")),
+            save=_saves(
+                fields.get("save"),
+                {
+                    "code": (),
+                    "header": header_keys,
+                    "body": body_keys,
+                    "fields": field_names,
+                    "replicated": REPLICATED,
+                },
+            ),
         )
 
 
@@ -184,7 +193,7 @@ def read_sent(item: Item) -> Sent:
         version=integer(fields["version"]) if "version" in fields else None,
         language=text(fields["language"]) if "language" in fields else None,
         message=message,
-        fields=_message_fields(fields.get("fields"), message, item),
+        fields=_checked(fields.get("fields"), _message_names(fields.get("fields"), message, item)),
     )
 
 
@@ -214,7 +223,7 @@ def _overwrites(item: Item | None) -> Mapping[int, str]:
         return {}
     fields = item.mapping("overwrite")
     for place, digits in fields.items():
-        if not place.isdigit():
+        if not place.isdecimal():
             raise CaseError(digits.place, f"{place!r} is no place in bytes")
     return {int(place): _hex(digits) for place, digits in fields.items()}
 
@@ -247,6 +256,8 @@ def _code_of(sent: Sent) -> int | None:
 def _codes(item: Item | None) -> tuple[str, ...]:
     if item is None:
         return ()
+    if item.tag and isinstance(item.value, list):
+        raise CaseError(item.place, f"a code, or a list of codes is expected, not !{item.tag}")
     listed = item.value if isinstance(item.value, list) else [item]
     return tuple(_known(each, names.response_code, "a code of answers") or "" for each in listed)
 
@@ -280,28 +291,37 @@ def _body(item: Item | None, known: Collection[str] | None) -> object:
     return item.plain()
 
 
-def _message_fields(item: Item | None, message: str | None, around: Item) -> Mapping[str, object]:
+def _message_names(item: Item | None, message: str | None, around: Item) -> Collection[str]:
     if message is None:
         if item is not None:
             raise CaseError(item.place, "fields belong to a message; a command has a header")
-        return {}
+        return ()
     kind = names.ha_message(message)
     if kind is None:
         raise CaseError(around.place, f"the specification knows no message {message!r} of HA streams")
-    return _checked(item, names.ha_fields(kind))
+    return names.ha_fields(kind)
 
 
-def _saves(item: Item | None) -> Mapping[str, str]:
+def _saves(item: Item | None, known: Mapping[str, Collection[str] | None]) -> Mapping[str, str]:
+    """What an outcome saves. `known`: the keys of every part that can be saved from, None for any."""
     if item is None:
         return {}
     saves = {name: text(path) for name, path in item.mapping("save").items()}
     for name, path in saves.items():
-        if (
-            path.partition(".")[0] not in ("code", "header", "body", "fields", "replicated")
-            or not name.isidentifier()
-        ):
+        part, _, inside = path.partition(".")
+        if part not in known or not name.isidentifier():
             raise CaseError(item.place, f"save NAME: header.KEY, body.KEY or fields.NAME, not {name}: {path}")
+        keys, key = known[part], inside.partition(".")[0]
+        if key and keys is not None and key not in keys:
+            raise CaseError(item.place, f"unknown field {key!r}: {', '.join(sorted(keys)) or 'none'}")
     return saves
+
+
+def _members(expect: Item) -> list[Item]:
+    outcomes = expect.sequence("expect")
+    if not outcomes:
+        raise CaseError(expect.place, "expect lists no outcome")
+    return outcomes
 
 
 def check_tags(item: Item) -> None:
@@ -346,7 +366,7 @@ def truth(item: Item | None) -> bool:
     """True or false; absent is false. Raises CaseError."""
     if item is None:
         return False
-    if not isinstance(item.value, bool):
+    if not isinstance(item.value, bool) or item.tag:
         raise CaseError(item.place, f"true or false is expected, not {item.plain()!r}")
     return item.value
 
@@ -379,4 +399,6 @@ def matcherless(value: object) -> bool:
         return False
     if isinstance(value, Mapping):
         return all(matcherless(each) for each in value.values())
+    if isinstance(value, Sent | Raw):
+        return all(matcherless(getattr(value, each.name)) for each in fields_of(value))
     return not isinstance(value, list | tuple) or all(matcherless(each) for each in value)

@@ -51,7 +51,8 @@ def names_in(value: object) -> Iterator[str]:
     elif isinstance(value, Matcher):
         yield from names_in(value.value)
     elif isinstance(value, Mapping):
-        for each in value.values():
+        for key, each in value.items():
+            yield from names_in(key)
             yield from names_in(each)
     elif isinstance(value, list | tuple):
         for each in value:
@@ -228,7 +229,11 @@ def renamed(text: str, variables: Variables, named: Iterable[str] = ()) -> str:
         if value:
             text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w.])", f"${name}", text)
     known = sorted(
-        ((wire_text(value), name) for name, value in variables.items() if isinstance(value, str | int)),
+        (
+            (wire_text(value), name)
+            for name, value in variables.items()
+            if isinstance(value, str | int) and not isinstance(value, bool)
+        ),
         key=lambda pair: (-len(pair[0]), pair[1]),
     )
     for value, name in known:

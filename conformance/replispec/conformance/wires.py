@@ -24,6 +24,7 @@ CONNECT_S = 5.0
 PIECE_BYTES = 65536
 # What a subject may send beyond what is asked before it counts as flooding.
 WAITING_MAXIMUM = 256
+FLOOD = "the subject floods the connection"
 # SO_LINGER switched on with 0 seconds, two integers of the system: closing sends a reset.
 _LINGER_OFF = (1).to_bytes(4, sys.byteorder) + bytes(4)
 
@@ -45,7 +46,7 @@ class Wire:
         self._trace = trace
         self._release = release
         self._put, self._got = trio.open_memory_channel[Received](WAITING_MAXIMUM)
-        self._started_s = trio.current_time()
+        self._flooded = False
 
     async def read(self) -> None:
         """Take bytes until the connection ends. What came too much ends it with a breach."""
@@ -70,6 +71,7 @@ class Wire:
             self._put.send_nowait(received)
         except trio.WouldBlock:
             self._trace_bytes("-", b"", f"more than {WAITING_MAXIMUM} messages wait: a flood")
+            self._flooded = True
             return False
         except trio.BrokenResourceError:
             return False
@@ -98,21 +100,16 @@ class Wire:
         try:
             return await self._got.receive()
         except trio.EndOfChannel:
-            return Ended("before")
+            return Breach(FLOOD) if self._flooded else Ended("before")
 
     def waiting(self) -> list[Received]:
         """What came and was not looked at."""
-        found: list[Received] = []
+        found: list[Received] = [Breach(FLOOD)] if self._flooded else []
         while True:
             try:
                 found.append(self._got.receive_nowait())
             except (trio.WouldBlock, trio.EndOfChannel):
                 return found
-
-    def flooded(self) -> bool:
-        """True when the queue is full."""
-        statistics = self._got.statistics()
-        return statistics.current_buffer_used >= statistics.max_buffer_size
 
     async def end(self, *, reset: bool) -> None:
         """Close the connection, with a reset when asked to."""
