@@ -11,6 +11,7 @@ from replispec.replay.groups import Groups
 from replispec.replay.machine_steps import Findings, step
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.registration_walks import owners_of
+from replispec.replay.starts import ANSWERS
 from replispec.replay.walks import Walk, release_of
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.machines import replicas_manager
@@ -35,7 +36,7 @@ def walk_starts(rows: Sequence[Observation], groups: Groups, found: Findings) ->
     one nobody knows how far it was when the capture began.
     """
     owners = owners_of(rows)
-    fresh = _first_connections(rows)
+    fresh, holed = _first_connections(rows), _with_holes(rows)
     brokers: dict[str, _Broker] = {}
     for row in rows:
         if row.kind != Kind.START and not _is_heartbeat(row, groups):
@@ -52,6 +53,8 @@ def walk_starts(rows: Sequence[Observation], groups: Groups, found: Findings) ->
         if row.connection not in broker.connections:
             broker.connections.add(row.connection)
             broker.walk.perhaps_anew()
+        if row.connection in holed:
+            broker.walk.forget()
         message = row.message or controller.BrokerHeartbeatRequest.__name__
         facts = SimpleNamespace(controller_leader_address=row.text, master_broker_id=row.broker_id)
         group = groups.group_of(name, row.controller, row.order)
@@ -69,4 +72,17 @@ def _first_connections(rows: Sequence[Observation]) -> set[str]:
         row.connection
         for row in rows
         if row.kind == Kind.REGISTRATION and row.message == _FIRST_TIME and row.from_start
+    }
+
+
+def _with_holes(rows: Sequence[Observation]) -> set[str]:
+    """Connections of which not everything was seen: an answer that is missing may have led a broker on.
+
+    Bytes that were lost of an answer leave its request unanswered; those of a request show in the next
+    command of its direction.
+    """
+    return {
+        row.connection
+        for row in rows
+        if row.from_start is False or (row.kind == Kind.LATENCY and row.code in ANSWERS and row.unanswered)
     }
