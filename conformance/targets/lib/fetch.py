@@ -42,7 +42,7 @@ def jars(name: str) -> Path:
     """The folder of the target's jars. Raises NotInstalledError when one is missing."""
     place = cache() / name
     if not all((place / jar).is_file() for jar in pins(name)):
-        raise NotInstalledError(f"{name} is not installed: run {name}/run fetch")
+        raise NotInstalledError(f"not installed: run {TARGETS.name}/{name}/run fetch")
     return place
 
 
