@@ -175,5 +175,10 @@ def test_short_values_stay_unless_the_failed_step_mentions_them() -> None:
     assert renamed("epoch 2 instead of 23", variables, ["epoch", "id"]) == "epoch $epoch instead of $id"
 
 
+def test_a_number_inside_a_longer_value_is_not_renamed() -> None:
+    variables = {"address1": "127.1.2.3:1", "epoch": 1}
+    assert renamed("127.1.2.3:1 instead of 1", variables, ["epoch"]) == "$address1 instead of $epoch"
+
+
 def test_a_variable_without_a_value_renames_nothing() -> None:
     assert renamed("a b", {"x": None, "y": ""}, ["x", "y", "z"]) == "a b"

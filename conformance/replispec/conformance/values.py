@@ -224,10 +224,6 @@ def renamed(text: str, variables: Variables, named: Iterable[str] = ()) -> str:
     Values that no other run has by chance are replaced, those of five characters and more, and as whole
     words the values of the variables in `named`, which the failed step mentions.
     """
-    for name in named:
-        value = wire_text(variables.get(name))
-        if value:
-            text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w.])", f"${name}", text)
     known = sorted(
         (
             (wire_text(value), name)
@@ -239,4 +235,8 @@ def renamed(text: str, variables: Variables, named: Iterable[str] = ()) -> str:
     for value, name in known:
         if len(value) > 4:
             text = text.replace(value, f"${name}")
+    for name in named:  # after the long texts, which may hold such a number
+        value = wire_text(variables.get(name))
+        if value:
+            text = re.sub(rf"(?<![\w.]){re.escape(value)}(?![\w.])", f"${name}", text)
     return text
