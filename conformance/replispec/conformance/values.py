@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
@@ -26,6 +27,7 @@ TAGS = frozenset(
         "ascending",
     )
 )
+_UNORDERED = frozenset(("set", "has", "lacks"))
 Variables = Mapping[str, object]
 
 
@@ -108,7 +110,8 @@ def wire_text(value: object) -> str:
 def difference(found: object, wanted: object, name: str) -> str | None:
     """The first place where `found` does not fit `wanted`, in words; None when it fits."""
     if isinstance(wanted, Matcher):
-        return None if _tag_fits(found, wanted) else f"{name} {shown(found)} instead of {_tag_shown(wanted)}"
+        came = _in_order(found) if wanted.tag in _UNORDERED else found
+        return None if _tag_fits(found, wanted) else f"{name} {shown(came)} instead of {_tag_shown(wanted)}"
     if isinstance(wanted, Mapping):
         return _mapping_difference(found, wanted, name)
     if isinstance(wanted, list):
@@ -200,6 +203,17 @@ def _ascends(found: list[object] | Mapping[str, object], name: str) -> bool:
 
 def _members(value: object) -> list[object]:
     return value if isinstance(value, list) else [value]
+
+
+def _in_order(found: object) -> object:
+    """A list whose order says nothing, in the one order that symptoms show it in."""
+    return sorted(found, key=_rank) if isinstance(found, list) else found
+
+
+def _rank(member: object) -> tuple[int, str]:
+    """Numbers by their size, then all else by its text."""
+    text = shown(member)
+    return (int(text), "") if text.isdecimal() else (sys.maxsize, text)
 
 
 def _tag_shown(wanted: Matcher) -> str:
