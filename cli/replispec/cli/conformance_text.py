@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from replispec.runtime.primitives.visible import visible
+
 if TYPE_CHECKING:
     from replispec.conformance.results import CaseResult, RunResult
+    from replispec.conformance.trace import Entry
 
 _COLOURS = {"pass": "green", "fail": "red", "error": "magenta", "unsupported": "yellow", "skipped": "cyan"}
 _SHOWN_BYTES = 64
+# What a subject sent is shown up to here; the JSON results hold it whole.
+_SHOWN_CHARACTERS = 2000
 
 
 def show_run(run: RunResult, *, strict: bool) -> None:
@@ -21,7 +26,7 @@ def show_run(run: RunResult, *, strict: bool) -> None:
         click.echo(f"{_word(case.verdict.value)} {case.id}  ({case.standing.value})")
         click.echo(f"    {case.requirement}")
         for line in _why(case):
-            click.echo(f"    {line}")
+            click.echo(f"    {visible(line, _SHOWN_CHARACTERS)}")
     for place in run.stale:
         click.echo(f"{_word('error')} {place}: the entry is stale, its case is not for release {run.release}")
     known = sum(case.standing.value == "expected failure" for case in run.results)
@@ -44,14 +49,18 @@ def _why(case: CaseResult) -> Iterator[str]:
 
 def show_case(case: CaseResult) -> None:
     """One case with its byte trace: seconds, connection, direction, words, the first bytes."""
-    click.echo(f"{_word(case.verdict.value)} {case.id}  {case.reason}")
+    click.echo(f"{_word(case.verdict.value)} {case.id}  {visible(case.reason, _SHOWN_CHARACTERS)}")
     for entry in case.trace:
-        click.echo(f"  {entry.at_s:8.3f} {entry.on:<8} {entry.way} {entry.says}".rstrip())
+        click.echo(f"  {entry.at_s:8.3f} {entry.on:<8} {entry.way} {_says(entry)}".rstrip())
         if entry.data:
             more = f" ... {entry.size} bytes" if entry.size > _SHOWN_BYTES else ""
             click.echo(f"{'':21}{bytes.fromhex(entry.data)[:_SHOWN_BYTES].hex(' ')}{more}")
     if case.trace_left_out:
         click.echo(f"  {case.trace_left_out} more entries were left out")
+
+
+def _says(entry: Entry) -> str:
+    return visible(entry.says, _SHOWN_CHARACTERS)
 
 
 def _word(verdict: str) -> str:

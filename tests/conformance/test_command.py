@@ -1,0 +1,213 @@
+"""`replispec conformance` in this process: its exit codes, what it shows and what it writes."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+import trio
+
+from replispec.conformance.results import from_json
+from replispec.wire.rocketmq.codes import ResponseCode
+from tests.conformance.written import (
+    HEAD,
+    METADATA,
+    NOBODY,
+    Listening,
+    a_case,
+    answer,
+    replispec,
+    write,
+)
+
+FAILS = "{send: {code: 9}, expect: [{code: SUCCESS}]}"
+LISTED = """\
+implementations:
+  mine:
+    - case: controller/trial/RIP44-ALTER-1/{number}
+      releases: {releases}
+      symptom: '{symptom}'
+      why: Not done yet.
+"""
+SYMPTOM = "step 1: code SYSTEM_ERROR instead of SUCCESS"
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    """A subject that refuses code 9 and does all else, in a thread of its own."""
+    found: list[str] = []
+    ready, scope = threading.Event(), trio.CancelScope()
+
+    def say(request: object) -> list[bytes]:
+        code = request.header.code  # type: ignore[attr-defined]  # a command
+        refused = ResponseCode.SYSTEM_ERROR if code == 9 else ResponseCode.SUCCESS
+        return [answer(request, refused, {"controllerLeaderId": "\x1b[2J"})]  # type: ignore[arg-type]
+
+    async def serve() -> None:
+        with scope:
+            async with trio.open_nursery() as nursery:
+                found.append(await nursery.start(Listening(say).serve))
+                tokens.append(trio.lowlevel.current_trio_token())
+                ready.set()
+
+    tokens: list[trio.lowlevel.TrioToken] = []
+    thread = threading.Thread(target=trio.run, args=(serve,))
+    thread.start()
+    ready.wait()
+    yield found[0]
+    tokens[0].run_sync_soon(scope.cancel)
+    thread.join()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three cases: one that passes, one that fails, one that is a recommendation and fails."""
+    should = a_case(FAILS, number=3).replace("must", "should")
+    return write(tmp_path, HEAD + a_case(METADATA) + a_case(FAILS, number=2) + should)
+
+
+def _run(monkeypatch: pytest.MonkeyPatch, target: str, folder: Path, *more: str | Path) -> int:
+    options = ("--kind", "controller", "--target", target, "--cases", folder, "--implementation", "mine")
+    return replispec(monkeypatch, "conformance", "run", *options, *more)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (("--case", "*/1"), 0),
+        (("--case", "*/2"), 1),
+        (("--case", "*/3"), 0),
+        (("--case", "*/3", "--strict"), 1),
+        (("--case", "*/4"), 2),
+        (("--profile", "ha"), 2),
+        (("--release", "4.9.0"), 2),
+        (("--release", "new"), 2),
+        (("--release", "5.\N{SUPERSCRIPT TWO}"), 2),
+    ],
+)
+def test_the_exit_code_says_whether_all_is_as_it_should_be(
+    monkeypatch: pytest.MonkeyPatch, target: str, folder: Path, options: tuple[str, ...], code: int
+) -> None:
+    assert _run(monkeypatch, target, folder, *options) == code
+
+
+@pytest.mark.parametrize(
+    ("entry", "code", "told"),
+    [
+        ({"number": 2, "releases": "5.1.1..", "symptom": SYMPTOM}, 0, "0 findings, 1 expected failures"),
+        ({"number": 2, "releases": "5.1.1..", "symptom": "step 1"}, 1, "(another symptom)"),
+        ({"number": 2, "releases": "..5.1.1", "symptom": SYMPTOM}, 1, "(failure)"),
+        ({"number": 1, "releases": "5.1.1..", "symptom": SYMPTOM}, 1, "(unexpected pass)"),
+        ({"number": 7, "releases": "5.1.1..", "symptom": SYMPTOM}, 2, "expected_failures.yaml:3: no case"),
+    ],
+)
+def test_a_list_of_known_failures_decides_what_is_a_finding(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    folder: Path,
+    entry: dict[str, object],
+    code: int,
+    told: str,
+) -> None:
+    (folder / "expected_failures.yaml").write_text(LISTED.format(**entry), encoding="utf-8")
+    assert _run(monkeypatch, target, folder) == code
+    shown = capsys.readouterr()
+    assert told in shown.out + shown.err
+
+
+def test_a_stale_entry_ends_the_run_with_a_finding(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    write(folder, HEAD + a_case(METADATA, more="releases: 5.5.0.."))
+    entry = LISTED.format(number=1, releases="5.1.1..", symptom=SYMPTOM)
+    (folder / "expected_failures.yaml").write_text(entry, encoding="utf-8")
+    assert _run(monkeypatch, target, folder, "--release", "5.4.0") == 1
+    assert "expected_failures.yaml:3: the entry is stale" in capsys.readouterr().out
+
+
+def test_a_finding_is_shown_with_its_reason_its_line_and_how_to_look_closer(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    assert _run(monkeypatch, target, folder, "--seed", "s") == 1
+    shown = capsys.readouterr().out
+    assert "fail        controller/trial/RIP44-ALTER-1/2  (failure)\n    Something holds.\n" in shown
+    assert "step 1 (controller/trial.yaml:18): code SYSTEM_ERROR instead of SUCCESS" in shown
+    assert ": 1 pass, 2 fail; " in shown
+    assert "seed s\n1 findings, 0 expected failures, 1 failed recommendations\n" in shown
+    assert "--case 'controller/trial/RIP44-ALTER-1/2' --trace" in shown
+
+
+def test_a_trace_obeys_no_control_that_a_subject_sent(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    wrong = METADATA.replace("SUCCESS", "SUCCESS, header: {controllerLeaderId: n1}")
+    write(folder, HEAD + a_case(wrong))
+    assert _run(monkeypatch, target, folder, "--trace") == 1
+    shown = capsys.readouterr().out
+    assert "CONTROLLER_GET_METADATA_INFO" in shown
+    assert "\\u001b[2J instead of n1" in shown
+    assert "\x1b" not in shown
+
+
+def test_every_report_is_written_and_the_compliance_page_is_made_of_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    json, junit, html = (folder / name for name in ("r.json", "r.xml", "r.html"))
+    reports = ("--json", json, "--junit", junit, "--html", html)
+    assert _run(monkeypatch, target, folder, *reports, "--jobs", "2", "--patience", "0.5") == 1
+    run = from_json(json.read_bytes(), "r.json")
+    assert [each.verdict.value for each in run.results] == ["pass", "fail", "fail"]
+    assert len(list(ET.fromstring(junit.read_bytes()).iter("failure"))) == 1
+    assert "controller/trial/RIP44-ALTER-1/2" in html.read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert replispec(monkeypatch, "conformance", "compliance", json) == 0
+    assert "controller/trial/RIP44-ALTER-1/2" in capsys.readouterr().out
+    (folder / "r.json").write_text("{}", encoding="utf-8")
+    assert replispec(monkeypatch, "conformance", "compliance", json) == 2
+
+
+def test_without_a_subject_nothing_is_judged_and_one_line_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert _run(monkeypatch, NOBODY, folder) == 2
+    shown = capsys.readouterr()
+    assert (shown.out, shown.err.count("\n")) == ("", 1)
+    assert shown.err.startswith(f"Error: nobody listens at {NOBODY}: ")
+
+
+@pytest.mark.parametrize("address", ["here", "127.0.0.1", ":80", "127.0.0.1:0", "127.0.0.1:99999", "h:x"])
+def test_an_address_is_a_host_and_a_port(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path, address: str
+) -> None:
+    assert _run(monkeypatch, address, folder) == 2
+    assert capsys.readouterr().err == f"Error: {address!r} is not HOST:PORT\n"
+
+
+def test_cases_and_clauses_are_listed_and_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    assert replispec(monkeypatch, "conformance", "list", "--cases", folder, "--kind", "controller") == 0
+    assert capsys.readouterr().out.splitlines()[0] == (
+        "controller/trial/RIP44-ALTER-1/1  must, both, 5.1.1..: Something holds."
+    )
+    explain = ("conformance", "explain", "--cases", folder)
+    assert replispec(monkeypatch, *explain, "RIP44-ALTER-1") == 0
+    assert replispec(monkeypatch, *explain, "rip44-alter") == 2
+    assert "is it one of: RIP44-ALTER-" in capsys.readouterr().err
+    assert replispec(monkeypatch, *explain, "nonsense") == 2
+
+
+def test_a_port_is_free_again_after_a_run(monkeypatch: pytest.MonkeyPatch, target: str, folder: Path) -> None:
+    listens = "{listen: there, over: there}"
+    write(folder, HEAD + a_case(METADATA, listens, "{send: {code: 1, header: {a: $there}}}"))
+    json = folder / "r.json"
+    assert _run(monkeypatch, target, folder, "--json", json) == 0
+    sent = next(each for each in from_json(json.read_bytes(), "").results[0].trace if "'a'" in each.says)
+    port = int(sent.says.rpartition(":")[2].strip(" '}"))
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", port))

@@ -1,0 +1,75 @@
+"""A run as JUnit XML, as continuous integration reads it."""
+
+from xml.etree import ElementTree as ET
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replispec.conformance.report_junit import junit_xml
+from replispec.conformance.results import CaseResult, Standing, Verdict
+from tests.conformance.made import a_result, a_run
+
+ALTER = "controller/alter/RIP44-ALTER-1/1"
+HOSTILE = "\x00\x1b[2J</failure>&amp;\"']]>\ud800\ufffe\uffff\x7f\x85\u202e"
+
+
+def _tests(*results: CaseResult) -> list[ET.Element]:
+    return list(ET.fromstring(junit_xml(a_run(*results))).iter("testcase"))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "standing", "tag"),
+    [
+        (Verdict.PASS, Standing.AS_IT_SHOULD, None),
+        (Verdict.FAIL, Standing.UNEXPECTED, "failure"),
+        (Verdict.FAIL, Standing.OTHER_SYMPTOM, "failure"),
+        (Verdict.PASS, Standing.UNEXPECTED_PASS, "failure"),
+        (Verdict.FAIL, Standing.EXPECTED, "skipped"),
+        (Verdict.FAIL, Standing.WARNING, "skipped"),
+        (Verdict.UNSUPPORTED, Standing.AS_IT_SHOULD, "skipped"),
+        (Verdict.SKIPPED, Standing.AS_IT_SHOULD, "skipped"),
+        (Verdict.SKIPPED, Standing.NOT_JUDGED, "error"),
+        (Verdict.ERROR, Standing.NOT_JUDGED, "error"),
+    ],
+)
+def test_a_case_is_what_its_verdict_means_beside_the_list(
+    verdict: Verdict, standing: Standing, tag: str | None
+) -> None:
+    result = a_result(ALTER, verdict, {"standing": standing, "reason": "why"})
+    (test,) = _tests(result)
+    assert [child.tag for child in test] == ([] if tag is None else [tag])
+    (suite,) = ET.fromstring(junit_xml(a_run(result))).iter("testsuite")
+    counted = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+    assert {name: suite.get(name) for name in counted.values()} == {
+        name: "1" if each == tag else "0" for each, name in counted.items()
+    }
+
+
+def test_a_failure_tells_its_reason_and_its_bytes() -> None:
+    (test,) = _tests(a_result(ALTER, Verdict.FAIL, {"reason": "code X instead of Y"}))
+    assert (test.get("classname"), test.get("name"), test.get("time")) == ("RIP44-ALTER-1", ALTER, "0.250")
+    assert test[0].get("message") == "code X instead of Y"
+    assert "> ASKED 00ff" in (test[0].text or "")
+
+
+def test_cases_stand_under_their_topics() -> None:
+    elect = "controller/elect/RIP44-ELECT-1/{}"
+    names = [elect.format(1), ALTER, elect.format(2)]
+    suites = ET.fromstring(junit_xml(a_run(*(a_result(name, Verdict.PASS) for name in names))))
+    found = {suite.get("name"): [test.get("name") for test in suite] for suite in suites}
+    assert found == {"controller/alter": [ALTER], "controller/elect": [elect.format(1), elect.format(2)]}
+    assert [suite.get("tests") for suite in suites] == ["1", "2"]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.SKIPPED, Verdict.ERROR])
+def test_whatever_a_subject_sent_the_xml_is_well_formed(verdict: Verdict) -> None:
+    (test,) = _tests(
+        a_result(ALTER, verdict, {"reason": HOSTILE, "expected": HOSTILE, "requirement": HOSTILE})
+    )
+    assert "[2J" in (test[0].get("message") or "")
+
+
+@given(st.text(st.characters(exclude_categories=())))
+def test_no_text_breaks_the_xml(text: str) -> None:
+    assert _tests(a_result(ALTER, Verdict.FAIL, {"reason": text, "requirement": text}))

@@ -1,0 +1,151 @@
+"""What a connection brought: frames as answers, requests and messages, and what breaks the protocol."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from replispec.conformance.encoding import Question
+from replispec.conformance.received import (
+    Answer,
+    Breach,
+    Ended,
+    HaReader,
+    Message,
+    Received,
+    RemotingReader,
+    Request,
+    described,
+)
+from replispec.runtime.framing import Command
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
+from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaTransferHeader
+from replispec.wire.rocketmq.remoting import RemotingHeader
+
+NEWEST = (5, 4, 0)
+METADATA = RequestCode.CONTROLLER_GET_METADATA_INFO
+
+
+def _answer(
+    opaque: int = 7,
+    code: int = ResponseCode.SUCCESS,
+    flag: int = RemotingFlag.RESPONSE,
+    header: dict[str, str | None] | None = None,
+    body: bytes = b"",
+    encoding: SerializeType = SerializeType.JSON,
+) -> bytes:
+    return Command(
+        RemotingHeader(code=code, opaque=opaque, flag=flag, ext_fields=header), body, encoding
+    ).encode()
+
+
+def _asked(*questions: tuple[int, int, bool]) -> RemotingReader:
+    reader = RemotingReader()
+    for opaque, code, oneway in questions:
+        reader.asked(Question(opaque, code, oneway))
+    return reader
+
+
+def _whole(data: bytes, code: int = METADATA) -> Received:
+    (received,) = _asked((7, code, False)).receive(data)
+    return received
+
+
+@pytest.mark.parametrize("encoding", list(SerializeType))
+def test_an_answer_has_a_code_a_header_and_a_body(encoding: SerializeType) -> None:
+    data = _answer(header={"controllerLeaderId": "n1"}, body=b'{"a":1}', encoding=encoding)
+    assert _whole(data) == Answer(7, 0, {"controllerLeaderId": "n1"}, {"a": 1}, data)
+
+
+def test_a_body_of_text_that_is_no_json_stays_text() -> None:
+    received = _whole(_answer(code=ResponseCode.SYSTEM_ERROR, body=b"\xffno"))
+    assert isinstance(received, Answer)
+    assert received.body == "\N{REPLACEMENT CHARACTER}no"
+
+
+def test_a_request_of_the_subject_is_no_answer() -> None:
+    data = _answer(opaque=3, code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED, flag=RemotingFlag.REQUEST)
+    assert _whole(data) == Request(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None)
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "reason"),
+    [
+        (_answer(opaque=8), METADATA, "an answer to no request"),
+        (_answer(flag=RemotingFlag.REQUEST), METADATA, "an answer without the flag of answers"),
+        (_answer(body=b"{"), RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, "undecodable: "),
+        (_answer(header={"masterEpoch": "x"}), RequestCode.CONTROLLER_GET_REPLICA_INFO, "undecodable: "),
+        (b"\xff" * 8, METADATA, "no frame: "),
+        (bytes((0, 0, 0, 8, 0, 0, 0, 4)) + b"nope", METADATA, "undecodable: "),
+    ],
+)
+def test_what_breaks_the_protocol_is_a_breach(data: bytes, code: int, reason: str) -> None:
+    received = _whole(data, code)
+    assert isinstance(received, Breach)
+    assert received.reason.startswith(reason)
+
+
+def test_an_error_may_have_a_body_that_its_command_does_not_have() -> None:
+    data = _answer(code=ResponseCode.SYSTEM_ERROR, body=b"{")
+    assert isinstance(_whole(data, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA), Answer)
+
+
+def test_one_question_has_one_answer_and_a_oneway_has_none() -> None:
+    reader = _asked((7, METADATA, False), (8, METADATA, True))
+    kinds = [type(each) for each in reader.receive(_answer() + _answer() + _answer(opaque=8))]
+    assert kinds == [Answer, Breach, Breach]
+
+
+def test_an_opaque_that_was_asked_twice_is_answered_twice() -> None:
+    reader = _asked((7, METADATA, False), (7, METADATA, False))
+    kinds = [type(each) for each in reader.receive(_answer() * 3)]
+    assert kinds == [Answer, Answer, Breach]
+
+
+def _byte_by_byte(reader: RemotingReader | HaReader, data: bytes) -> list[Received]:
+    return [each for at in range(len(data)) for each in reader.receive(data[at : at + 1])]
+
+
+def test_frames_do_not_depend_on_how_tcp_cuts_them() -> None:
+    data = _answer(body=b"[1]") + _answer(opaque=8)
+    questions = ((7, METADATA, False), (8, METADATA, False))
+    assert _byte_by_byte(_asked(*questions), data) == _asked(*questions).receive(data)
+
+
+RUN = HaTransferHeader(offset=10, epoch=2, epoch_start_offset=5, confirm_offset=3, body=b"abc")
+MESSAGES: Sequence[HaHandshakeAnswer | HaTransferHeader] = (HaHandshakeAnswer(max_offset=9), RUN)
+
+
+def test_messages_of_an_ha_stream_are_named_whatever_their_cut() -> None:
+    data = b"".join(message.encode() for message in MESSAGES)
+    whole = HaReader(NEWEST).receive(data)
+    assert [each.name for each in whole if isinstance(each, Message)] == [
+        "HaHandshakeAnswer",
+        "HaTransferHeader",
+    ]
+    assert _byte_by_byte(HaReader(NEWEST), data) == whole
+
+
+def test_garbage_on_an_ha_stream_is_a_breach() -> None:
+    (received,) = HaReader(NEWEST).receive(b"\x7f" * 64)
+    assert isinstance(received, Breach)
+    assert received.reason.startswith("no message: ")
+
+
+@pytest.mark.parametrize(
+    ("received", "words"),
+    [
+        (Answer(7, 0, {"a": "1"}, None), "SUCCESS {'a': '1'}"),
+        (Answer(7, 31999, {}, None), "31999"),
+        (Request(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None), "NOTIFY_BROKER_ROLE_CHANGED"),
+        (Ended("reset"), "the subject ended the connection (reset)"),
+        (Breach("no frame"), "no frame"),
+    ],
+)
+def test_what_came_is_told_in_one_line(received: Received, words: str) -> None:
+    assert described(received, NEWEST) == words
+
+
+def test_a_long_body_is_told_by_its_size() -> None:
+    words = described(Message("HaTransferHeader", RUN), NEWEST)
+    assert words.startswith("HaTransferHeader {")
+    assert words.endswith(" + 3 bytes")
