@@ -32,6 +32,7 @@ class GoodController(Controller):
         self.properties = {
             "controllerDLegerGroup": "subjects",
             "controllerStorePath": "",
+            "controllerThreadPoolNums": "16",
             "controllerType": "DLedger",
             "enableElectUncleanMaster": "false",
             "notifyBrokerRoleChanged": "true",
