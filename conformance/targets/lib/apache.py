@@ -25,7 +25,8 @@ HEAPS = {CONTROLLER: 96, NAMESERVER: 64, BROKER: 192}
 DIRECT = 128
 # Packages that the releases open by reflection; a JDK from 17 on refuses that unless it is told.
 OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")
-START_S_MAXIMUM = 120.0
+# A machine under load needs minutes; that a process has ended is seen at once.
+START_S_MAXIMUM = 300.0
 RESTARTS_MAXIMUM = 8
 # What the master's log holds when it is ready: enough to need several transfers in each epoch.
 EPOCHS = 3
