@@ -18,6 +18,7 @@ from replispec.compiler.document import machine_document
 from replispec.compiler.emit_clauses import clauses_text
 from replispec.compiler.emit_invariants import invariants_document, invariants_text
 from replispec.compiler.emit_machine import MachineEmitter
+from replispec.compiler.emit_vectors import vectors_text
 from replispec.compiler.example_reader import Example, examples_document, read_examples
 from replispec.compiler.format import format_files
 from replispec.compiler.invariant_model import Invariant
@@ -149,6 +150,9 @@ def _python(family: Family) -> dict[str, str]:
         )
     if family.rules:
         texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _rule_sources(family))
+    golden = _only(family.sources, "vectors/")
+    if golden:
+        texts[f"{root}/vectors.py"] = vectors_text(family.rules, family.examples, family.model.family, golden)
     if family.invariants:
         sources = _only(family.sources, "invariants/")
         texts[f"{root}/invariants.py"] = invariants_text(
