@@ -232,6 +232,26 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
     return 0
 
 
+@conformance.command()
+@click.option(
+    "--out",
+    "folder",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write to; it is made.",
+)
+def vectors(folder: Path) -> int:
+    """Write the specification as JSON for tests in other languages: frames, machines, rules."""
+    from replispec.conformance.vectors import write_vectors
+
+    try:
+        written = write_vectors(folder)
+    except OSError as fault:
+        raise click.ClickException(f"{fault.filename}: {fault.strerror}") from None
+    click.echo("\n".join(f"{path}  {path.stat().st_size:,} bytes" for path in written))
+    return 0
+
+
 def _all_cases(folder: Path | None) -> list[Case]:
     """The cases of every kind that the folder has."""
     from replispec.conformance.cases import KINDS as KNOWN

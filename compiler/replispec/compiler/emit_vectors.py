@@ -18,7 +18,7 @@ def vectors_text(
     """The module, not yet formatted."""
     lines = [
         *certificate(sources),
-        f'"""Golden vectors of {family}: rules with their answers, messages with their bytes, as plain values.',
+        f'"""Golden vectors of {family}: rules with answers, messages with bytes, as plain values.',
         "",
         "A message is a mapping of its fields, what is absent is None, bytes are hexadecimal.",
         '"""',

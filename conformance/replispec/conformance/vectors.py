@@ -1,0 +1,94 @@
+"""Vectors for other languages: the specification as JSON that any test runner can read.
+
+Every family gets a folder with frames.json, machines.json, rules.json and a README.md. The same
+specification gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import orjson
+
+from replispec.conformance.vector_frames import frames
+from replispec.conformance.vector_machines import machine_vectors
+from replispec.wire.kafka import vectors as kafka
+from replispec.wire.rocketmq import vectors as rocketmq
+
+FORMAT = 1
+_GOLDEN: Mapping[str, Any] = {"kafka": kafka, "rocketmq": rocketmq}
+FAMILIES = tuple(_GOLDEN)
+
+
+def machine_modules(family: str) -> Iterator[ModuleType]:
+    """The generated modules of a family's machines, by name."""
+    package = importlib.import_module(f"replispec.wire.{family}.machines")
+    for module in sorted(each.name for each in pkgutil.iter_modules(package.__path__)):
+        yield importlib.import_module(f"{package.__name__}.{module}")
+
+
+def _golden_frames(family: str) -> Iterator[dict[str, Any]]:
+    """The messages whose bytes the specification holds, each cut short once."""
+    for message in _GOLDEN[family].MESSAGES:
+        yield {**message, "direction": "message"}
+    for message in _GOLDEN[family].MESSAGES:
+        yield {
+            "name": f"{message['name']}, last byte missing",
+            "message": message["message"],
+            "given": message["given"],
+            "hex": message["hex"][:-2],
+            "refused": True,
+        }
+
+
+def _frames(family: str) -> list[dict[str, Any]]:
+    made = frames() if family == "rocketmq" else ()
+    return [*_golden_frames(family), *made]
+
+
+def _machines(family: str) -> list[dict[str, Any]]:
+    return [machine_vectors(module) for module in machine_modules(family)]
+
+
+def _rules(family: str) -> list[dict[str, Any]]:
+    return [{"name": name, **rule} for name, rule in _GOLDEN[family].RULES.items()]
+
+
+_PARTS: Mapping[str, Callable[[str], list[dict[str, Any]]]] = {
+    "frames": _frames,
+    "machines": _machines,
+    "rules": _rules,
+}
+
+
+@cache
+def vector_files() -> Mapping[str, bytes]:
+    """Every file, path below the folder -> content."""
+    readme = files("replispec.conformance").joinpath("templates/vectors.md").read_bytes()
+    found = {}
+    for family in FAMILIES:
+        for part, make in _PARTS.items():
+            document = {"format": FORMAT, "family": family, part: make(family)}
+            found[f"{family}/{part}.json"] = orjson.dumps(
+                document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+            )
+        found[f"{family}/README.md"] = readme
+    return found
+
+
+def write_vectors(folder: Path) -> list[Path]:
+    """Write all files below a folder, which is made; files of other names are left. Raises OSError."""
+    written = []
+    for name, content in vector_files().items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        written.append(path)
+    return written
