@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -191,7 +192,7 @@ def _damaged_headers() -> Iterator[Vector]:
             for text in (_NO_NUMBER, str(getattr(largest, name) + 1)):
                 frame = _with_text(direction, code, usual, name, text)
                 what = f"{command_name(code)} {direction}, {name} is {text}"
-                yield from _refused(what, kind.__name__, frame, lambda data, kind=kind: _view(kind, data))
+                yield from _refused(what, kind.__name__, frame, partial(_view, kind))
 
 
 def _view(kind: HeaderType, data: bytes) -> object:

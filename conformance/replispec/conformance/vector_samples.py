@@ -10,7 +10,7 @@ import dataclasses
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from replispec.runtime.primitives.errors import ProtocolError
@@ -61,7 +61,6 @@ def _holds(message: Any, round_trip: RoundTrip) -> bool:
         return False
 
 
-@cache
 def hints(kind: type[Any]) -> dict[str, Any]:
     """The types of the fields that a message has on the wire, by name."""
     found = typing.get_type_hints(kind)
