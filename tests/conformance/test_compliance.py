@@ -1,0 +1,83 @@
+"""The page of who does what: clause by implementation, every failure, and the clauses without a case."""
+
+from pathlib import Path
+
+import pytest
+
+from replispec.conformance.compliance import compliance_page
+from replispec.conformance.coverage import Covered, counted, coverage
+from replispec.conformance.results import RunResult, Standing, Verdict
+from replispec.wire.rocketmq.clauses import CLAUSES
+from tests.conformance.made import a_result, a_run
+from tests.conformance.written import METADATA, read
+
+ALTER = "controller/alter/RIP44-ALTER-1/{}"
+ELECT = "controller/elect/RIP44-ELECT-1/{}"
+
+
+def _page(*runs: RunResult, covered: list[Covered] | None = None) -> list[str]:
+    return compliance_page(runs, covered or []).splitlines()
+
+
+def _row(page: list[str], start: str) -> list[str]:
+    (line,) = (line for line in page if line.startswith(f"| {start}"))
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def _cells(*verdicts: Verdict) -> str:
+    results = (a_result(ALTER.format(at), verdict) for at, verdict in enumerate(verdicts, start=1))
+    passing = a_result(ELECT.format(1), Verdict.PASS)
+    page = _page(a_run(*results), a_run(a_result(ALTER.format(1), Verdict.PASS), passing, release="5.5.0"))
+    return _row(page, "[RIP44-ALTER-1]")[1]
+
+
+PASS, FAIL, SKIPPED, UNSUPPORTED = Verdict.PASS, Verdict.FAIL, Verdict.SKIPPED, Verdict.UNSUPPORTED
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "cell"),
+    [
+        ((PASS, PASS), "2/2"),
+        ((PASS, SKIPPED), "1/1"),
+        ((PASS, FAIL), "**1/2**"),
+        ((FAIL, Verdict.ERROR), "**0/2**"),
+        ((UNSUPPORTED, UNSUPPORTED), "unsupported"),
+        ((UNSUPPORTED, PASS), "**1/2**"),
+        ((SKIPPED,), "-"),
+    ],
+)
+def test_a_cell_counts_the_cases_that_passed_of_those_that_were_judged(
+    verdicts: tuple[Verdict, ...], cell: str
+) -> None:
+    assert _cells(*verdicts) == cell
+
+
+def test_runs_stand_in_the_order_of_their_releases_and_not_of_their_letters() -> None:
+    result = a_result(ALTER.format(1), PASS)
+    page = _page(*(a_run(result, release=release) for release in ("5.10.0", "5.4.0", "5.1.4")))
+    assert _row(page, "clause | apache")[1:] == ["apache 5.1.4", "apache 5.4.0", "apache 5.10.0"]
+
+
+def test_every_failure_is_told_with_its_symptom_and_what_is_known_of_it() -> None:
+    known = {"standing": Standing.EXPECTED, "bugs": ["B1", "B2"], "symptom": "step 1: a | b\nc"}
+    page = _page(a_run(a_result(ALTER.format(1), FAIL, known), a_result(ALTER.format(2), FAIL)))
+    (line,) = (line for line in page if line.startswith("| `controller/alter/RIP44-ALTER-1/1`"))
+    assert line.endswith("| Something holds. | step 1: a \\| b c | B1, B2 |")
+    assert _row(page, "`controller/alter/RIP44-ALTER-1/2`")[-1] == "failure"
+    assert _row(page, "controller | apache 5.4.0")[2:5] == ["0", "2", "1"]
+
+
+def test_a_clause_has_cases_or_says_what_stands_for_them(tmp_path: Path) -> None:
+    case = read(tmp_path, METADATA)
+    covered = coverage([case])
+    assert [row.clause.id for row in covered] == list(CLAUSES)
+    rows = {row.clause.id: row for row in covered}
+    assert rows["RIP44-ALTER-1"].cases == (case.id,)
+    assert rows["RIP44-ALTER-1"].otherwise == ""
+    assert [row.clause.id for row in covered if not row.cases and not row.otherwise] == []
+    counts = counted(covered)
+    assert counts["cases"] == 1
+    assert sum(counts.values()) == len(CLAUSES)
+    page = _page(a_run(), covered=covered)
+    assert f"1 clauses have cases, {counts['elsewhere']} are checked" in "\n".join(page)
+    assert len([line for line in page if line.startswith("| [")]) == len(CLAUSES) - 1

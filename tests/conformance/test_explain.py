@@ -1,0 +1,67 @@
+"""What a case does and what a clause demands, in words."""
+
+from pathlib import Path
+
+import pytest
+
+from replispec.conformance.cases import KINDS, load
+from replispec.conformance.explain import explain, nearest
+from replispec.wire.rocketmq.clauses import CLAUSES
+from tests.conformance.written import METADATA, read, write
+
+STEPS = {
+    "{send: {code: 7, header: {a: $set}, body: [1]}, over: b}": "send 7 {a: $set} body [1] over b",
+    "{bytes: {of: [{code: 7}, {code: 8}], keep: 9, split: [4, 8]}}": (
+        "send bytes of 7 + 8, the first 9 bytes, cut at [4, 8]"
+    ),
+    "{bytes: {hex: '00ff', split: each}}": "send bytes of 00ff, byte by byte",
+    "{open: {to: broker}, over: c}": "open a connection to the broker over c",
+    "{reset: c}": "reset c",
+    "{wait: 2.5, note: for an election}": "wait 2.5 s  # for an election",
+    "{listen: there}": "listen as there",
+    "{replicate: {from: 0, to: $now, report: last}}": "replicate from 0 to $now, report last",
+    "{expect: [{silence: true}, {closed: true}]}": "wait for",
+    METADATA: "send CONTROLLER_GET_METADATA_INFO {}",
+}
+
+
+def test_a_case_is_told_step_by_step_with_what_it_allows(tmp_path: Path) -> None:
+    write(tmp_path, f"given:\n  ready:\n    says: Ready.\n    steps: [{METADATA}]\n", "given.yaml")
+    more = "given: [ready]\n    bugs: [B1]\n    needs: [broker]"
+    case = read(tmp_path, *STEPS, more=more)
+    lines = explain(case.id, [case])
+    assert lines is not None
+    assert lines[:2] == [case.id, "  Something holds."]
+    assert "  Finds the known defects: B1" in lines
+    assert "  Needs the address of: broker" in lines
+    assert lines.index("  Given: ready") < lines.index("  Steps:")
+    told = [line.partition(". ")[2] for line in lines[lines.index("  Steps:") :] if "->" not in line][1:]
+    assert told == list(STEPS.values())
+    outcomes = [line.strip() for line in lines if "->" in line]
+    assert outcomes == ["-> SUCCESS", "-> nothing comes", "-> the subject ends the connection", "-> SUCCESS"]
+
+
+def test_a_clause_is_told_with_its_source_what_checks_it_and_its_cases(tmp_path: Path) -> None:
+    case = read(tmp_path, METADATA)
+    lines = explain("RIP44-ALTER-1", [case])
+    assert lines is not None
+    assert lines[1].strip() == CLAUSES["RIP44-ALTER-1"].requirement
+    assert any(line.startswith("  Source: RIP-44") for line in lines)
+    assert lines[-2:] == ["  Cases: 1", f"    {case.id}  Something holds."]
+
+
+def test_what_nobody_knows_is_not_explained_but_what_is_near_it_is_named(tmp_path: Path) -> None:
+    case = read(tmp_path, METADATA)
+    assert explain("RIP44-NOPE-1", [case]) is None
+    assert nearest("trial/rip44", [case]) == [case.id]
+    assert len(nearest("rip44", [case])) == 8
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_shipped_case_can_be_explained(kind: str) -> None:
+    cases = load(kind)
+    assert [case.id for case in cases if not explain(case.id, [case])] == []
+
+
+def test_every_clause_can_be_explained() -> None:
+    assert [name for name in CLAUSES if not explain(name, [])] == []
