@@ -13,6 +13,8 @@ import trio
 import trio.testing
 
 from replispec.conformance.model import Case
+from replispec.conformance.names import IMPLEMENTATION
+from replispec.conformance.probe import NoSubject
 from replispec.conformance.results import RunResult
 from replispec.conformance.run import Plan, run_on_trio
 from tests.conformance.subjects.controller_admin import GoodController
@@ -26,9 +28,10 @@ SUBJECTS_AT_ONCE = 8
 CASES_AT_ONCE = 64
 RELEASE = (5, 4, 0)
 
-K = TypeVar("K")
 S = TypeVar("S")
-Judge = Callable[[S], Awaitable[RunResult]]
+Judge = Callable[[S, Sequence[Case]], Awaitable[RunResult]]
+Outcome = RunResult | str
+"""What a run found, or why there was nothing to judge."""
 
 
 def plan(kind: str, addresses: Mapping[str, str], known: Mapping[str, object] | None = None) -> Plan:
@@ -45,6 +48,11 @@ def plan(kind: str, addresses: Mapping[str, str], known: Mapping[str, object] | 
         jobs=CASES_AT_ONCE,
         known=known or {},
     )
+
+
+def applicable(case: Case) -> bool:
+    """Whether a case is for the release that the subjects speak."""
+    return case.releases.holds(IMPLEMENTATION, RELEASE)
 
 
 async def judge_controller(make: type[GoodController], cases: Sequence[Case]) -> RunResult:
@@ -66,19 +74,22 @@ async def judge_master(make: type[GoodHaMaster], cases: Sequence[Case]) -> RunRe
     return result
 
 
-def judged(subjects: Mapping[str, S], judge: Judge[S]) -> dict[str, RunResult]:
-    """What the suite says about each subject, by its name."""
-    results: dict[str, RunResult] = {}
+def judged(subjects: Mapping[str, tuple[S, Sequence[Case]]], judge: Judge[S]) -> dict[str, Outcome]:
+    """What the suite says about each subject, by its name; each is played its own cases."""
+    outcomes: dict[str, Outcome] = {}
 
-    async def one(name: str, subject: S, limit: trio.CapacityLimiter) -> None:
+    async def one(name: str, subject: S, cases: Sequence[Case], limit: trio.CapacityLimiter) -> None:
         async with limit:
-            results[name] = await judge(subject)
+            try:
+                outcomes[name] = await judge(subject, cases)
+            except* NoSubject as nobody:
+                outcomes[name] = " ".join(str(each) for each in nobody.exceptions)
 
     async def everybody() -> None:
         limit = trio.CapacityLimiter(SUBJECTS_AT_ONCE)
         async with trio.open_nursery() as nursery:
-            for name, subject in subjects.items():
-                nursery.start_soon(one, name, subject, limit)
+            for name, (subject, cases) in subjects.items():
+                nursery.start_soon(one, name, subject, cases, limit)
 
     trio.run(everybody, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
-    return {name: results[name] for name in subjects}
+    return {name: outcomes[name] for name in subjects}

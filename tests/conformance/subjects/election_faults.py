@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from replispec.runtime.framing import Command
-from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
+from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.controller_faults import fault
@@ -328,16 +328,6 @@ class NotifiesFirstAddress(GoodController):
             for broker, member in broker_set.members.items()
         }
         super().notify(replace(broker_set, members=members))
-
-
-@fault
-class NotifiesByRequest(GoodController):
-    """1008 asks for an answer that no broker's rules provide for."""
-
-    def notification(self, broker_set: BrokerSet) -> Command:
-        command = super().notification(broker_set)
-        command.header.flag = RemotingFlag.REQUEST
-        return command
 
 
 # 1011

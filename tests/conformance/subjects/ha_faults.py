@@ -279,17 +279,6 @@ class AnnouncesTooMuch(GoodHaMaster):
 
 
 @fault
-class SendsFlippedBits(GoodHaMaster):
-    """A byte in the middle of the log is sent with a flipped bit."""
-
-    def run(self, link: Link) -> HaTransferHeader:
-        run = super().run(link)
-        if run.offset == 0:
-            return run
-        return replace(run, body=run.body[:-1] + bytes((run.body[-1] ^ 1,)))
-
-
-@fault
 class SendsEachReplicaOtherBytes(GoodHaMaster):
     """The replicas of one master copy different logs, each of them sound in its form."""
 

@@ -177,7 +177,7 @@ class GoodHaMaster:
         if link.phase is HANDSHAKE:
             link.phase, link.next_offset = TRANSFER, self.start(link, end)
         link.acknowledged = end
-        if end == len(self.log):
+        if end >= len(self.log):
             link.level_s = self.now_s()
         elif link.level_s is None:
             link.level_s = self.now_s() - self.not_level_s
@@ -252,7 +252,7 @@ class GoodHaMaster:
         if now_s >= link.heard_s + self.housekeeping_s:
             return [Hangup()]
         if link.level_s is not None:
-            if link.acknowledged == len(self.log):
+            if link.acknowledged >= len(self.log):
                 link.level_s = now_s
             elif now_s >= link.level_s + self.not_level_s:
                 self.shrink(link)

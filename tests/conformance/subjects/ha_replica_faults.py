@@ -71,7 +71,7 @@ class BelievesReportBeyondLog(GoodHaMaster):
     """A replica that claims more than there is counts as level (Apache)."""
 
     def check_possible(self, end: int) -> None:
-        pass
+        super().check_possible(min(end, len(self.log)))
 
 
 @fault
@@ -79,8 +79,7 @@ class FeedsFromBeyondLog(GoodHaMaster):
     """A report beyond the log is answered with bytes that nobody ever wrote."""
 
     def check_possible(self, end: int) -> None:
-        if end < 0:
-            super().check_possible(end)
+        super().check_possible(min(end, len(self.log)))
 
     def take_report(self, link: Link, end: int) -> list[bytes]:
         messages = super().take_report(link, end)
@@ -208,18 +207,6 @@ class NeedsWholeMessages(GoodHaMaster):
 
 
 @fault
-class TakesFirstMessageOnly(GoodHaMaster):
-    """Of several messages that come together the first counts."""
-
-    class _Reader(HaReader):
-        def receive(self, data: bytes) -> list[HaHandshakeId | HaReport]:
-            return super().receive(data)[:1]
-
-    def reader(self) -> HaReader:
-        return self._Reader()
-
-
-@fault
 class DiesOnCutHandshake(GoodHaMaster):
     """A connection that ends inside a message ends the whole master."""
 
@@ -252,10 +239,14 @@ class CountsLearners(GoodHaMaster):
 
 @fault
 class TakesEverybodyIn(GoodHaMaster):
-    """A replica joins the SyncStateSet however far behind it is."""
+    """A replica joins the SyncStateSet however far behind it is, and stays in it while it is connected."""
 
     def may_join(self, link: Link) -> bool:
         return not link.learner
+
+    def shrink(self, link: Link) -> None:
+        if link not in self.links:
+            super().shrink(link)
 
 
 @fault
@@ -283,15 +274,6 @@ class KeepsLostMembers(GoodHaMaster):
 
     def shrink(self, link: Link) -> None:
         if link in self.links:
-            super().shrink(link)
-
-
-@fault
-class KeepsSlowMembers(GoodHaMaster):
-    """A member that is never level again stays in the SyncStateSet."""
-
-    def shrink(self, link: Link) -> None:
-        if link not in self.links:
             super().shrink(link)
 
 

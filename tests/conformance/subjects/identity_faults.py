@@ -84,18 +84,6 @@ class RepetitionCountsAgain(GoodController):
 
 
 @fault
-class RefusalNamesNoNextId(GoodController):
-    """A refused application is not told which id is next (Apache does not either)."""
-
-    def apply_broker_id(self, request: Command) -> Answer:
-        try:
-            return super().apply_broker_id(request)
-        except Refused as refusal:
-            refusal.answer.header = None
-            raise
-
-
-@fault
 class RegistersUnknownId(GoodController):
     """1003 takes an id that was never applied for."""
 
