@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -35,13 +35,15 @@ _ORDER = (
     Standing.EXPECTED,
     Standing.AS_IT_SHOULD,
 )
+_WORDS: Mapping[str, str] = {Verdict.PASS.value: "passed", Verdict.ERROR.value: "errors"}
 
 
 class Cell(NamedTuple):
-    """What one run found under one clause."""
+    """What one run found under one clause; `link` is the place of the first case that needs a look."""
 
     verdict: str
     text: str
+    link: str = ""
 
 
 class Row(NamedTuple):
@@ -49,7 +51,28 @@ class Row(NamedTuple):
 
     clause: str
     requirement: str
+    source: str
     cells: tuple[Cell, ...]
+
+
+class Part(NamedTuple):
+    """A part of the bar of a run: its colour, its words, and how many cases it stands for."""
+
+    verdict: str
+    words: str
+    cases: int
+
+
+class Shown(NamedTuple):
+    """One run as the page shows it; `places` are the anchors of the cases that are not as they should be."""
+
+    run: RunResult
+    name: str
+    place: str
+    parts: tuple[Part, ...]
+    findings: int
+    results: tuple[CaseResult, ...]
+    places: Mapping[str, str]
 
 
 class HexRow(NamedTuple):
@@ -62,40 +85,66 @@ class HexRow(NamedTuple):
 
 def html_page(runs: Sequence[RunResult]) -> str:
     """The page as text; the same results give the same page."""
+    shown = [_shown(run, f"run-{number}") for number, run in enumerate(runs, start=1)]
     kinds = sorted({run.kind for run in runs})
     return _template().render(
-        runs=[(run, label(run), _sorted(run.results)) for run in runs],
-        matrices=[(kind, *_matrix([run for run in runs if run.kind == kind])) for kind in kinds],
-        verdicts=[verdict.value for verdict in Verdict],
+        runs=shown,
+        matrices=[(kind, *_matrix([each for each in shown if each.run.kind == kind])) for kind in kinds],
+        clauses=CLAUSES,
         quiet=Standing.AS_IT_SHOULD,
         known=Standing.EXPECTED,
+        shown_bytes=ROW_BYTES * HEX_ROWS_MAXIMUM,
     )
 
 
-def _sorted(results: Sequence[CaseResult]) -> list[CaseResult]:
-    return sorted(results, key=lambda each: (_ORDER.index(each.standing), each.id))
+def _shown(run: RunResult, place: str) -> Shown:
+    results = tuple(sorted(run.results, key=lambda each: (_ORDER.index(each.standing), each.id)))
+    loud = [each.id for each in results if each.standing is not Standing.AS_IT_SHOULD]
+    places = {name: f"{place}-case-{number}" for number, name in enumerate(loud, start=1)}
+    findings = len(run.findings(strict=False)) + len(run.stale)
+    return Shown(run, label(run), place, tuple(_parts(run)), findings, results, places)
 
 
-def _matrix(runs: Sequence[RunResult]) -> tuple[list[str], list[Row]]:
+def _parts(run: RunResult) -> Iterator[Part]:
+    """The counts of a run, failures that are known apart from the others; empty ones are left out."""
+    known = sum(each.standing is Standing.EXPECTED for each in run.results)
+    for verdict, count in run.counts().items():
+        if verdict == Verdict.FAIL:
+            yield from (Part(verdict, "failed", count - known),) if count > known else ()
+            yield from (Part("known", "failed as known", known),) if known else ()
+        elif count:
+            yield Part(verdict, _WORDS.get(verdict, verdict), count)
+
+
+def _matrix(runs: Sequence[Shown]) -> tuple[list[str], list[Row]]:
     rows = []
-    for name, pairs in sorted(by_clause(runs).items()):
-        cells = tuple(_cell([found for run, found in pairs if run is each]) for each in runs)
+    for name, pairs in sorted(by_clause([each.run for each in runs]).items()):
+        cells = tuple(_cell([found for run, found in pairs if run is each.run], each.places) for each in runs)
         if any(cell.verdict != Verdict.SKIPPED for cell in cells):
             clause: Clause | None = CLAUSES.get(name)
-            rows.append(Row(name, clause.requirement if clause else "", cells))
-    return [label(run) for run in runs], rows
+            rows.append(Row(name, clause.requirement if clause else "", _source(clause), cells))
+    return [each.name for each in runs], rows
 
 
-def _cell(results: Sequence[CaseResult]) -> Cell:
+def _source(clause: Clause | None) -> str:
+    """Where a clause is written, how binding it is, and on what it rests."""
+    if clause is None:
+        return ""
+    return "; ".join(
+        filter(None, (clause.document, clause.section, clause.severity, f"basis {clause.basis}"))
+    )
+
+
+def _cell(results: Sequence[CaseResult], places: Mapping[str, str]) -> Cell:
     judged = [each for each in results if each.verdict is not Verdict.SKIPPED]
     if not judged:
         return Cell(Verdict.SKIPPED.value, "-")
+    link = next((places[each.id] for each in judged if each.id in places), "")
     verdict = worst(judged)
-    if verdict is Verdict.FAIL and all(
-        each.standing is Standing.EXPECTED for each in judged if each.verdict is Verdict.FAIL
-    ):
-        return Cell("known", _count(judged))
-    return Cell(verdict.value, _count(judged))
+    failed = [each for each in judged if each.verdict is Verdict.FAIL]
+    if verdict is Verdict.FAIL and all(each.standing is Standing.EXPECTED for each in failed):
+        return Cell("known", _count(judged), link)
+    return Cell(verdict.value, _count(judged), link)
 
 
 def _count(judged: Sequence[CaseResult]) -> str:
@@ -122,6 +171,7 @@ def _template() -> jinja2.Template:
         finalize=_visible,
     )
     environment.filters["hex_rows"] = hex_rows
+    environment.filters["source"] = _source
     return environment.get_template("report.html")
 
 
