@@ -92,6 +92,19 @@ def test_a_server_that_hangs_up_at_once_is_no_subject() -> None:
     assert "without an answer: it does not speak remoting" in said
 
 
+def test_a_connection_that_is_lost_before_the_question_is_out_is_no_subject(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def lost(_: str) -> trio.abc.Stream:
+        near, far = trio.testing.memory_stream_pair()
+        await far.aclose()
+        return near
+
+    monkeypatch.setattr("replispec.conformance.probe.connect", lost)
+    said = trio.run(_said, NOBODY, "remoting")
+    assert said == f"{NOBODY} ends the connection (reset) without an answer: it does not speak remoting"
+
+
 def test_a_subject_of_each_kind_is_taken() -> None:
     assert _probed(_says(HaHandshakeAnswer(max_offset=1).encode()), "ha") == ""
 

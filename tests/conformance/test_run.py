@@ -269,9 +269,12 @@ def test_answers_to_other_requests_are_kept_for_the_steps_that_name_them(tmp_pat
         "{expect: [{code: SYSTEM_BUSY, opaque: 2}]}",
     )
     assert told(tmp_path, say, *steps) == (Verdict.PASS, "")
-    swapped = (steps[0], *(step.replace("opaque: 1", "opaque: 2") for step in steps[1:2]))
-    waiting.clear()
-    assert told(tmp_path, say, *swapped)[0] is Verdict.FAIL
+    for crossed in (
+        "{expect: [{code: SYSTEM_ERROR, opaque: 2}]}",
+        "{expect: [{code: SYSTEM_BUSY, opaque: 1}, {code: SYSTEM_ERROR, opaque: 2}]}",
+    ):
+        waiting.clear()
+        assert told(tmp_path, say, steps[0], crossed)[0] is Verdict.FAIL
 
 
 def test_what_is_saved_is_sent_and_compared_later(tmp_path: Path) -> None:

@@ -1,0 +1,48 @@
+"""One connection of a case: what waits on it is bounded, and how it ended stays known."""
+
+import trio
+import trio.testing
+
+from replispec.conformance.received import Breach, Ended, Received, RemotingReader, Request
+from replispec.conformance.trace import Trace
+from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
+from replispec.runtime.framing import Command
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.remoting import RemotingHeader
+from tests.conformance.written import RELEASE
+
+NOTICE = Command(RemotingHeader(code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED, opaque=7)).encode()
+
+
+def _came(data: bytes, messages: int) -> tuple[list[Received], list[Received]]:
+    """The next so many things that came of these bytes and an end, and what is left after them."""
+
+    async def run() -> tuple[list[Received], list[Received]]:
+        near, far = trio.testing.memory_stream_pair()
+        wire = Wire("main", near, RemotingReader(), Trace(), RELEASE)  # type: ignore[arg-type]  # in memory
+        await far.send_all(data)
+        await far.send_eof()
+        await wire.read()
+        return [await wire.next() for _ in range(messages)], wire.waiting()
+
+    return trio.run(run)
+
+
+def test_an_end_is_told_again_and_again() -> None:
+    assert _came(NOTICE, 3) == ([Request(1008, {}, None), Ended("in order"), Ended("before")], [])
+
+
+def test_what_nobody_looked_at_waits() -> None:
+    assert _came(NOTICE * 2, 1)[1] == [Request(1008, {}, None), Ended("in order")]
+
+
+def test_a_flood_is_a_breach_and_never_an_end() -> None:
+    came, left = _came(NOTICE * (WAITING_MAXIMUM + 1), WAITING_MAXIMUM + 2)
+    assert {type(each) for each in came[:WAITING_MAXIMUM]} == {Request}
+    assert came[WAITING_MAXIMUM:] == [Breach(FLOOD)] * 2
+    assert left == [Breach(FLOOD)]
+
+
+def test_as_many_messages_as_may_wait_are_no_flood() -> None:
+    came, _ = _came(NOTICE * (WAITING_MAXIMUM - 1), WAITING_MAXIMUM)
+    assert came[-1] == Ended("in order")
