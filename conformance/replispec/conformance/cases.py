@@ -36,7 +36,7 @@ from replispec.conformance.steps import (
     text,
     truth,
 )
-from replispec.conformance.values import names_in
+from replispec.conformance.values import UnknownVariable, names_in
 from replispec.runtime.primitives.releases import Releases
 from replispec.wire.rocketmq.clauses import CLAUSES
 
@@ -223,7 +223,7 @@ def _check_variables(case: Case) -> None:
         _check_connection(step, connections)
         if isinstance(step.action, Listen):
             known.add(step.action.name)
-        for name in (*_used(step.action), *(each for out in step.expect for each in _used(out))):
+        for name in _mentioned(step):
             if name not in known:
                 raise CaseError(step.place, f"${name} is not saved by a step before")
         if isinstance(step.action, Sent | Raw) and not matcherless(step.action):
@@ -247,6 +247,13 @@ def _check_connection(step: Step, known: set[str]) -> None:
 def _parts(thing: object) -> Iterator[object]:
     for each in fields(thing):  # type: ignore[arg-type]  # actions and outcomes are dataclasses
         yield getattr(thing, each.name)
+
+
+def _mentioned(step: Step) -> list[str]:
+    try:
+        return [name for thing in (step.action, *step.expect) for name in _used(thing)]
+    except UnknownVariable as fault:
+        raise CaseError(step.place, str(fault)) from None
 
 
 def _used(thing: object) -> Iterator[str]:

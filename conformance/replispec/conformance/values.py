@@ -11,6 +11,7 @@ from replispec.conformance.model import Matcher
 
 _WHOLE = re.compile(r"\$(\w+)(?:\s*([+-])\s*([0-9]+))?")
 _INSIDE = re.compile(r"\$\{(\w+)\}")
+_LOOKS_LIKE_ONE = re.compile(r"\$[\w{]")
 TAGS = frozenset(
     (
         "present",
@@ -46,9 +47,13 @@ class UnknownVariable(Exception):
 
 
 def names_in(value: object) -> Iterator[str]:
-    """Every variable that a value mentions."""
+    """Every variable that a value mentions. Raises UnknownVariable for what only looks like one."""
     if isinstance(value, str):
         whole = _WHOLE.fullmatch(value)
+        if whole is None and _LOOKS_LIKE_ONE.search(_INSIDE.sub("", value)):
+            raise UnknownVariable(
+                f"{value!r} is no variable: write $name, $name + 1, or ${{name}} inside a text"
+            )
         yield from [whole[1]] if whole else _INSIDE.findall(value)
     elif isinstance(value, Matcher):
         yield from names_in(value.value)
