@@ -189,6 +189,7 @@ def table(results: dict[str, Figures]) -> str:
     peaks = ("own_peak_mb", "jvm_peak_mb", "worker_peak_mb")
     titles = (("frames", "", "", "events", "", "both", "to read"), COLUMNS)
     lines = ["".join([" " * 24, *(f"{title:>9}" for title in row)]) for row in titles]
+    capture_bytes = results["page cache"]["bytes"]
     for name, found in results.items():
         ratio = found["frames_mb_s"] / results["page cache"]["frames_mb_s"]
         events = "".join(
@@ -199,6 +200,12 @@ def table(results: dict[str, Figures]) -> str:
             f"{name:24}{found['frames_mb_s']:9.1f}{found['frames_wall_s']:9.2f}{found['frames_cpu_s']:9.2f}"
             f"{events}{ratio:9.4f}{memory:>26}"
         )
+    for name, found in results.items():
+        if "frames_shuffle_bytes" in found:
+            shares = [found[f"{stage}_shuffle_bytes"] / capture_bytes for stage in ("frames", "events")]
+            lines.append(
+                f"{name}: shuffled {shares[0]:.4%} of the capture for frames, {shares[1]:.2%} for events"
+            )
     return "\n".join(lines) + "\n"
 
 

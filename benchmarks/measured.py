@@ -1,8 +1,8 @@
 """The measured process: replays captures that it is told on standard input, and answers with figures.
 
 One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames and of
-events apart (both to Parquet), the rows of each, and the peak memory of the processes. It ends with its
-input. What is loaded on first use is loaded before anything is measured.
+events apart (both to Parquet), the rows of each, what Spark shuffled, and the peak memory of the processes.
+It ends with its input. What is loaded on first use is loaded before anything is measured.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pyarrow as pa
@@ -39,6 +41,28 @@ class Watch:
         return {f"{stage}_wall_s": wall, f"{stage}_cpu_s": cpu}
 
 
+class Shuffled:
+    """Bytes that a Spark session wrote for shuffles since the last reading, from its event log."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self._spark = spark
+        self._folder = folder
+        self._read = 0.0
+
+    def read(self, stage: str) -> Figures:
+        """The bytes since the last reading, under the name of the stage."""
+        context = self._spark.sparkContext
+        context._jsc.sc().listenerBus().waitUntilEmpty()
+        total = 0.0
+        for path in self._folder.glob(f"{context.applicationId}*"):
+            for line in path.read_bytes().splitlines():
+                if line.startswith(b'{"Event":"SparkListenerTaskEnd"'):
+                    metrics = orjson.loads(line).get("Task Metrics") or {}
+                    total += metrics["Shuffle Write Metrics"]["Shuffle Bytes Written"] if metrics else 0
+        before, self._read = self._read, total
+        return {f"{stage}_shuffle_bytes": total - before}
+
+
 def local(capture: Path, out: Path) -> Figures:
     """The local engine's stages, in this process."""
     watch = Watch()
@@ -57,18 +81,27 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
     from replispec.replay.spark_frames import decode_on_spark
     from replispec.replay.spark_session import spark_session
 
+    events_log = Path(tempfile.mkdtemp(prefix="replispec-bench-"))
+    settings = {
+        "enabled": "true",
+        "dir": events_log.as_uri(),
+        "compress": "false",
+        "rolling.enabled": "false",
+    }
+    shown = " ".join(f"--conf spark.eventLog.{name}={value}" for name, value in settings.items())
+    os.environ["PYSPARK_SUBMIT_ARGS"] = f"{shown} pyspark-shell"
     spark = spark_session(cores=cores, log=log)
+    shuffled = Shuffled(spark, events_log)
 
     def replay(capture: Path, out: Path) -> Figures:
         watch = Watch()
-        with decode_on_spark(spark, [capture], split_bytes=split_bytes) as decoded:
-            folder = str(out / "frames.parquet")
-            decoded.frames.write.mode("overwrite").parquet(folder)
-            figures = watch.read("frames")
-            holes, streams = decoded.holes.toArrow(), decoded.streams.toArrow()
-        frames = spark.read.schema(decoded.frames.schema).parquet(folder)
-        observed(frames, holes, streams).write.mode("overwrite").parquet(str(out / "events.parquet"))
-        return figures | watch.read("events") | {name: _rows(out, name) for name in ("frames", "events")}
+        decoded = decode_on_spark(spark, [capture], out / "frames.parquet", split_bytes=split_bytes)
+        figures = watch.read("frames") | shuffled.read("frames")
+        watch.read("")
+        events = observed(decoded.frames, decoded.holes, decoded.streams)
+        events.write.mode("overwrite").parquet(str(out / "events.parquet"))
+        figures |= watch.read("events") | shuffled.read("events")
+        return figures | {name: _rows(out, name) for name in ("frames", "events")}
 
     return replay
 

@@ -6,11 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from replispec.replay.capture_records import CaptureWarning
 from replispec.replay.engine_local import hints, stream_figures
 from replispec.replay.observe import REMOTING
 from replispec.replay.rotation import Source, name_of, open_rotation
@@ -25,7 +23,7 @@ from replispec.replay.run import (
     unusable,
 )
 from replispec.replay.spark_events import judgements, observed
-from replispec.replay.spark_frames import decode_on_spark
+from replispec.replay.spark_frames import SparkFrames, decode_on_spark
 from replispec.replay.spark_session import spark_session
 from replispec.replay.summary import CaptureRow
 
@@ -63,12 +61,11 @@ def _replayed(
     _tell(progress, 0)
     spark = spark_session(log=out / SPARK_LOG_NAME)
     _tell(progress, 1)
-    with decode_on_spark(spark, sources, hints(options), split_bytes=options.split_bytes) as decoded:
-        frames = _written(spark, decoded.frames, out / FRAMES_NAME)
-        holes, streams = decoded.holes.toArrow(), decoded.streams.toArrow()
-        captures = _capture_rows(sources, frames, holes, streams, decoded.warnings)
+    folder = out / FRAMES_NAME
+    decoded = decode_on_spark(spark, sources, folder, hints(options), split_bytes=options.split_bytes)
+    captures = _capture_rows(sources, decoded)
     _tell(progress, 2)
-    events = _written(spark, observed(frames, holes, streams), out / EVENTS_NAME)
+    events = _written(spark, observed(decoded.frames, decoded.holes, decoded.streams), out / EVENTS_NAME)
     _tell(progress, 3)
     return judgements(events, captures, options)
 
@@ -82,26 +79,20 @@ def _written(spark: SparkSession, rows: DataFrame, folder: Path) -> DataFrame:
     return spark.read.schema(rows.schema).parquet(str(folder))
 
 
-def _capture_rows(
-    sources: Iterable[Source],
-    frames: DataFrame,
-    holes: pa.Table,
-    streams: pa.Table,
-    warnings: Iterable[Iterable[CaptureWarning]],
-) -> dict[str, CaptureRow]:
+def _capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, CaptureRow]:
     """The figures of each capture, by name."""
     counts: dict[tuple[str, bool], int] = defaultdict(int)
-    for row in frames.groupBy("capture", "protocol").count().collect():
-        counts[row["capture"], row["protocol"] == REMOTING] += row["count"]
+    for (capture, protocol), count in decoded.counts.items():
+        counts[capture, protocol == REMOTING] += count
     rows = {}
-    for source, said in zip(sources, warnings, strict=True):
+    for source, said in zip(sources, decoded.warnings, strict=True):
         name = name_of(source)
         own = pc.field("capture") == name
         rows[name] = stream_figures(
             source,
             (counts[name, True], counts[name, False]),
-            holes.filter(own).num_rows,
-            streams.filter(own),
+            decoded.holes.filter(own).num_rows,
+            decoded.streams.filter(own),
             tuple(str(warning) for warning in said),
         )
     return rows

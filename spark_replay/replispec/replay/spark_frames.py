@@ -1,28 +1,32 @@
-"""Frames of captures as Spark DataFrames: decoded inside the splits, stitched from what is left.
+"""Frames of captures on Spark: decoded inside the splits, stitched from what is left, written where they are.
 
-One pass decodes each split in a Python worker and writes its frames, with a few rows about what crosses
-the split's borders, to a staging folder; only those rows are shuffled. A second, small pass stitches them.
-The rows are those of `local.decode_capture` for each capture.
+No frame passes through the JVM. One pass decodes each split in a Python worker, which puts its frames into a
+staging folder and hands on a few rows about what crosses the split's borders; only those are shuffled, and
+stitched. A second pass gives the staged frames their places and writes them as Parquet. The folders must be
+seen by every worker. The rows are those of `local.decode_capture` for each capture.
 """
 
 from __future__ import annotations
 
+import os
 import pickle
+import shutil
 import tempfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 (the name everybody knows)
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from replispec.replay.by_splits import PLACEMENTS, SplitReader, by_flow, stitch_flows
+from replispec.replay.by_splits import PLACEMENTS, SplitReader, by_flow, placed_frames, stitch_flows
 from replispec.replay.capture_records import CaptureWarning, Split
 from replispec.replay.classify import Hints
 from replispec.replay.frames import FRAMES, HOLES, STREAMS
@@ -35,146 +39,261 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 SPLIT_BYTES = 32 << 20
+# Splits smaller than this are made only when they are asked for.
+EVEN_SPLIT_BYTES_MINIMUM = 1 << 20
+# So many splits share a bucket of flows that one task stitches, unless there are too few buckets to go round.
+SPLITS_A_BUCKET = 8
 BUCKETS_MAXIMUM = 256
-# What a split leaves: rows of frames, and rows of `payload` (the flow parts of a bucket) without a frame.
-STAGED: pa.Schema = CHAINED_FRAMES.append(pa.field("bucket", pa.int32())).append(
-    pa.field("payload", pa.binary())
-)
-STITCHED: pa.Schema = pa.schema([pa.field("table", pa.string()), pa.field("payload", pa.binary())])
 REMARKS: pa.Schema = pa.schema(
     [pa.field("split", pa.int32()), *(pa.field(item.name, pa.int64()) for item in fields(Remarks))]
 )
+COUNTS: pa.Schema = pa.schema(
+    [pa.field("capture", pa.string()), pa.field("protocol", pa.string()), pa.field("count", pa.int64())]
+)
+# What a split leaves for the stitch: the flow parts of a bucket, and its remarks in a bucket like any other.
+LEFT: pa.Schema = pa.schema(
+    [pa.field("bucket", pa.int32()), pa.field("table", pa.string()), pa.field("payload", pa.binary())]
+)
+FLOWS = "flows"
+# What tasks answer: rows of the named table as an Arrow stream.
+ANSWERS: pa.Schema = pa.schema([pa.field("table", pa.string()), pa.field("payload", pa.binary())])
+TABLES = {
+    "placements": PLACEMENTS,
+    "holes": HOLES,
+    "streams": STREAMS,
+    "remarks": REMARKS,
+    "counts": COUNTS,
+}
 Batches = Iterator[pa.RecordBatch]
 
 
 @dataclass(frozen=True, slots=True)
 class SparkFrames:
-    """FRAMES, HOLES and STREAMS of all captures, in no order, and what was read around in each.
-
-    The DataFrames read a staging folder: they are usable until the block that made them is left.
-    """
+    """FRAMES of all captures as a DataFrame on Parquet files, in no order; HOLES and STREAMS, one row a
+    direction; how many frames each (capture, protocol) has; and what was read around in each capture."""
 
     frames: DataFrame
-    holes: DataFrame
-    streams: DataFrame
+    holes: pa.Table
+    streams: pa.Table
+    counts: dict[tuple[str, str], int]
     warnings: tuple[tuple[CaptureWarning, ...], ...]
 
 
-@contextmanager
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What every task is told. `staging`, `folder`: where frames without and with their places go."""
+
+    splits: dict[int, Split]
+    hints: Hints
+    staging: Path
+    folder: Path
+    buckets: int
+
+
 def decode_on_spark(
     spark: SparkSession,
     sources: Sequence[Source],
+    folder: Path,
     hints: Hints | None = None,
     *,
     split_bytes: int = SPLIT_BYTES,
-) -> Iterator[SparkFrames]:
-    """Decode captures on Spark. Raises CaptureError for a file that is none, OSError if unreadable."""
-    hints = hints or Hints()
+) -> SparkFrames:
+    """Decode captures on Spark and write their frames into `folder`, which is replaced.
+
+    `split_bytes`: how large a split may be; all are made a little smaller, so that every core has as
+    many. Raises CaptureError for a file that is none, OSError if one cannot be read.
+    """
+    cores = spark.sparkContext.defaultParallelism
     with ExitStack() as stack:
-        splits, warnings = _cut(stack, sources, split_bytes)
-        remarks: dict[int, Remarks] = defaultdict(Remarks)
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
-        staged = _write(_decoded(spark, splits, hints), folder / "splits")
-        left = staged.where(F.col("bucket").isNotNull() & (F.col("bucket") >= 0)).select("bucket", "payload")
-        stitched = _write(
-            left.groupBy("bucket").applyInArrow(_stitcher(splits, hints), schema=_schema(STITCHED)),
-            folder / "stitched",
-        )
-        for row in _expanded(staged.where("bucket = -1").select("payload"), REMARKS).collect():
-            remarks[splits[row["split"]].owner] += Remarks(*row[1:])
-        for at, found in sorted(remarks.items()):
-            warnings[at].extend(remarked(name_of(sources[at]), found))
-        yield SparkFrames(
-            frames=_placed(staged, _table(stitched, "placements", PLACEMENTS)).unionByName(
-                _table(stitched, "frames", FRAMES)
-            ),
-            holes=_table(stitched, "holes", HOLES),
-            streams=_table(stitched, "streams", STREAMS),
-            warnings=tuple(tuple(own) for own in warnings),
-        )
+        splits, warnings = _cut(stack, sources, split_bytes, cores)
+        staging = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
+        _make_empty(folder)
+        buckets = min(BUCKETS_MAXIMUM, max(cores, len(splits) // SPLITS_A_BUCKET))
+        job = _Job(splits, hints or Hints(), staging, folder.absolute(), buckets)
+        found = _answers(_stitched(spark, job))
+        with pa.ipc.new_file(staging / "placements", PLACEMENTS) as writer:
+            writer.write_table(found["placements"])
+        counts: dict[tuple[str, str], int] = defaultdict(int)
+        for table in (found["counts"], _answers(_placed(spark, job, max(2 * cores, buckets)))["counts"]):
+            for row in table.to_pylist():
+                counts[row["capture"], row["protocol"]] += row["count"]
+    remarks: dict[int, Remarks] = defaultdict(Remarks)
+    for row in found["remarks"].to_pylist():
+        remarks[splits[row.pop("split")].owner] += Remarks(**row)
+    for at, own in sorted(remarks.items()):
+        warnings[at].extend(remarked(name_of(sources[at]), own))
+    return SparkFrames(
+        frames=spark.read.schema(_schema(FRAMES)).parquet(str(folder)),
+        holes=found["holes"],
+        streams=found["streams"],
+        counts=dict(counts),
+        warnings=tuple(tuple(own) for own in warnings),
+    )
 
 
 def _cut(
-    stack: ExitStack, sources: Sequence[Source], split_bytes: int
+    stack: ExitStack, sources: Sequence[Source], split_bytes: int, cores: int
 ) -> tuple[dict[int, Split], list[list[CaptureWarning]]]:
     """The splits of all captures by number, and the warnings of each capture.
 
     A decompressed copy lives as long as the stack.
     """
+    captures = [stack.enter_context(open_rotation(source)) for source in sources]
+    even = _even_split(sum(len(file.data) for each in captures for file in each.files), split_bytes, cores)
     splits: dict[int, Split] = {}
-    warnings: list[list[CaptureWarning]] = []
-    for at, source in enumerate(sources):
-        capture = stack.enter_context(open_rotation(source))
-        for split in capture.cuts(split_bytes):
+    for at, capture in enumerate(captures):
+        for split in capture.cuts(even):
             number = len(splits)
             splits[number] = replace(split, number=number, owner=at)
-        warnings.append(capture.warnings)
-    return splits, warnings
+    return splits, [capture.warnings for capture in captures]
+
+
+def _even_split(total: int, most: int, cores: int) -> int:
+    """The size of splits of which every core gets as many, at most `most` bytes."""
+    rounds = -(-total // (most * cores))
+    even = -(-total // max(1, rounds * cores))
+    return min(most, max(even, EVEN_SPLIT_BYTES_MINIMUM))
+
+
+def _make_empty(folder: Path) -> None:
+    """An empty folder in the place of whatever was there."""
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
+    folder.mkdir(parents=True)
 
 
 def _schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema)
 
 
-def _write(frame: DataFrame, folder: Path) -> DataFrame:
-    frame.write.parquet(str(folder))
-    return frame.sparkSession.read.schema(frame.schema).parquet(str(folder))
+def _numbers(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
+    """The numbers of the splits, in so many tasks at most."""
+    count = len(job.splits)
+    return spark.range(0, count, 1, numPartitions=max(1, min(count, tasks)))
 
 
-def _decoded(spark: SparkSession, splits: dict[int, Split], hints: Hints) -> DataFrame:
-    """One task a split, rows as STAGED."""
-    buckets = max(1, min(BUCKETS_MAXIMUM, len(splits)))
+def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
+    """Decode each split in a task of its own and stitch what is left; rows as ANSWERS."""
 
     def decode(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from _staged(splits[number], hints, buckets)
+                yield _left(job, number)
 
-    count = max(1, len(splits))
-    numbers = spark.range(0, len(splits), 1, numPartitions=count)
-    return numbers.mapInArrow(decode, schema=_schema(STAGED))
+    def stitch(batches: Batches) -> Batches:
+        buckets: dict[int, list[FlowPart]] = defaultdict(list)
+        for batch in batches:
+            for row in batch.to_pylist():
+                if row["table"] == FLOWS:
+                    buckets[row["bucket"]].extend(pickle.loads(zlib.decompress(row["payload"])))
+                else:
+                    yield _answer([(row["table"], row["payload"])])
+        for bucket, parts in sorted(buckets.items()):
+            yield _stitch(job, bucket, parts)
+
+    left = _numbers(spark, job, len(job.splits)).mapInArrow(decode, schema=_schema(LEFT))
+    return left.repartition(job.buckets, "bucket").mapInArrow(stitch, schema=_schema(ANSWERS))
 
 
-def _staged(split: Split, hints: Hints, buckets: int) -> Batches:
-    """The rows that one split leaves."""
-    decoded = decode_split(split, hints)
-    for batch in decoded.frames:
-        empty = [pa.nulls(batch.num_rows, field.type) for field in list(STAGED)[-2:]]
-        yield pa.RecordBatch.from_arrays([*batch.columns, *empty], schema=STAGED)
-    parts: dict[int, list[FlowPart]] = {}
+def _left(job: _Job, number: int) -> pa.RecordBatch:
+    """Decode one split, stage its frames, and give what is left for the stitch, as LEFT."""
+    split = job.splits[number]
+    decoded = decode_split(split, job.hints)
+    with (
+        _whole(job.staging / f"split-{number}") as path,
+        pa.ipc.new_file(path, CHAINED_FRAMES, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
+    ):
+        for batch in decoded.frames:
+            writer.write_batch(batch)
+    parts: dict[int, list[FlowPart]] = defaultdict(list)
     for part in decoded.flows:
-        bucket = zlib.crc32(repr((split.owner, part.key)).encode()) % buckets
-        parts.setdefault(bucket, []).append(part)
-    payloads = {bucket: zlib.compress(pickle.dumps(found, 5), 1) for bucket, found in sorted(parts.items())}
+        parts[zlib.crc32(repr((split.owner, part.key)).encode()) % job.buckets].append(part)
+    rows = [
+        (bucket, FLOWS, zlib.compress(pickle.dumps(found, 5), 1)) for bucket, found in sorted(parts.items())
+    ]
     if decoded.remarks:
-        table = pa.table([[split.number], *([count] for count in astuple(decoded.remarks))], schema=REMARKS)
-        payloads[-1] = _packed(table)
-    if payloads:
-        empty = [pa.nulls(len(payloads), field.type) for field in CHAINED_FRAMES]
-        rows = [pa.array(payloads.keys(), pa.int32()), pa.array(payloads.values(), pa.binary())]
-        yield pa.RecordBatch.from_arrays([*empty, *rows], schema=STAGED)
+        table = pa.table([[number], *([count] for count in astuple(decoded.remarks))], schema=REMARKS)
+        rows.append((0, "remarks", _packed(table)))
+    columns = zip(*rows, strict=True) if rows else ([] for _ in LEFT)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, LEFT, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=LEFT)
 
 
-def _stitcher(splits: dict[int, Split], hints: Hints) -> Callable[[pa.Table], pa.Table]:
-    """Stitches one bucket: payloads in, tables as (name, Arrow stream) out."""
+def _stitch(job: _Job, bucket: int, parts: Sequence[FlowPart]) -> pa.RecordBatch:
+    """Stitch the flows of one bucket; their frames are written, the other tables are answers."""
+    flows: dict[int, list[FlowPart]] = defaultdict(list)
+    for part in parts:
+        flows[job.splits[part.split].owner].append(part)
+    whole = [found for own in flows.values() for found in by_flow(own)]
+    found = stitch_flows(whole, SplitReader(job.splits), job.hints)
+    counts = []
+    with (
+        _whole(job.folder / f"part-stitched-{bucket:05d}.parquet") as path,
+        pq.ParquetWriter(path, FRAMES) as writer,
+    ):
+        for table in found.frames:
+            writer.write_table(table)
+            counts.append(("counts", _packed(_counted(table))))
+    tables = {"placements": found.placements, "holes": found.holes, "streams": found.streams}
+    rows = [(name, _packed(table)) for name, own in tables.items() for table in own if table.num_rows]
+    return _answer([*rows, *counts])
 
-    def stitch(table: pa.Table) -> pa.Table:
-        flows: dict[int, list[FlowPart]] = {}
-        for payload in table.column("payload").to_pylist():
-            for part in pickle.loads(zlib.decompress(payload)):
-                flows.setdefault(splits[part.split].owner, []).append(part)
-        whole = [parts for found in flows.values() for parts in by_flow(found)]
-        found = stitch_flows(whole, SplitReader(splits), hints)
-        tables = [
-            (name, _packed(part))
-            for name in ("frames", "placements", "holes", "streams")
-            for part in getattr(found, name)
-            if part.num_rows
-        ]
-        names, payloads = [name for name, _ in tables], [payload for _, payload in tables]
-        return pa.table([pa.array(names, pa.string()), pa.array(payloads, pa.binary())], schema=STITCHED)
 
-    return stitch
+def _placed(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
+    """Give the staged frames their places and write them, one file a task; rows as ANSWERS."""
+
+    def place(batches: Batches) -> Batches:
+        numbers = [number for batch in batches for number in batch.column(0).to_pylist()]
+        if not numbers:
+            return
+        with pa.memory_map(str(job.staging / "placements")) as file:
+            known = pa.ipc.open_file(file).read_all()
+        counts = []
+        with (
+            _whole(job.folder / f"part-{numbers[0]:05d}.parquet") as path,
+            pq.ParquetWriter(path, FRAMES) as writer,
+        ):
+            for number in numbers:
+                own = known.filter(pc.equal(known["split"], number))
+                with pa.memory_map(str(job.staging / f"split-{number}")) as file:
+                    table = placed_frames(pa.ipc.open_file(file).read_all(), own)
+                writer.write_table(table)
+                counts.append(("counts", _packed(_counted(table))))
+        yield _answer(counts)
+
+    return _numbers(spark, job, tasks).mapInArrow(place, schema=_schema(ANSWERS))
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """A file to write that takes its name when it is whole: a task may be run again, or twice at once."""
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    yield unfinished
+    unfinished.replace(path)
+
+
+def _counted(frames: pa.Table) -> pa.Table:
+    """How many frames each capture and protocol has, as COUNTS."""
+    found = frames.group_by(["capture", "protocol"]).aggregate([([], "count_all")])
+    return pa.table([found["capture"], found["protocol"], found["count_all"]], schema=COUNTS)
+
+
+def _answer(rows: Sequence[tuple[str, bytes]]) -> pa.RecordBatch:
+    """Tables as rows of ANSWERS."""
+    names, payloads = [name for name, _ in rows], [payload for _, payload in rows]
+    return pa.RecordBatch.from_arrays(
+        [pa.array(names, pa.string()), pa.array(payloads, pa.binary())], schema=ANSWERS
+    )
+
+
+def _answers(answers: DataFrame) -> dict[str, pa.Table]:
+    """The tables that the tasks answered, by name; run here."""
+    found: dict[str, list[pa.Table]] = {name: [schema.empty_table()] for name, schema in TABLES.items()}
+    for row in answers.toArrow().to_pylist():
+        found[row["table"]].append(pa.ipc.open_stream(row["payload"]).read_all())
+    return {name: pa.concat_tables(tables) for name, tables in found.items()}
 
 
 def _packed(table: pa.Table) -> bytes:
@@ -184,28 +303,3 @@ def _packed(table: pa.Table) -> bytes:
         writer.write_table(table)
     packed: bytes = sink.getvalue().to_pybytes()
     return packed
-
-
-def _table(stitched: DataFrame, name: str, schema: pa.Schema) -> DataFrame:
-    return _expanded(stitched.where(F.col("table") == name).select("payload"), schema)
-
-
-def _expanded(payloads: DataFrame, schema: pa.Schema) -> DataFrame:
-    """The rows of Arrow streams, one stream a row."""
-
-    def expand(batches: Batches) -> Batches:
-        for batch in batches:
-            for payload in batch.column(0).to_pylist():
-                yield from pa.ipc.open_stream(payload)
-
-    return payloads.mapInArrow(expand, schema=_schema(schema))
-
-
-def _placed(staged: DataFrame, placements: DataFrame) -> DataFrame:
-    """The frames of the chains that were used, as FRAMES."""
-    frames = staged.where(F.col("bucket").isNull()).drop("connection", "from_start", "bucket", "payload")
-    joined = frames.join(F.broadcast(placements), ["split", "chain"])
-    moved = joined.withColumn("sequence", F.col("sequence") + F.col("start")).withColumn(
-        "index", (F.col("index") + F.col("first_index")).cast("int")
-    )
-    return moved.select(*FRAMES.names)
