@@ -58,7 +58,8 @@ def compliance_document(view: Compliance, sources: Mapping[str, bytes]) -> str:
         "Where this specification checks each [clause](clauses.md). A codec checks *bytes*, a machine",
         "*edges* and *guards*, a judge of traffic *invariants*, and an implementation of an algorithm its",
         "*vectors*. Of a clause *by bytes alone* the form of a message is checked; nothing judges when it is",
-        "sent. Where *a case waits* only the conformance suite can tell: its findings are in docs/compliance.md.",
+        "sent. Where *a case waits* only the conformance suite can tell; what it found is in",
+        "docs/compliance.md.",
         "",
     ]
     if view.findings:

@@ -120,7 +120,7 @@ class RemotingReader:
 
 def fields_of(typed: object) -> object:
     """A body of text as its fields."""
-    return dataclasses.asdict(typed) if dataclasses.is_dataclass(typed) else None  # type: ignore[arg-type]
+    return dataclasses.asdict(typed) if dataclasses.is_dataclass(typed) else None  # type: ignore[arg-type]  # an object
 
 
 def _body(data: bytes) -> object:
