@@ -101,6 +101,15 @@ def test_a_repeated_syn_and_a_late_syn_stay_in_the_connection(tmp_path: Path) ->
         assert text(one(found)[1], data) == "data"
 
 
+def test_a_syn_that_several_packets_overtook_stays_in_the_connection(tmp_path: Path) -> None:
+    talk = Conversation(CLIENT, SERVER, client_initial=2**32 - 3).open()
+    for piece in (b"da", b"ta"):
+        talk.send(piece, from_client=True)
+    syn, answer, confirm, first, second = talk.packets
+    found, data = connections(tmp_path, with_times([answer, second, syn, first, confirm]))
+    assert text(one(found)[1], data) == "data"
+
+
 def test_a_stream_seen_from_the_middle_starts_at_its_lowest_byte(tmp_path: Path) -> None:
     packets = [Packet(CLIENT, SERVER, 504, b"bbbb"), Packet(CLIENT, SERVER, 500, b"aaaa")]
     found, data = connections(tmp_path, packets)

@@ -78,6 +78,10 @@ class Incarnation:
     opening: tuple[int, int] | None
 
 
+# So far behind its SYN a packet may be that overtook it: what one window without scaling holds.
+OVERTAKING_BYTES = 1 << 16
+
+
 @dataclass(slots=True)
 class Handshake:
     """What decides whether a SYN opens another connection: for both sides the initial sequence number
@@ -91,12 +95,12 @@ class Handshake:
 
         A SYN continues a connection when it repeats the side's initial sequence number, or when it
         is the side's first packet, or when only reordering put packets of that side (the first of
-        them just behind the SYN) before it.
+        them not far behind the SYN) before it.
         """
         known, plain = self.initial[side], self.plain[side]
         if known is not None:
             return known != sequence
-        return plain is not None and plain != (sequence + 1) % 2**32
+        return plain is not None and (plain - sequence - 1) % 2**32 >= OVERTAKING_BYTES
 
 
 @lru_cache(maxsize=1 << 16)
