@@ -40,7 +40,6 @@ class Wire:
         self, name: str, stream: trio.SocketStream, reader: Reader, trace: Trace, release: names.Release
     ):
         self.name = name
-        self.newest_opaque: int | None = None
         self.reader = reader
         self._stream = stream
         self._trace = trace
@@ -84,7 +83,6 @@ class Wire:
         """Send in pieces. False when the subject has ended the connection."""
         for question in encoded.questions:
             self.reader.asked(question)
-            self.newest_opaque = question.opaque
         self._trace_bytes(">", b"".join(parts), encoded.says)
         try:
             for number, part in enumerate(parts):
