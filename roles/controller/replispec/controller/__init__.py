@@ -1,0 +1,1 @@
+"""The controller: who is master of each broker set, decided once and remembered; and the name server."""

@@ -1,0 +1,208 @@
+"""The answering side of remoting: commands out of bytes, answers in any order, limits on every peer.
+
+Source: NettyRemotingAbstract, NettyServerHandler (apache/rocketmq rocketmq-all-5.4.0): requests of one
+connection are independent, answers are paired by opaque; a one-way request is never answered.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from replispec.runtime.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
+from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag
+from replispec.wire.rocketmq.remoting import RemotingHeader
+from replispec.wire.rocketmq.streams import REMOTING
+
+LANGUAGE: Final = LanguageCode.PYTHON.name
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one peer may make grow.
+
+    `frame_bytes`: the longest request; `unanswered`: requests of one connection that were taken and not
+    answered; `unsent_bytes`: answers that wait for the peer to read. Beyond these a connection is not
+    served until it drains. `waiting_bytes`: what such a connection may send meanwhile; it ends beyond.
+    `connections`: open at a time; further ones are closed.
+    """
+
+    connections: int = 10_000
+    frame_bytes: int = 4 * 1024 * 1024
+    unanswered: int = 4_096
+    unsent_bytes: int = 1024 * 1024
+    waiting_bytes: int = 8 * 1024 * 1024
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request of a peer, to be answered once (a one-way request: never), now or later."""
+
+    connection: int
+    peer: str
+    listener: str
+    command: Command
+    now_ms: int
+    _server: RequestServer
+    answered: bool = False
+
+    @property
+    def code(self) -> int:
+        """The request code."""
+        return self.command.header.code
+
+    def answer(
+        self,
+        code: int,
+        *,
+        ext_fields: dict[str, str | None] | None = None,
+        body: bytes = b"",
+        remark: str | None = None,
+    ) -> None:
+        """Answer with a ResponseCode. Of a one-way request, or once the peer is gone, nothing is sent.
+
+        The second answer to a request is a fault of ours: AssertionError.
+        """
+        assert not self.answered, f"second answer to request {self.code}"
+        self.answered = True
+        self._server.answer(self, code, ext_fields, body, remark)
+
+
+@dataclass(slots=True)
+class _Peer:
+    """One connection: its cut frames, what waits to be handled, and what waits to be answered or read."""
+
+    address: str
+    listener: str
+    buffer: FrameBuffer
+    waiting: deque[bytes] = field(default_factory=deque)
+    waiting_bytes: int = 0
+    unanswered: int = 0
+    unsent_bytes: int = 0
+    told: bool = False
+
+
+class RequestServer:
+    """Serves any number of connections with one handler.
+
+    `handle` is called with each request, in the order of each connection; it answers at once or keeps
+    the request. `version` is what answers carry as the release of their sender.
+    """
+
+    def __init__(
+        self, outbox: Outbox, handle: Callable[[Request], None], *, limits: Limits, version: int = 0
+    ) -> None:
+        self._outbox = outbox
+        self._handle = handle
+        self._limits = limits
+        self._version = version
+        self._peers: dict[int, _Peer] = {}
+
+    def serves(self, connection: int) -> bool:
+        """Whether this connection is one of ours, and open."""
+        return connection in self._peers
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._peers)
+
+    def accepted(self, event: Accepted) -> None:
+        """Take a connection, or close it when there are too many."""
+        if len(self._peers) >= self._limits.connections:
+            self._outbox.note(Level.WARNING, "too many connections", peer=event.peer)
+            self._outbox.close(event.connection)
+            return
+        buffer = FrameBuffer(REMOTING, limit_bytes=self._limits.frame_bytes)
+        self._peers[event.connection] = _Peer(event.peer, event.listener, buffer)
+
+    def received(self, event: Received) -> None:
+        """Handle the requests that these bytes complete. A peer that breaks the protocol is dropped."""
+        peer = self._peers.get(event.connection)
+        if peer is None:
+            return
+        try:
+            frames = peer.buffer.receive(event.data)
+        except RemoteProtocolError as error:
+            self._drop(event.connection, peer, str(error))
+            return
+        peer.waiting.extend(frames)
+        peer.waiting_bytes += sum(map(len, frames))
+        self._serve(event.connection, peer, event.now_ms)
+
+    def writable(self, event: Writable) -> None:
+        """The peer has read what was sent: go on with its requests."""
+        peer = self._peers.get(event.connection)
+        if peer is not None:
+            peer.unsent_bytes = 0
+            peer.told = False
+            self._serve(event.connection, peer, event.now_ms)
+
+    def closed(self, event: Closed) -> None:
+        """Forget a connection; what is still being answered is answered to nobody."""
+        self._peers.pop(event.connection, None)
+
+    def close(self, connection: int) -> None:
+        """End a connection on our own account."""
+        if self._peers.pop(connection, None) is not None:
+            self._outbox.close(connection)
+
+    def answer(
+        self,
+        request: Request,
+        code: int,
+        ext_fields: dict[str, str | None] | None,
+        body: bytes,
+        remark: str | None,
+    ) -> None:
+        """Send the answer to a request; see `Request.answer`."""
+        peer = self._peers.get(request.connection)
+        if peer is None:
+            return
+        peer.unanswered -= 1
+        if not request.command.wants_answer:
+            return
+        header = RemotingHeader(
+            code=int(code),
+            language=LANGUAGE,
+            version=self._version,
+            opaque=request.command.header.opaque,
+            flag=RemotingFlag.RESPONSE,
+            remark=remark,
+            ext_fields=ext_fields or None,
+        )
+        data = Command(header, body, request.command.serialize_type).encode()
+        peer.unsent_bytes += len(data)
+        tell = not peer.told and peer.unsent_bytes > self._limits.unsent_bytes
+        peer.told = peer.told or tell
+        self._outbox.send(request.connection, data, tell=tell)
+
+    def _serve(self, connection: int, peer: _Peer, now_ms: int) -> None:
+        limits = self._limits
+        while (
+            peer.waiting and peer.unanswered < limits.unanswered and peer.unsent_bytes <= limits.unsent_bytes
+        ):
+            frame = peer.waiting.popleft()
+            peer.waiting_bytes -= len(frame)
+            try:
+                command = decode_command(frame)
+            except RemoteProtocolError as error:
+                self._drop(connection, peer, str(error))
+                return
+            if command.is_answer:
+                continue
+            peer.unanswered += 1
+            self._handle(Request(connection, peer.address, peer.listener, command, now_ms, self))
+            if connection not in self._peers:
+                return
+        if peer.waiting_bytes > limits.waiting_bytes:
+            self._drop(connection, peer, f"{peer.waiting_bytes} bytes of requests and nothing read")
+
+    def _drop(self, connection: int, peer: _Peer, reason: str) -> None:
+        self._peers.pop(connection, None)
+        self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
+        self._outbox.close(connection)

@@ -1,0 +1,47 @@
+"""What a role and the world tell each other: a role is a node, events go in, effects come out.
+
+A node holds everything that a role decides, timers and connections included, and touches nothing: bytes
+arrive as events, leave as effects. One shell (`replispec.runtime.net`) carries the effects out on real
+sockets, one simulated world (`replispec.runtime.sim`) on none; a node cannot tell which one it lives in.
+"""
+
+from replispec.runtime.world.effects import Close, Dial, Effect, Flush, Halt, Level, Note, Send
+from replispec.runtime.world.events import (
+    Accepted,
+    Closed,
+    Connected,
+    Event,
+    Flushed,
+    FlushFailed,
+    Received,
+    Started,
+    Stopping,
+    Ticked,
+    Writable,
+)
+from replispec.runtime.world.node import Node
+from replispec.runtime.world.outbox import Outbox
+
+__all__ = [
+    "Accepted",
+    "Close",
+    "Closed",
+    "Connected",
+    "Dial",
+    "Effect",
+    "Event",
+    "Flush",
+    "FlushFailed",
+    "Flushed",
+    "Halt",
+    "Level",
+    "Node",
+    "Note",
+    "Outbox",
+    "Received",
+    "Send",
+    "Started",
+    "Stopping",
+    "Ticked",
+    "Writable",
+]

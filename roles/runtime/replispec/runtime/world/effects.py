@@ -1,0 +1,70 @@
+"""What a node asks the world to do. The order of effects is the order in which they are carried out."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Level(enum.IntEnum):
+    """How much a note matters; the numbers are those of the standard library's logging."""
+
+    DEBUG = 10
+    INFO = 20
+    WARNING = 30
+    ERROR = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Dial:
+    """Open a connection to ADDRESS:PORT. Answered by Connected or by Closed."""
+
+    connection: int
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send bytes, behind those sent before. A memoryview is sent without a copy: its bytes stay as they
+    are until Writable or Closed. With `tell`, Writable follows when all of it has left."""
+
+    connection: int
+    data: Buffer
+    tell: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """End a connection once what was sent on it has left; it is not waited for longer than a moment."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Bring these files to the disk, off the node's way. Answered by Flushed or by FlushFailed."""
+
+    token: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One line of the log: what happened (lower case, no values in it), and its values by name."""
+
+    level: Level
+    what: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Halt:
+    """End the process at once, as failed: going on could break a promise."""
+
+    reason: str
+
+
+Effect = Dial | Send | Close | Flush | Note | Halt

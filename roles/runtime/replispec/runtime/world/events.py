@@ -1,0 +1,100 @@
+"""What happens to a node. Every event carries the time at which it happened.
+
+`now_ms` is milliseconds since 1970-01-01T00:00:00Z by a clock that never goes back: the wall clock at the
+start of the process, carried on by its monotonic clock. A connection is a number: positive when the peer
+opened it (given by the world), negative when this node did (given by the node, `Outbox.dial`). It is never
+used again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The process runs; its listeners accept from now on. The first event, and it happens once."""
+
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """The time that `Node.deadline_ms` named has come; it may be late, and it may come without need."""
+
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A peer opened a connection to one of this node's listeners; `peer` is its ADDRESS:PORT."""
+
+    connection: int
+    listener: str
+    peer: str
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The connection that a Dial asked for is open; `local` is our own ADDRESS:PORT on it."""
+
+    connection: int
+    local: str
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """The next bytes of a connection, at most `net.RECEIVE_BYTES_MAX`, cut anywhere; never empty."""
+
+    connection: int
+    data: bytes
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Writable:
+    """Everything that was sent on a connection before a `Send` with `tell` has left this process."""
+
+    connection: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A connection is gone: the peer ended it, it broke, it could not be opened, or it took nothing of
+    what was sent for too long. Not told of connections that this node closed itself."""
+
+    connection: int
+    reason: str
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Flushed:
+    """All that was written to the files of a Flush before it is on the disk for good."""
+
+    token: int
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlushFailed:
+    """The disk refused; nobody knows what of it is there. To be told once: a flush is never repeated."""
+
+    token: int
+    reason: str
+    now_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """The process is asked to end. What the node sends now still leaves; it is told nothing more."""
+
+    now_ms: int
+
+
+Event = (
+    Started | Ticked | Accepted | Connected | Received | Writable | Closed | Flushed | FlushFailed | Stopping
+)

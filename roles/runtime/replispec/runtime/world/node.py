@@ -1,0 +1,31 @@
+"""What a role is to the world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from replispec.runtime.world.effects import Effect
+from replispec.runtime.world.events import Event
+
+
+class Node(Protocol):
+    """One role of one process."""
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """The ADDRESS:PORT of each listener, by the name that Accepted carries. Read once, before Started."""
+        ...
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event and return its effects, to be carried out in order.
+
+        Never raises for what a peer did: that ends the peer's connection. Whatever it raises is a fault
+        of ours and ends the process.
+        """
+        ...
+
+    def deadline_ms(self) -> int | None:
+        """When the node wants to be told the time, on the clock of the events; None: not before another
+        event happens."""
+        ...

@@ -1,0 +1,49 @@
+"""Where the parts of one node put their effects, in one order, and get the numbers that name things."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from replispec.runtime.world.effects import Buffer, Close, Dial, Effect, Flush, Halt, Level, Note, Send
+
+
+class Outbox:
+    """Collects effects between two calls of `take`."""
+
+    def __init__(self) -> None:
+        self._effects: list[Effect] = []
+        self._last_connection = 0
+        self._last_token = 0
+
+    def take(self) -> Sequence[Effect]:
+        """All effects since the last call, in order."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    def dial(self, address: str) -> int:
+        """Ask for a connection to ADDRESS:PORT and return its number."""
+        self._last_connection -= 1
+        self._effects.append(Dial(self._last_connection, address))
+        return self._last_connection
+
+    def send(self, connection: int, data: Buffer, *, tell: bool = False) -> None:
+        """Send bytes; with `tell`, Writable follows."""
+        self._effects.append(Send(connection, data, tell))
+
+    def close(self, connection: int) -> None:
+        """End a connection behind what was sent on it."""
+        self._effects.append(Close(connection))
+
+    def flush(self, *names: str) -> int:
+        """Ask for files to be brought to the disk and return the token of the answer."""
+        self._last_token += 1
+        self._effects.append(Flush(self._last_token, names))
+        return self._last_token
+
+    def note(self, level: Level, what: str, **values: object) -> None:
+        """Write a line of the log."""
+        self._effects.append(Note(level, what, values))
+
+    def halt(self, reason: str) -> None:
+        """End the process as failed."""
+        self._effects.append(Halt(reason))
