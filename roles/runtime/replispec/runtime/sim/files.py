@@ -1,0 +1,135 @@
+"""The files of a simulated process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from replispec.runtime.sim.disk import Content, Disk, Left, Write
+from replispec.runtime.storage import StorageFailed
+
+
+def _checked(name: str) -> str:
+    assert not any(part in ("", ".", "..") for part in name.split("/")), f"{name!r} is no name of a file"
+    return name
+
+
+class SimulatedRegion:
+    """A file of fixed size; see `replispec.runtime.storage.Region`."""
+
+    def __init__(self, disk: Disk, name: str, content: Content) -> None:
+        self._disk = disk
+        self._life = disk.life
+        self._name = name
+        self._content = content
+        self._is_open = True
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return len(self._content.data)
+
+    def write(self, at: int, data: bytes | bytearray | memoryview) -> None:
+        """Put bytes at a place inside."""
+        assert self._is_open, f"{self._name} was closed"
+        after = bytes(data)
+        assert 0 <= at <= self.size - len(after), f"{len(after)} bytes at {at} of {self.size}"
+        if not after:
+            return
+
+        def take_effect(left: Left) -> None:
+            some = {Left.ALL: len(after), Left.NOTHING: 0}.get(left)
+            count = self._disk.chance.below(len(after) + 1) if some is None else some
+            data = self._content.data
+            self._content.unflushed.append(Write(at, bytes(data[at : at + count]), after[:count]))
+            data[at : at + count] = after[:count]
+
+        self._disk.change(self._life, f"write {self._name} at {at}", take_effect)
+
+    def view(self, at: int, size: int) -> memoryview:
+        """Read-only bytes without a copy."""
+        self._disk.check(self._life)
+        assert self._is_open, f"{self._name} was closed"
+        assert 0 <= at <= self.size - size, f"{size} bytes at {at} of {self.size}"
+        return memoryview(self._content.data).toreadonly()[at : at + size]
+
+    def close(self) -> None:
+        """Give the file back."""
+        self._is_open = False
+
+
+class SimulatedFiles:
+    """A folder; see `replispec.runtime.storage.Files`."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self._life = disk.life
+
+    def names(self, folder: str = "") -> Sequence[str]:
+        """The names of all files in a folder."""
+        self._disk.check(self._life)
+        prefix = f"{folder}/" if folder else ""
+        inside = [name.removeprefix(prefix) for name in self._disk.contents if name.startswith(prefix)]
+        return sorted(name for name in inside if "/" not in name)
+
+    def read(self, name: str) -> bytes | None:
+        """A whole small file."""
+        self._disk.reading(self._life, f"read {_checked(name)}")
+        content = self._disk.contents.get(name)
+        return None if content is None else bytes(content.data)
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Make the file hold this, durably, in one step."""
+
+        def take_effect(left: Left) -> None:
+            if self._disk.whole(left):
+                self._disk.contents[name] = Content(bytearray(data))
+
+        self._disk.change(self._life, f"replace {_checked(name)}", take_effect, len(data))
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a file another name. Raises StorageFailed when it is not there."""
+        if name not in self._disk.contents:
+            raise StorageFailed(f"{name}: no such file")
+
+        def take_effect(left: Left) -> None:
+            if self._disk.whole(left):
+                self._disk.contents[_checked(to)] = self._disk.contents.pop(name)
+
+        self._disk.change(self._life, f"rename {_checked(name)} {to}", take_effect)
+
+    def remove(self, name: str) -> None:
+        """Remove a file durably."""
+
+        def take_effect(left: Left) -> None:
+            if self._disk.whole(left):
+                self._disk.contents.pop(name, None)
+
+        if name in self._disk.contents:
+            self._disk.change(self._life, f"remove {_checked(name)}", take_effect)
+
+    def region(self, name: str, size: int | None = None) -> SimulatedRegion:
+        """Open a file as a region; with `size`, make it when it is not there."""
+        self._disk.reading(self._life, f"open {_checked(name)}")
+        if name not in self._disk.contents:
+            if size is None:
+                raise StorageFailed(f"{name}: no such file")
+            empty = bytearray(size)
+
+            def take_effect(left: Left) -> None:
+                if self._disk.whole(left):
+                    self._disk.contents[name] = Content(empty)
+
+            self._disk.change(self._life, f"make {name}", take_effect, size)
+        return SimulatedRegion(self._disk, name, self._disk.contents[name])
+
+    def flush(self, names: Iterable[str]) -> None:
+        """Bring all that was written to these regions to the disk."""
+        wanted = sorted(set(names))
+
+        def take_effect(left: Left) -> None:
+            for name in wanted:
+                content = self._disk.contents.get(name)
+                if content is not None and self._disk.keeps_flushes:
+                    content.flush(succeeds=self._disk.whole(left))
+
+        self._disk.change(self._life, f"flush {' '.join(wanted)}", take_effect)

@@ -1,0 +1,49 @@
+"""The journal of a simulated process."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from replispec.runtime.sim.disk import Disk, Left, Records
+from replispec.runtime.storage import StorageFailed
+
+
+class SimulatedJournal:
+    """An ordered log of records; see `replispec.runtime.storage.Journal`."""
+
+    def __init__(self, disk: Disk, name: str = "journal") -> None:
+        self._disk = disk
+        self._life = disk.life
+        self._name = name
+        self._records = disk.journals.setdefault(name, Records())
+
+    def records(self) -> Sequence[tuple[int, bytes]]:
+        """All records, ascending by index."""
+        self._disk.reading(self._life, f"records {self._name}")
+        for index in self._records.damaged:
+            raise StorageFailed(f"record {index} of {self._name} is not what was written")
+        return tuple(self._records.records.items())
+
+    def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
+        """Write records behind the last, and the value if given, durably or not at all."""
+        indexes = [index for index, _ in records]
+        assert all(left < right for left, right in itertools.pairwise(indexes)), indexes
+
+        def take_effect(left: Left) -> None:
+            if not self._disk.whole(left):
+                return
+            held = self._records.records
+            for index in [index for index in held if records and index >= indexes[0]]:
+                del held[index]
+            held.update((index, bytes(record)) for index, record in records)
+            if state is not None:
+                self._records.state = bytes(state)
+
+        more_bytes = sum(len(record) for _, record in records)
+        self._disk.change(self._life, f"append {self._name}", take_effect, more_bytes)
+
+    def state(self) -> bytes | None:
+        """The value written last."""
+        self._disk.reading(self._life, f"state {self._name}")
+        return self._records.state
