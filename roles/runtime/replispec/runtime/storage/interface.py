@@ -86,3 +86,16 @@ class Journal(Protocol):
     def state(self) -> bytes | None:
         """The value written last; None before the first."""
         ...
+
+
+class Storage(Protocol):
+    """Everything that one process keeps: opens its folders and journals, each at most once at a time."""
+
+    def files(self, folder: str) -> Files:
+        """The files of a folder, which is made when it is not there. Raises StorageFailed, for one when
+        another process has it open."""
+        ...
+
+    def journal(self, name: str) -> Journal:
+        """The journal of this file name. Raises StorageFailed."""
+        ...

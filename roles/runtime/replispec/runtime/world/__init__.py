@@ -5,7 +5,7 @@ arrive as events, leave as effects. One shell (`replispec.runtime.net`) carries 
 sockets, one simulated world (`replispec.runtime.sim`) on none; a node cannot tell which one it lives in.
 """
 
-from replispec.runtime.world.effects import Close, Dial, Effect, Flush, Halt, Level, Note, Send
+from replispec.runtime.world.effects import Close, Dial, Effect, Flush, Halt, Level, Note, Pause, Resume, Send
 from replispec.runtime.world.events import (
     Accepted,
     Closed,
@@ -19,7 +19,7 @@ from replispec.runtime.world.events import (
     Ticked,
     Writable,
 )
-from replispec.runtime.world.node import Node
+from replispec.runtime.world.node import Member, Node
 from replispec.runtime.world.outbox import Outbox
 
 __all__ = [
@@ -35,10 +35,13 @@ __all__ = [
     "Flushed",
     "Halt",
     "Level",
+    "Member",
     "Node",
     "Note",
     "Outbox",
+    "Pause",
     "Received",
+    "Resume",
     "Send",
     "Started",
     "Stopping",

@@ -44,6 +44,23 @@ class Close:
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Take no more bytes from a connection until Resume, so that its peer's sends come to a stand.
+
+    At most one Received that was under way still arrives. Twice is as good as once.
+    """
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Take bytes from a connection again."""
+
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
 class Flush:
     """Bring these files to the disk, off the node's way. Answered by Flushed or by FlushFailed."""
 
@@ -67,4 +84,4 @@ class Halt:
     reason: str
 
 
-Effect = Dial | Send | Close | Flush | Note | Halt
+Effect = Dial | Send | Close | Pause | Resume | Flush | Note | Halt

@@ -8,14 +8,20 @@ used again.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The process runs; its listeners accept from now on. The first event, and it happens once."""
+    """The process runs; its listeners accept from now on. The first event, and it happens once.
+
+    `addresses`: where each listener really listens, ADDRESS:PORT by its name; who asked for port 0 learns
+    here which one it got.
+    """
 
     now_ms: int
+    addresses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

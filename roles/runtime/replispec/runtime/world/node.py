@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from replispec.runtime.storage.interface import Files
 from replispec.runtime.world.effects import Effect
 from replispec.runtime.world.events import Event
 
@@ -29,3 +31,16 @@ class Node(Protocol):
         """When the node wants to be told the time, on the clock of the events; None: not before another
         event happens."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node as a process holds it: the name of its role, and the files that its Flush effects mean.
+
+    Each role has a factory `members(settings, storage, seed)` that makes them: several roles may live in
+    one process. `seed` is all the chance that a node gets.
+    """
+
+    role: str
+    node: Node
+    files: Files | None = None

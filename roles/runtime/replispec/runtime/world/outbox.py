@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replispec.runtime.world.effects import Buffer, Close, Dial, Effect, Flush, Halt, Level, Note, Send
+from replispec.runtime.world.effects import (
+    Buffer,
+    Close,
+    Dial,
+    Effect,
+    Flush,
+    Halt,
+    Level,
+    Note,
+    Pause,
+    Resume,
+    Send,
+)
 
 
 class Outbox:
@@ -33,6 +45,14 @@ class Outbox:
     def close(self, connection: int) -> None:
         """End a connection behind what was sent on it."""
         self._effects.append(Close(connection))
+
+    def pause(self, connection: int) -> None:
+        """Take no more bytes from a connection for now."""
+        self._effects.append(Pause(connection))
+
+    def resume(self, connection: int) -> None:
+        """Take bytes from a connection again."""
+        self._effects.append(Resume(connection))
 
     def flush(self, *names: str) -> int:
         """Ask for files to be brought to the disk and return the token of the answer."""
