@@ -15,6 +15,8 @@ OUT ?= out/demo
 TARGETS ?=
 # Megabytes of the generated capture that is measured.
 SIZE ?= 100
+# Which scenarios of `make interop`; none named: all.
+SCENARIOS ?=
 
 .PHONY: help
 help: ## list the targets
@@ -49,7 +51,7 @@ lint: $(READY) ## ruff: rules and format
 
 .PHONY: types
 types: $(READY) ## mypy, strict, every room
-	@$(BIN)/mypy $(ROOMS) benchmarks tests
+	@$(BIN)/mypy $(ROOMS) benchmarks lab tests
 
 .PHONY: check
 check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
@@ -75,6 +77,10 @@ bench-codec: $(READY) ## what decoding one message costs
 .PHONY: conformance
 conformance: $(READY) ## play the suite against the real implementations (TARGETS="apache-5.4.0": only these)
 	@PYTHONPATH=conformance $(BIN)/python -m targets.run_all --table docs/compliance.md $(TARGETS)
+
+.PHONY: interop
+interop: $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these)
+	@PYTHONPATH=conformance $(BIN)/python -m lab.interop $(SCENARIOS)
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can

@@ -1,0 +1,68 @@
+"""`make interop`: play the scenarios, judge their traffic, and say what was measured."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import time
+from pathlib import Path
+
+from lab.capture import captured
+from lab.cluster import Cluster, LabError
+from lab.interop import checks
+from lab.interop.scenarios import SCENARIOS, Stage
+from lab.java import RELEASE, Java
+from targets.lib.errors import TargetError
+
+FAILED, NOT_INSTALLED = 1, 3
+REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
+
+
+def main() -> int:
+    """Exit code 0: all as demanded; 1: not, with the first thing that was not; 3: something is missing."""
+    arguments = _arguments()
+    results: dict[str, object] = {}
+    for name in arguments.scenarios:
+        _, about = SCENARIOS[name]
+        print(f"{name}: {about} (Apache RocketMQ {RELEASE})", flush=True)
+        began_s = time.monotonic()
+        try:
+            results[name] = _play(name, arguments.out / name)
+        except TargetError as error:
+            print(f"interop: {error}", file=sys.stderr)
+            return NOT_INSTALLED
+        except LabError as error:
+            print(f"interop: {error}", file=sys.stderr)
+            return FAILED
+        print(f"  seconds: {time.monotonic() - began_s:.0f}", flush=True)
+    (arguments.out / "measured.json").write_text(json.dumps(results, indent=1) + "\n")
+    return 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="make interop", description=__doc__)
+    parser.add_argument("scenarios", nargs="*", default=sorted(SCENARIOS), choices=sorted(SCENARIOS))
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/interop"), help="configurations, logs, captures"
+    )
+    return parser.parse_args()
+
+
+def _play(name: str, folder: Path) -> dict[str, object]:
+    play, _ = SCENARIOS[name]
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    capture = folder / "traffic.pcapng"
+    measured = checks.Measured(name)
+    with Cluster(folder) as cluster:
+        java = Java.fetched(cluster)
+        with captured(capture):
+            play(Stage(cluster, java, measured))
+    checks.judge(measured, capture, folder / "replay", options=REPLAY_OPTIONS)
+    return measured.figures
+
+
+if __name__ == "__main__":
+    sys.exit(main())

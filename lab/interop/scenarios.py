@@ -1,0 +1,244 @@
+"""The four scenarios. Java's brokers run unmodified; every send waits for the whole SyncStateSet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from lab import questions, settings
+from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
+from lab.interop import checks
+from lab.interop.checks import Measured
+from lab.java import Java
+
+TOPIC = "InteropTopic"
+MESSAGES, MESSAGE_BYTES = 1_000, 1_000
+# During a fail-over: one message every few milliseconds, for long enough to see both sides of it.
+STEADY, PAUSE_MS = 600, 10
+MASTER_S_MAXIMUM = 1.0
+IDLE_MS = 3_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a scenario plays on."""
+
+    cluster: Cluster
+    java: Java
+    measured: Measured
+
+    @property
+    def nameserver(self) -> str:
+        """The name server's address."""
+        return self.cluster.address("nameserver")
+
+    def start_coordinator(self, *, ours: bool) -> None:
+        """A name server and a controller."""
+        makers = {"nameserver": settings.nameserver, "controller": settings.controller}
+        for role, make in makers.items():
+            values = make(self.cluster)
+            if ours:
+                self.cluster.ours(role, role, values)
+            else:
+                self.java.start(role, role, values)
+        self.cluster.until(self._coordinated, "a controller that leads and a name server")
+
+    def _coordinated(self) -> bool | None:
+        questions.routed(self.cluster.port("nameserver"), BROKER_NAME)
+        questions.replicas(self.cluster.port("controller"), BROKER_NAME)
+        return True
+
+    def start_broker(self, name: str, *, ours: bool, **more: object) -> None:
+        """A broker of the set."""
+        values = settings.broker(self.cluster, name, **more)
+        if ours:
+            self.cluster.ours("broker", name, values)
+        else:
+            self.java.start("broker", name, values)
+
+    def name_of(self, address: str) -> str:
+        """The lab's name of the broker at an address."""
+        return next(name for name in self.cluster.processes if self.cluster.address(name) == address)
+
+    def produce(self, first: int, count: int = MESSAGES) -> set[str]:
+        """Send messages with Java's producer; the keys of those that were acknowledged."""
+        arguments = (self.nameserver, TOPIC, str(first), str(count), str(MESSAGE_BYTES), "0")
+        return checks.acknowledged(self.java.client("produce", *arguments))
+
+    def read_back(self, group: str) -> set[str]:
+        """The keys that Java's consumer reads from the beginning."""
+        return checks.read(self.java.client("pull", self.nameserver, TOPIC, group, str(IDLE_MS)))
+
+    def route_known(self) -> None:
+        """Wait until the name server routes to a master."""
+        port = self.cluster.port("nameserver")
+        self.cluster.until(lambda: questions.routed(port, BROKER_NAME).get(0), "a route to the master")
+
+
+def java_brokers(stage: Stage, *, ours: bool = True) -> None:
+    """Three unmodified Java brokers on our controller and name server, through the loss of their master."""
+    cluster, measured = stage.cluster, stage.measured
+    stage.start_coordinator(ours=ours)
+    names = ["broker-1", "broker-2", "broker-3"]
+    for name in names:
+        stage.start_broker(name, ours=False)
+    master = checks.wait_master(cluster)
+    checks.wait_in_sync(cluster, (1, 2, 3))
+    stage.route_known()
+    measured.note("registered, one master, SyncStateSet of three", f"master {master.broker_id}")
+    acknowledged = stage.produce(0)
+    checks.wait_same_end(cluster, *names)
+    _tools_tell_the_truth(stage, names)
+    _keeps_working_through_a_loss(stage, names, acknowledged)
+
+
+def _tools_tell_the_truth(stage: Stage, names: list[str]) -> None:
+    cluster, java, measured = stage.cluster, stage.java, stage.measured
+    known = questions.replicas(cluster.port("controller"), BROKER_NAME)
+    assert known is not None
+    said = java.mqadmin(
+        *("getSyncStateSet", "-a", cluster.address("controller"), "-b", BROKER_NAME),
+        nameserver=stage.nameserver,
+    )
+    members = [each.broker_address or "" for each in known.in_sync_replicas or ()]
+    measured.demand(
+        len(members) == len(names) and all(member in said for member in members),
+        "mqadmin getSyncStateSet names all members",
+        said,
+    )
+    said = java.mqadmin("getBrokerEpoch", "-b", BROKER_NAME, nameserver=stage.nameserver)
+    end = questions.epochs(cluster.port(names[0])).max_offset
+    measured.demand(
+        said.count(str(end)) >= len(names), "mqadmin getBrokerEpoch shows the log's end of all", said
+    )
+    said = java.mqadmin("clusterList", nameserver=stage.nameserver)
+    rows = [line for line in said.splitlines() if line.startswith(CLUSTER_NAME)]
+    measured.demand(len(rows) == len(names), "mqadmin clusterList shows all brokers", said)
+    master = cluster.port(stage.name_of(known.master_address or ""))
+    said = java.mqadmin("haStatus", "-b", f"127.0.0.1:{master}", nameserver=stage.nameserver)
+    in_sync = dict(line.split("\t", 1) for line in said.splitlines() if line.count("\t") == 1)
+    measured.demand(
+        in_sync.get("#InSyncSlaveNum") == str(len(names) - 1),
+        "mqadmin haStatus shows the replicas in sync",
+        said,
+    )
+
+
+def _keeps_working_through_a_loss(stage: Stage, names: list[str], acknowledged: set[str]) -> None:
+    cluster, measured = stage.cluster, stage.measured
+    before = checks.wait_master(cluster)
+    dead = stage.name_of(before.address)
+    arguments = (stage.nameserver, TOPIC, str(MESSAGES), str(STEADY), str(MESSAGE_BYTES), str(PAUSE_MS))
+    with stage.java.client_running("produce", *arguments) as producer:
+        cluster.until(lambda: len(producer.lines()) > STEADY // 4 or None, "a producer that sends")
+        killed_s = cluster.kill(dead)
+        after = checks.wait_master(cluster, after_epoch=before.epoch)
+        took_s = time.monotonic() - killed_s
+        lines = producer.finish()
+    measured.demand(took_s < MASTER_S_MAXIMUM, "seconds from kill -9 to a new master", round(took_s, 3))
+    measured.note("new master", f"{after.broker_id} in masterEpoch {after.epoch}")
+    measured.note("longest pause of the producer, ms", checks.longest_gap_ms(lines))
+    acknowledged |= checks.acknowledged(lines)
+    stage.start_broker(dead, ours=False)
+    checks.wait_in_sync(cluster, (1, 2, 3))
+    end = checks.wait_same_end(cluster, *names)
+    _same_logs(stage, names, end)
+    _nothing_lost(stage, acknowledged, "java-brokers")
+
+
+def _same_logs(stage: Stage, names: list[str], end: int) -> None:
+    digests = {checks.log_digest(checks.log_folder(stage.cluster, name), end) for name in names}
+    what = f"sha256 of the first {end} bytes of the logs of {', '.join(names)}"
+    stage.measured.demand(len(digests) == 1, what, sorted(digest[:16] for digest in digests))
+
+
+def _nothing_lost(stage: Stage, acknowledged: set[str], group: str) -> None:
+    lost = acknowledged - stage.read_back(group)
+    what = f"of {len(acknowledged)} acknowledged messages the consumer misses"
+    stage.measured.demand(not lost, what, len(lost))
+
+
+def our_followers(stage: Stage) -> None:
+    """Our replica and our learner follow a Java master under Java's controller."""
+    cluster = stage.cluster
+    stage.start_coordinator(ours=False)
+    stage.start_broker("broker-1", ours=False)
+    checks.wait_master(cluster)
+    stage.route_known()
+    acknowledged = stage.produce(0)
+    stage.start_broker("broker-2", ours=True)
+    cluster.ours("learner", "learner", settings.learner(cluster))
+    checks.wait_in_sync(cluster, (1, 2))
+    stage.measured.note("our replica entered the SyncStateSet", [1, 2])
+    acknowledged |= stage.produce(MESSAGES)
+    end = checks.wait_same_end(cluster, "broker-1", "broker-2", "learner")
+    _same_logs(stage, ["broker-1", "broker-2", "learner"], end)
+    members = questions.in_sync(cluster.port("controller"), BROKER_NAME)
+    stage.measured.demand(members == [1, 2], "the learner stays outside the SyncStateSet", members)
+    _nothing_lost(stage, acknowledged, "our-followers")
+
+
+def java_replica(stage: Stage) -> None:
+    """A Java replica follows our master, under our controller."""
+    cluster = stage.cluster
+    stage.start_coordinator(ours=True)
+    stage.start_broker("broker-1", ours=True)
+    checks.wait_master(cluster)
+    stage.route_known()
+    acknowledged = stage.produce(0)
+    stage.start_broker("broker-2", ours=False)
+    checks.wait_in_sync(cluster, (1, 2))
+    acknowledged |= stage.produce(MESSAGES)
+    end = checks.wait_same_end(cluster, "broker-1", "broker-2")
+    _same_logs(stage, ["broker-1", "broker-2"], end)
+    _nothing_lost(stage, acknowledged, "java-replica")
+
+
+def switches(stage: Stage) -> None:
+    """Java -> ours -> Java under Java's controller; each old master has bytes that nobody else has."""
+    cluster = stage.cluster
+    stage.start_coordinator(ours=False)
+    stage.start_broker("java", ours=False)
+    checks.wait_master(cluster)
+    stage.start_broker("ours", ours=True)
+    checks.wait_in_sync(cluster, (1, 2))
+    stage.route_known()
+    acknowledged = stage.produce(0)
+    for number, (old, new) in enumerate((("java", "ours"), ("ours", "java")), start=1):
+        _switch(stage, old, new)
+        acknowledged |= stage.produce(number * MESSAGES)
+    end = checks.wait_same_end(cluster, "java", "ours")
+    _same_logs(stage, ["java", "ours"], end)
+    _nothing_lost(stage, acknowledged, "switches")
+
+
+def _switch(stage: Stage, old: str, new: str) -> None:
+    """Kill the master while it has bytes that its paused replica lacks, and let it come back."""
+    cluster, measured = stage.cluster, stage.measured
+    before = checks.wait_master(cluster)
+    start = checks.wait_same_end(cluster, old, new)
+    cluster.pause(new)
+    # Nobody acknowledges these: the only other member of the SyncStateSet is paused.
+    arguments = (stage.nameserver, TOPIC, "0", "1", str(MESSAGE_BYTES), "0")
+    unconfirmed = checks.acknowledged(stage.java.client("produce", *arguments))
+    behind = questions.epochs(cluster.port(old)).max_offset or 0
+    measured.demand(behind > start and not unconfirmed, f"bytes that only {old} has", behind - start)
+    killed_s = cluster.kill(old)
+    cluster.resume(new)
+    after = checks.wait_master(cluster, after_epoch=before.epoch)
+    measured.note(f"seconds to {new} as master of epoch {after.epoch}", round(time.monotonic() - killed_s, 3))
+    stage.start_broker(old, ours=old == "ours")
+    checks.wait_in_sync(cluster, (1, 2))
+    epochs = questions.epochs(cluster.port(old)).epoch_list or []
+    starts = {entry.epoch: entry.start_offset for entry in epochs}
+    cut = starts.get(after.epoch)
+    measured.demand(cut is not None and cut < behind, f"{old} truncated to", cut)
+
+
+SCENARIOS: dict[str, tuple[Callable[[Stage], None], str]] = {
+    "a": (java_brokers, "three Java brokers on our controller and our name server"),
+    "b": (our_followers, "our replica and our learner behind a Java master and controller"),
+    "c": (java_replica, "a Java replica behind our master"),
+    "d": (switches, "Java -> ours -> Java, the old master truncates each time"),
+}

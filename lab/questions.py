@@ -1,0 +1,105 @@
+"""What is asked of running processes, ours and Java's alike, over the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from replispec.wire.rocketmq.broker import (
+    ClusterInfo,
+    SendMessageResponse,
+    SendMessageV2Request,
+)
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import (
+    BrokerNames,
+    BrokerReplicasInfo,
+    EpochEntryCache,
+    GetReplicaInfoRequest,
+    GetReplicaInfoResponse,
+    ReplicasInfo,
+)
+from targets.lib.ports import LOOPBACK
+from targets.lib.remoting import Peer
+
+TEMPLATE_TOPIC = "TBW102"
+QUEUES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Master:
+    """Who a controller says is master, in which masterEpoch; id 0 for nobody."""
+
+    broker_id: int
+    address: str
+    epoch: int
+
+
+def master(controller: int, broker_name: str) -> Master | None:
+    """The master by the account of the controller at this port; None when it refuses the question."""
+    with Peer(LOOPBACK, controller) as peer:
+        question = GetReplicaInfoRequest(broker_name=broker_name)
+        answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question)
+    if answer.header.code != ResponseCode.SUCCESS:
+        return None
+    told = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
+    return Master(told.master_broker_id or 0, told.master_address or "", told.master_epoch or 0)
+
+
+def replicas(controller: int, broker_name: str) -> ReplicasInfo | None:
+    """What the controller knows of the set's replicas."""
+    with Peer(LOOPBACK, controller) as peer:
+        body = BrokerNames(names=[broker_name]).encode()
+        answer = peer.ask(RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, body=body)
+    return (BrokerReplicasInfo.decode(answer.body).replicas_info_table or {}).get(broker_name)
+
+
+def in_sync(controller: int, broker_name: str) -> list[int]:
+    """The ids of the SyncStateSet, ascending."""
+    found = replicas(controller, broker_name)
+    members = (found.in_sync_replicas if found is not None else None) or []
+    return sorted(each.broker_id or 0 for each in members)
+
+
+def epochs(broker: int) -> EpochEntryCache:
+    """Epochs and log end of the broker at this port."""
+    with Peer(LOOPBACK, broker) as peer:
+        return EpochEntryCache.decode(peer.ask(RequestCode.GET_BROKER_EPOCH_CACHE).body)
+
+
+def routed(nameserver: int, broker_name: str) -> dict[int, str]:
+    """Addresses by route id (0 is the master) that the name server gives for a broker set."""
+    with Peer(LOOPBACK, nameserver) as peer:
+        answer = peer.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+    data = (ClusterInfo.decode(answer.body).broker_addr_table or {}).get(broker_name)
+    return dict(data.broker_addrs or {}) if data is not None else {}
+
+
+class Sender:
+    """Sends messages to one broker, one at a time or many without waiting."""
+
+    def __init__(self, peer: Peer, topic: str) -> None:
+        self._peer = peer
+        self._topic = topic
+
+    def send(self, body: bytes, *, queue: int = 0, now_ms: int = 0) -> tuple[int, SendMessageResponse | None]:
+        """The response code, and the answer when the code is SUCCESS."""
+        header = SendMessageV2Request(
+            producer_group="replispec-lab",
+            topic=self._topic,
+            default_topic=TEMPLATE_TOPIC,
+            default_topic_queue_nums=QUEUES,
+            queue_id=queue,
+            born_timestamp=now_ms,
+            sys_flag=0,
+            flag=0,
+        )
+        answer = self._peer.ask(RequestCode.SEND_MESSAGE_V2, header, body)
+        if answer.header.code != ResponseCode.SUCCESS:
+            return answer.header.code, None
+        return answer.header.code, SendMessageResponse.from_ext_fields(answer.header.ext_fields or {})
+
+
+def same(values: Sequence[object]) -> bool:
+    """Whether all of them are equal."""
+    return all(value == values[0] for value in values)

@@ -1,0 +1,65 @@
+"""Configurations of the lab's processes, in RocketMQ's parameters: ours and Java's read the same files."""
+
+from __future__ import annotations
+
+from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
+from targets.lib.ports import LOOPBACK
+
+Settings = dict[str, object]
+# Default 1 GiB: sparse, but whoever copies or hashes a folder meets its whole length.
+LOG_FILE_BYTES = 16 * 1024 * 1024
+
+
+def nameserver(cluster: Cluster, name: str = "nameserver") -> Settings:
+    """A name server on loopback."""
+    data = cluster.part("data", name)
+    return {
+        "bindAddress": LOOPBACK,
+        "listenPort": cluster.port(name),
+        "kvConfigPath": data / "kvConfig.json",
+        "configStorePath": data / "nameserver.properties",
+    }
+
+
+def controller(cluster: Cluster, name: str = "controller") -> Settings:
+    """A controller that is its whole group."""
+    data = cluster.part("data", name)
+    return {
+        "bindAddress": LOOPBACK,
+        "listenPort": cluster.port(name),
+        "controllerDLegerGroup": "lab",
+        "controllerDLegerPeers": f"n1-{cluster.address(name)}",
+        "controllerDLegerSelfId": "n1",
+        "controllerStorePath": data / "store",
+        "configStorePath": data / "controller.properties",
+        "mappedFileSize": LOG_FILE_BYTES,
+    }
+
+
+def broker(cluster: Cluster, name: str, **more: object) -> Settings:
+    """A broker of the one broker set, in controller mode; every member acknowledges what is sent."""
+    data = cluster.part("data", name)
+    return {
+        "brokerClusterName": CLUSTER_NAME,
+        "brokerName": BROKER_NAME,
+        "brokerIP1": LOOPBACK,
+        "brokerIP2": LOOPBACK,
+        "bindAddress": LOOPBACK,
+        "listenPort": cluster.port(name),
+        "haListenPort": cluster.ha_port(name),
+        "namesrvAddr": cluster.address("nameserver"),
+        "enableControllerMode": "true",
+        "controllerAddr": cluster.address("controller"),
+        "storePathRootDir": data,
+        "storePathCommitLog": data / "commitlog",
+        "mappedFileSizeCommitLog": LOG_FILE_BYTES,
+        "mappedFileSizeConsumeQueue": 600_000,
+        "allAckInSyncStateSet": "true",
+        **more,
+    }
+
+
+def learner(cluster: Cluster, name: str = "learner", **more: object) -> Settings:
+    """A learner: a broker's settings, and where it writes what it learnt."""
+    data = cluster.part("data", name)
+    return broker(cluster, name, asyncLearner="true", exportPath=data / "messages.jsonl", **more)
