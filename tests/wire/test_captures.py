@@ -129,7 +129,9 @@ def _check_header(
         typed = table[code].from_ext_fields(header.ext_fields)
         assert typed.unknown == {}
         written = typed.to_ext_fields(binary=frame.serialize_type == SerializeType.ROCKETMQ)
-        assert list(written.items()) == list(header.ext_fields.items())
+        # An empty text in a binary header reads as none, there as here.
+        read = [(key, value) for key, value in header.ext_fields.items() if value is not None]
+        assert list(written.items()) == read
 
 
 def _check_body(frame: remoting.RemotingFrame, table: dict[int, BodyType], code: int) -> None:
