@@ -4,5 +4,20 @@ from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk, Left
 from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.sim.journal import SimulatedJournal
+from replispec.runtime.sim.network import Network, Weather
+from replispec.runtime.sim.world import Pace, Process, Stuck, World
 
-__all__ = ["Chance", "Crashed", "Disk", "Left", "SimulatedFiles", "SimulatedJournal"]
+__all__ = [
+    "Chance",
+    "Crashed",
+    "Disk",
+    "Left",
+    "Network",
+    "Pace",
+    "Process",
+    "SimulatedFiles",
+    "SimulatedJournal",
+    "Stuck",
+    "Weather",
+    "World",
+]
