@@ -3,9 +3,10 @@
 from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk, Left
 from replispec.runtime.sim.files import SimulatedFiles
-from replispec.runtime.sim.journal import SimulatedJournal
+from replispec.runtime.sim.journal import SimulatedJournal, SimulatedStorage
 from replispec.runtime.sim.network import Network, Weather
-from replispec.runtime.sim.world import Pace, Process, Stuck, World
+from replispec.runtime.sim.process import Pace, Process
+from replispec.runtime.sim.world import Stuck, World
 
 __all__ = [
     "Chance",
@@ -17,6 +18,7 @@ __all__ = [
     "Process",
     "SimulatedFiles",
     "SimulatedJournal",
+    "SimulatedStorage",
     "Stuck",
     "Weather",
     "World",

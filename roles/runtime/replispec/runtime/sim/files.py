@@ -8,11 +8,6 @@ from replispec.runtime.sim.disk import Content, Disk, Left, Write
 from replispec.runtime.storage import StorageFailed
 
 
-def _checked(name: str) -> str:
-    assert not any(part in ("", ".", "..") for part in name.split("/")), f"{name!r} is no name of a file"
-    return name
-
-
 class SimulatedRegion:
     """A file of fixed size; see `replispec.runtime.storage.Region`."""
 
@@ -58,78 +53,88 @@ class SimulatedRegion:
 
 
 class SimulatedFiles:
-    """A folder; see `replispec.runtime.storage.Files`."""
+    """A folder; see `replispec.runtime.storage.Files`. Changes carry the name of the folder too."""
 
-    def __init__(self, disk: Disk) -> None:
+    def __init__(self, disk: Disk, folder: str = "") -> None:
         self._disk = disk
         self._life = disk.life
+        self._prefix = "".join(f"{part}/" for part in folder.split("/") if part)
 
     def names(self, folder: str = "") -> Sequence[str]:
         """The names of all files in a folder."""
         self._disk.check(self._life)
-        prefix = f"{folder}/" if folder else ""
+        prefix = f"{self._prefix}{folder}/" if folder else self._prefix
         inside = [name.removeprefix(prefix) for name in self._disk.contents if name.startswith(prefix)]
         return sorted(name for name in inside if "/" not in name)
 
     def read(self, name: str) -> bytes | None:
         """A whole small file."""
-        self._disk.reading(self._life, f"read {_checked(name)}")
-        content = self._disk.contents.get(name)
+        path = self._path(name)
+        self._disk.reading(self._life, f"read {path}")
+        content = self._disk.contents.get(path)
         return None if content is None else bytes(content.data)
 
     def replace(self, name: str, data: bytes) -> None:
         """Make the file hold this, durably, in one step."""
+        path = self._path(name)
 
         def take_effect(left: Left) -> None:
             if self._disk.whole(left):
-                self._disk.contents[name] = Content(bytearray(data))
+                self._disk.contents[path] = Content(bytearray(data))
 
-        self._disk.change(self._life, f"replace {_checked(name)}", take_effect, len(data))
+        self._disk.change(self._life, f"replace {path}", take_effect, len(data))
 
     def rename(self, name: str, to: str) -> None:
         """Give a file another name. Raises StorageFailed when it is not there."""
-        if name not in self._disk.contents:
-            raise StorageFailed(f"{name}: no such file")
+        path, new_path = self._path(name), self._path(to)
+        if path not in self._disk.contents:
+            raise StorageFailed(f"{path}: no such file")
 
         def take_effect(left: Left) -> None:
             if self._disk.whole(left):
-                self._disk.contents[_checked(to)] = self._disk.contents.pop(name)
+                self._disk.contents[new_path] = self._disk.contents.pop(path)
 
-        self._disk.change(self._life, f"rename {_checked(name)} {to}", take_effect)
+        self._disk.change(self._life, f"rename {path} {new_path}", take_effect)
 
     def remove(self, name: str) -> None:
         """Remove a file durably."""
+        path = self._path(name)
 
         def take_effect(left: Left) -> None:
             if self._disk.whole(left):
-                self._disk.contents.pop(name, None)
+                self._disk.contents.pop(path, None)
 
-        if name in self._disk.contents:
-            self._disk.change(self._life, f"remove {_checked(name)}", take_effect)
+        if path in self._disk.contents:
+            self._disk.change(self._life, f"remove {path}", take_effect)
 
     def region(self, name: str, size: int | None = None) -> SimulatedRegion:
         """Open a file as a region; with `size`, make it when it is not there."""
-        self._disk.reading(self._life, f"open {_checked(name)}")
-        if name not in self._disk.contents:
+        path = self._path(name)
+        self._disk.reading(self._life, f"open {path}")
+        if path not in self._disk.contents:
             if size is None:
-                raise StorageFailed(f"{name}: no such file")
+                raise StorageFailed(f"{path}: no such file")
             empty = bytearray(size)
 
             def take_effect(left: Left) -> None:
                 if self._disk.whole(left):
-                    self._disk.contents[name] = Content(empty)
+                    self._disk.contents[path] = Content(empty)
 
-            self._disk.change(self._life, f"make {name}", take_effect, size)
-        return SimulatedRegion(self._disk, name, self._disk.contents[name])
+            self._disk.change(self._life, f"make {path}", take_effect, size)
+        return SimulatedRegion(self._disk, path, self._disk.contents[path])
 
     def flush(self, names: Iterable[str]) -> None:
         """Bring all that was written to these regions to the disk."""
-        wanted = sorted(set(names))
+        wanted = sorted({self._path(name) for name in names})
 
         def take_effect(left: Left) -> None:
-            for name in wanted:
-                content = self._disk.contents.get(name)
+            for path in wanted:
+                content = self._disk.contents.get(path)
                 if content is not None and self._disk.keeps_flushes:
                     content.flush(succeeds=self._disk.whole(left))
 
         self._disk.change(self._life, f"flush {' '.join(wanted)}", take_effect)
+
+    def _path(self, name: str) -> str:
+        assert not any(part in ("", ".", "..") for part in name.split("/")), f"{name!r} is no name of a file"
+        return self._prefix + name

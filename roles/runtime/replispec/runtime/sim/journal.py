@@ -1,4 +1,4 @@
-"""The journal of a simulated process."""
+"""The journal of a simulated process, and everything it keeps together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from replispec.runtime.sim.disk import Disk, Left, Records
+from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.storage import StorageFailed
 
 
@@ -47,3 +48,18 @@ class SimulatedJournal:
         """The value written last."""
         self._disk.reading(self._life, f"state {self._name}")
         return self._records.state
+
+
+class SimulatedStorage:
+    """All that one process keeps; see `replispec.runtime.storage.Storage`."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def files(self, folder: str) -> SimulatedFiles:
+        """The files of a folder."""
+        return SimulatedFiles(self._disk, folder)
+
+    def journal(self, name: str) -> SimulatedJournal:
+        """The journal of this file name."""
+        return SimulatedJournal(self._disk, name)

@@ -118,6 +118,7 @@ class End:
     is_read: bool = False
     is_watched: bool = False
     is_slow: bool = False
+    is_held: bool = False
 
 
 class Network:
@@ -178,6 +179,17 @@ class Network:
             end.closing = True
             self._push(end)
             self._clock.after(1_000_000, partial(self._abandon, end))
+
+    def hold(self, end: End) -> None:
+        """Take nothing more of what the peer sends."""
+        end.is_held = True
+
+    def release(self, end: End) -> None:
+        """Take what the peer sends again."""
+        end.is_held = False
+        peer = end.peer
+        if peer is not None and not peer.is_read and (peer.arrived or peer.ended):
+            self._read_later(peer, end)
 
     def kill(self, process: str, *, silently: bool) -> None:
         """All connections of a process end. Its peers hear of it, or, `silently`, only when they send
@@ -326,7 +338,7 @@ class Network:
     def _read(self, end: End, peer: End) -> None:
         """The peer's process takes what has arrived."""
         end.is_read = False
-        if not peer.is_open:
+        if not peer.is_open or peer.is_held:
             return
         if end.arrived:
             most = self.weather.slow_read_bytes if peer.is_slow else self.weather.read_bytes_max

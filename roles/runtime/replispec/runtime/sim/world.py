@@ -16,15 +16,15 @@ import hashlib
 import heapq
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
 from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk
-from replispec.runtime.sim.files import SimulatedFiles
-from replispec.runtime.sim.network import End, Host, Network, Weather
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.sim.journal import SimulatedStorage
+from replispec.runtime.sim.network import Host, Network, Weather
+from replispec.runtime.sim.process import Life, Owner, Pace, Process
+from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.world import (
     Close,
     Closed,
@@ -36,9 +36,11 @@ from replispec.runtime.world import (
     FlushFailed,
     Halt,
     Level,
-    Node,
+    Member,
     Note,
+    Pause,
     Received,
+    Resume,
     Send,
     Started,
     Stopping,
@@ -53,98 +55,6 @@ processor."""
 
 class Stuck(Exception):
     """A node asks for the same moment again and again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How processes and disks behave. Times in microseconds."""
-
-    late_tick_us: int = 2_000
-    flush_us: int = 1_500
-    slow_flush_per_mille: int = 5
-    slow_flush_us: int = 400_000
-    wall_jump_ms: int = 3_600_000
-    drift_per_mille: int = 1
-
-
-@dataclass(slots=True, eq=False)
-class _Life:
-    """One node of one life of a process: its connections and its own clock."""
-
-    process: Process
-    node: Node
-    started_us: int
-    wall_ms: int
-    rate: int
-    ends: dict[int, End] = field(default_factory=dict)
-    last_accepted: int = 0
-    wake_us: int | None = None
-    idle_ticks: int = 0
-    flushing: bool = False
-    to_flush: list[Flush] = field(default_factory=list)
-
-    def now_ms(self, now_us: int) -> int:
-        """The node's clock: the wall clock at its start, carried on by a clock of its own rate."""
-        return self.wall_ms + (now_us - self.started_us) * self.rate // 1_000_000
-
-    def at_us(self, when_ms: int) -> int:
-        """When the node's clock shows a time."""
-        return self.started_us - (-(when_ms - self.wall_ms) * 1_000_000 // self.rate)
-
-
-@dataclass(slots=True, eq=False)
-class Process:
-    """A program that is started, killed and started again on its disk. `lives` counts the starts;
-    `failure` is why the last life ended by itself."""
-
-    name: str
-    host: str
-    make: Callable[[Disk], Sequence[Node]]
-    disk: Disk
-    lives: list[_Life] = field(default_factory=list)
-    starts: int = 0
-    is_paused: bool = False
-    backlog: list[Callable[[], None]] = field(default_factory=list)
-    failure: str | None = None
-    last_port: int = 40_000
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it runs (or is paused)."""
-        return bool(self.lives)
-
-    @property
-    def nodes(self) -> Sequence[Node]:
-        """The nodes of the life it lives, none when it is dead."""
-        return tuple(life.node for life in self.lives)
-
-
-class _Owner:
-    """What the network knows of a node."""
-
-    def __init__(self, world: World, life: _Life) -> None:
-        self._world = world
-        self.life = life
-
-    @property
-    def process(self) -> str:
-        """The name of its process."""
-        return self.life.process.name
-
-    def adopt(self, end: End) -> None:
-        """Take one side of a connection."""
-        self.life.ends[end.number] = end
-
-    def tell(self, make: Callable[[int], Event]) -> None:
-        """Hand the node an event."""
-        self.when_running(lambda: self._world.deliver(self.life, make))
-
-    def when_running(self, action: Callable[[], None]) -> None:
-        """Do something when the process is not paused."""
-        if self.life.process.is_paused:
-            self.life.process.backlog.append(action)
-        else:
-            action()
 
 
 class World:
@@ -166,7 +76,7 @@ class World:
 
     # What a plan does to the world.
 
-    def add(self, name: str, host: str, make: Callable[[Disk], Sequence[Node]]) -> Process:
+    def add(self, name: str, host: str, make: Callable[[Storage], Sequence[Member]]) -> Process:
         """A process at a host address of its own; `make` is called at each start and may raise
         StorageFailed. It does not run yet."""
         process = Process(name, host, make, Disk(self.chance.fork()))
@@ -182,7 +92,7 @@ class World:
         self.network.light(name)
         self.trace(name, "starts")
         try:
-            nodes = process.make(process.disk)
+            members = process.make(SimulatedStorage(process.disk))
         except (StorageFailed, Crashed) as error:
             self._fail(process, f"start: {error}")
             return
@@ -192,9 +102,12 @@ class World:
             wall_ms += self.chance.between(-jump, jump) * self.chance.below(2)
         drift = self.pace.drift_per_mille
         rate = 1_000 + self.chance.between(-drift, drift)
-        process.lives = [_Life(process, node, self.now_us, wall_ms, rate) for node in nodes]
+        for member in members:
+            bound = {name: self._bind(process, asked) for name, asked in member.node.listeners.items()}
+            life = Life(process, member.node, member.files, bound, self.now_us, wall_ms, rate)
+            process.lives.append(life)
         for life in tuple(process.lives):
-            self.deliver(life, Started)
+            self.deliver(life, partial(Started, addresses=life.addresses))
 
     def kill(self, name: str, *, power: bool = False) -> None:
         """End a process at once: by kill -9, or with its machine, whose disk then loses what was not
@@ -280,15 +193,15 @@ class World:
         """Who listens at an ADDRESS:PORT."""
         name = self.process_at(address)
         for life in self.processes[name].lives if name is not None else ():
-            for listener, bound in life.node.listeners.items():
+            for listener, bound in life.addresses.items():
                 if bound == address:
                     life.last_accepted += 1
-                    return _Owner(self, life), listener, life.last_accepted
+                    return Owner(self, life), listener, life.last_accepted
         return None
 
     # What a node's event does.
 
-    def deliver(self, life: _Life, make: Callable[[int], Event]) -> None:
+    def deliver(self, life: Life, make: Callable[[int], Event]) -> None:
         """Hand an event to a node, unless its life is over, and carry out what it says."""
         process = life.process
         if life not in process.lives:
@@ -309,24 +222,11 @@ class World:
             self._carry_out(life, effect)
         self._plan_tick(life, now_ms)
 
-    def _carry_out(self, life: _Life, effect: Effect) -> None:
+    def _carry_out(self, life: Life, effect: Effect) -> None:
         name = life.process.name
         match effect:
-            case Send(connection, data, tell):
-                end = life.ends.get(connection)
-                if end is not None:
-                    self.trace(name, f"send {connection} {len(data)} {zlib.crc32(data)}")
-                    self.network.send(end, data, tell)
-            case Dial(connection, address):
-                self.trace(name, f"dial {connection} {address}")
-                life.process.last_port += 1
-                local = f"{life.process.host}:{life.process.last_port}"
-                self.network.dial(_Owner(self, life), connection, local, address)
-            case Close(connection):
-                self.trace(name, f"close {connection}")
-                end = life.ends.pop(connection, None)
-                if end is not None:
-                    self.network.close(end)
+            case Dial() | Send() | Close() | Pause() | Resume():
+                self._on_connection(life, effect)
             case Flush():
                 life.to_flush.append(effect)
                 self._flush_next(life)
@@ -338,7 +238,31 @@ class World:
             case Halt(reason):
                 self._fail(life.process, reason)
 
-    def _plan_tick(self, life: _Life, now_ms: int) -> None:
+    def _on_connection(self, life: Life, effect: Dial | Send | Close | Pause | Resume) -> None:
+        name = life.process.name
+        end = life.ends.get(effect.connection)
+        match effect:
+            case Dial(connection, address):
+                self.trace(name, f"dial {connection} {address}")
+                life.process.last_port += 1
+                local = f"{life.process.host}:{life.process.last_port}"
+                self.network.dial(Owner(self, life), connection, local, address)
+            case Send(connection, data, tell) if end is not None:
+                self.trace(name, f"send {connection} {len(data)} {zlib.crc32(data)}")
+                self.network.send(end, data, tell)
+            case Close(connection) if end is not None:
+                self.trace(name, f"close {connection}")
+                del life.ends[connection]
+                self.network.close(end)
+            case Pause() if end is not None:
+                self.network.hold(end)
+            case Resume() if end is not None:
+                self.network.release(end)
+            case _:
+                # The connection went while the node had not heard of it yet.
+                pass
+
+    def _plan_tick(self, life: Life, now_ms: int) -> None:
         deadline_ms = life.node.deadline_ms() if life in life.process.lives else None
         if deadline_ms is None:
             return
@@ -351,12 +275,12 @@ class World:
             life.wake_us = wake_us
             self.after(wake_us - self.now_us, partial(self._wake, life, wake_us))
 
-    def _wake(self, life: _Life, wake_us: int) -> None:
+    def _wake(self, life: Life, wake_us: int) -> None:
         if life.wake_us == wake_us:
             life.wake_us = None
-            _Owner(self, life).tell(Ticked)
+            Owner(self, life).tell(Ticked)
 
-    def _flush_next(self, life: _Life) -> None:
+    def _flush_next(self, life: Life) -> None:
         """One flush of a node is under way at a time. What is written while it is may or may not be on
         the disk afterwards."""
         if life.flushing or not life.to_flush:
@@ -371,25 +295,26 @@ class World:
         else:
             self.after(takes_us, lambda: self._flushed(life, flush, self._flush(life, flush)))
 
-    def _flush(self, life: _Life, flush: Flush) -> str | None:
+    def _flush(self, life: Life, flush: Flush) -> str | None:
         """Why the disk refused; None: it did not."""
         process = life.process
         if life not in process.lives:
             return None
+        assert life.files is not None, f"{process.name} has no files to flush"
         try:
-            SimulatedFiles(process.disk).flush(flush.names)
+            life.files.flush(flush.names)
         except StorageFailed as error:
             return str(error)
         except Crashed as crash:
             self._fail(process, str(crash))
         return None
 
-    def _flushed(self, life: _Life, flush: Flush, reason: str | None) -> None:
+    def _flushed(self, life: Life, flush: Flush, reason: str | None) -> None:
         life.flushing = False
         if reason is None:
-            _Owner(self, life).tell(lambda now_ms: Flushed(flush.token, now_ms))
+            Owner(self, life).tell(lambda now_ms: Flushed(flush.token, now_ms))
         else:
-            _Owner(self, life).tell(lambda now_ms: FlushFailed(flush.token, reason, now_ms))
+            Owner(self, life).tell(lambda now_ms: FlushFailed(flush.token, reason, now_ms))
         self._flush_next(life)
 
     def _fail(self, process: Process, reason: str) -> None:
@@ -406,6 +331,14 @@ class World:
         if power:
             self.network.darken(process.name)
         process.disk.crash(power=power)
+
+    def _bind(self, process: Process, asked: str) -> str:
+        """Where a listener that asks for ADDRESS:PORT really listens."""
+        host, _, port = asked.rpartition(":")
+        if int(port):
+            return asked
+        process.last_port += 1
+        return f"{host}:{process.last_port}"
 
     def _trace_event(self, name: str, event: Event) -> None:
         match event:
