@@ -182,9 +182,8 @@ def test_bytes_that_change_while_they_are_sent_are_a_fault() -> None:
     world.pause("server")
     world.run_for(100)
     data[-1] ^= 1
-    world.go_on("server")
     with pytest.raises(AssertionError, match="bytes changed"):
-        world.run_for(1_000)
+        world.go_on("server")
 
 
 def test_a_paused_process_hears_everything_in_order_when_it_goes_on() -> None:
