@@ -70,6 +70,10 @@ generate: $(READY) ## compile spec/ into generated/
 bench-replay: $(READY) ## rates of tshark and both engines on a generated capture (SIZE=400; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE)
 
+.PHONY: bench-roles
+bench-roles: $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
+	@PYTHONPATH=conformance $(BIN)/python -m benchmarks.bench_roles $(ARGS)
+
 .PHONY: bench-codec
 bench-codec: $(READY) ## what decoding one message costs
 	@$(BIN)/python -m benchmarks.bench_codec

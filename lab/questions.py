@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from replispec.wire.rocketmq.broker import (
@@ -24,6 +24,7 @@ from targets.lib.remoting import Peer
 
 TEMPLATE_TOPIC = "TBW102"
 QUEUES = 4
+Ask = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,24 @@ def master(controller: int, broker_name: str) -> Master | None:
         return None
     told = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
     return Master(told.master_broker_id or 0, told.master_address or "", told.master_epoch or 0)
+
+
+def question(broker_name: str) -> GetReplicaInfoRequest:
+    """The question who is master."""
+    return GetReplicaInfoRequest(broker_name=broker_name)
+
+
+def epoch_of(controller: Peer, asked: GetReplicaInfoRequest) -> int:
+    """The masterEpoch of the present master, asked on an open connection; -1 while there is none."""
+    answer = controller.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, asked)
+    told = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
+    return (told.master_epoch or -1) if told.master_broker_id else -1
+
+
+def last_epoch(broker: Peer) -> int:
+    """The newest epoch of a broker's log, asked on an open connection; -1 for none."""
+    cache = EpochEntryCache.decode(broker.ask(RequestCode.GET_BROKER_EPOCH_CACHE).body)
+    return max((entry.epoch or -1 for entry in cache.epoch_list or ()), default=-1)
 
 
 def replicas(controller: int, broker_name: str) -> ReplicasInfo | None:

@@ -1,0 +1,135 @@
+"""How fast a backlog is copied, what wire and disk do without a protocol, how long a switch takes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from lab import questions
+from lab.cluster import BROKER_NAME, Cluster, LabError
+from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport, HaTransferHeaderFixed
+from replispec.wire.rocketmq.streams import HA_MASTER
+from targets.lib.ports import LOOPBACK
+from targets.lib.remoting import Peer
+
+MESSAGE_BYTES = 1_000_000
+COPIED_S_MAXIMUM = 180.0
+SWITCHED_S_MAXIMUM = 60.0
+CHUNK_BYTES = 4 << 20
+POLL_S = 0.005
+
+
+def fill(address: str, topic: str, megabytes: int) -> int:
+    """Give a master a backlog of this size; returns the end of its log."""
+    port = int(address.rpartition(":")[2])
+    body = os.urandom(MESSAGE_BYTES)
+    with Peer(LOOPBACK, port) as peer:
+        sender = questions.Sender(peer, topic)
+        for number in range(megabytes):
+            while sender.send(body, queue=number % questions.QUEUES, now_ms=1)[1] is None:
+                time.sleep(POLL_S)
+    return questions.epochs(port).max_offset or 0
+
+
+def copied(port: int, end: int) -> tuple[float, float]:
+    """MB/s, and seconds, from the first byte that a replica has to the last, by its own account."""
+    first: tuple[float, int] | None = None
+    deadline = time.monotonic() + COPIED_S_MAXIMUM
+    while time.monotonic() < deadline:
+        try:
+            has = questions.epochs(port).max_offset or 0
+        except OSError:
+            has = 0
+        now = time.perf_counter()
+        if has and first is None:
+            first = (now, has)
+        if has >= end and first is not None:
+            seconds = max(now - first[0], 1e-6)
+            return (end - first[1]) / 1e6 / seconds, seconds
+        time.sleep(POLL_S)
+    raise LabError(f"a replica did not copy {end} bytes in {COPIED_S_MAXIMUM:g} s")
+
+
+def to_a_sink(port: int, end: int) -> float:
+    """MB/s at which a master's bytes come to a peer that only counts them."""
+    with socket.create_connection((LOOPBACK, port)) as connection:
+        connection.sendall(HaHandshakeId(broker_id=99).encode())
+        received = bytearray(_exactly(connection, 20))
+        entries = HA_MASTER.measure(received, 0, len(received))
+        _exactly(connection, entries - len(received))
+        began = time.perf_counter()
+        connection.sendall(HaReport(max_offset=0).encode())
+        count = 0
+        while count < end:
+            header = HaTransferHeaderFixed.decode(_exactly(connection, 36))
+            left = header.body_size
+            while left:
+                left -= len(connection.recv(min(left, CHUNK_BYTES)))
+            count += header.body_size
+        return count / 1e6 / (time.perf_counter() - began)
+
+
+def floor(megabytes: int, folder: Path) -> float:
+    """MB/s of a file that is sent over loopback and written to another file: no protocol at all."""
+    size = megabytes * 10**6
+    with tempfile.TemporaryFile(dir=folder) as source, tempfile.TemporaryFile(dir=folder) as target:
+        source.write(os.urandom(10**6) * megabytes)
+        source.flush()
+        with socket.create_server((LOOPBACK, 0)) as listener:
+            thread = threading.Thread(target=_send_file, args=(listener, source.fileno(), size))
+            thread.start()
+            began = time.perf_counter()
+            with socket.create_connection(listener.getsockname()) as connection:
+                left = size
+                while left:
+                    piece = connection.recv(CHUNK_BYTES)
+                    target.write(piece)
+                    left -= len(piece)
+            target.flush()
+            took = time.perf_counter() - began
+            thread.join()
+    return megabytes / took
+
+
+def _send_file(listener: socket.socket, source: int, size: int) -> None:
+    connection, _ = listener.accept()
+    with connection:
+        at = 0
+        while at < size:
+            at += os.sendfile(connection.fileno(), source, at, size - at)
+
+
+def switched(cluster: Cluster, dead: str, other: str, controller: int) -> tuple[float, float]:
+    """Seconds from kill -9 of the master until the controller names another, and until that one knows it."""
+    before = questions.master(controller, BROKER_NAME)
+    assert before is not None
+    port = cluster.port(other)
+    with Peer(LOOPBACK, controller) as asked, Peer(LOOPBACK, port) as told:
+        question = questions.question(BROKER_NAME)
+        began = cluster.kill(dead)
+        named = _until_epoch(lambda: questions.epoch_of(asked, question), before.epoch, began)
+        known = _until_epoch(lambda: questions.last_epoch(told), before.epoch, began)
+    return named, known
+
+
+def _until_epoch(ask: questions.Ask, epoch: int, began: float) -> float:
+    deadline = time.monotonic() + SWITCHED_S_MAXIMUM
+    while time.monotonic() < deadline:
+        if ask() > epoch:
+            return time.monotonic() - began
+        time.sleep(POLL_S / 5)
+    raise LabError(f"no new master in {SWITCHED_S_MAXIMUM:g} s")
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        piece = connection.recv(size - len(data))
+        if not piece:
+            raise LabError("the master hung up")
+        data += piece
+    return bytes(data)
