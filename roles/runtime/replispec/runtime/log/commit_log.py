@@ -1,0 +1,317 @@
+"""The commit log: one sequence of bytes, addressed by offset, in files of one size.
+
+Each file is named by the offset of its first byte, in 20 digits. A record lies in one file; what is too
+small for the next one is a blank record. The bytes are those of Apache RocketMQ, so that logs of both,
+one copied from the other, are the same files.
+Source: apache/rocketmq rocketmq-all-5.4.0, CommitLog, MappedFileQueue, MappedFile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.storage import Files, Region
+from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
+
+FILE_BYTES: Final = 1024 * 1024 * 1024
+"""Default of mappedFileSizeCommitLog."""
+FOLDER: Final = "commitlog"
+NAME_DIGITS: Final = 20
+BLANK_HEAD: Final = len(LogBlank().encode())
+"""Bytes that tell size and kind of any record."""
+_ZEROS: Final = bytes(1024 * 1024)
+
+
+class Placed(NamedTuple):
+    """A record, the offset of its first byte and its size in bytes."""
+
+    offset: int
+    size: int
+    record: LogRecord
+
+
+class CommitLog:
+    """The log of one broker. Offsets are bytes since the beginning of the set's log.
+
+    It opens with what a crash left: records are checked from `from_offset` on (an offset at which one
+    is known to start; None: the first byte), what lies behind the last whole one is zeroed, and the rest is
+    on the disk for good. `file_bytes` must be the same on all brokers of a set. All methods that change
+    something raise StorageFailed; nobody may go on with this object then.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        *,
+        file_bytes: int = FILE_BYTES,
+        folder: str = FOLDER,
+        from_offset: int | None = None,
+    ) -> None:
+        assert file_bytes > BLANK_HEAD
+        self.file_bytes = file_bytes
+        self._files = files
+        self._folder = folder
+        self._regions: dict[int, Region] = {}
+        self._dirty: set[int] = set()
+        self._flushing: set[int] = set()
+        starts = self._contiguous()
+        self._first = starts[0] if starts else 0
+        self._limit = starts[-1] + file_bytes if starts else 0
+        self.end = self._first
+        self._whole = self._first
+        self._recover(from_offset)
+        self.flushed = self._claimed = self.end
+
+    # What is there
+
+    @property
+    def first(self) -> int:
+        """The offset of the oldest byte that is kept; 0 in a log that never had any."""
+        return self._first
+
+    @property
+    def is_empty(self) -> bool:
+        """True when the log takes bytes of any offset: it has none and never had."""
+        return self.end == 0
+
+    @property
+    def last_file(self) -> int:
+        """The offset of the first byte of the newest file that has bytes."""
+        return max(self._first, self._start_of(max(self.end - 1, 0)))
+
+    def view(self, offset: int, size_max: int) -> memoryview:
+        """The bytes from an offset on without a copy: at most so many, none behind the end of its file
+        or of the log. They change when the log is cut."""
+        assert self._first <= offset <= self.end, f"{offset} is outside {self._first}..{self.end}"
+        start = self._start_of(offset)
+        size = min(size_max, self.end - offset, start + self.file_bytes - offset)
+        return self._region(start).view(offset - start, size) if size > 0 else memoryview(b"")
+
+    def read(self, offset: int, size: int) -> bytes | None:
+        """One record as bytes, known by its place and size; None when the log no longer has it."""
+        if not self._first <= offset <= self.end - size:
+            return None
+        return bytes(self.view(offset, size))
+
+    def records(self, at: int, end: int) -> Iterator[Placed]:
+        """The messages from `at` (where a record starts) on, as long as whole ones lie before `end`.
+
+        Stops at what is no record; blanks are left out.
+        """
+        for offset, size, record in self._walk(at, min(end, self.end)):
+            if record is not None:
+                yield Placed(offset, size, record)
+
+    def _walk(self, at: int, end: int) -> Iterator[tuple[int, int, LogRecord | None]]:
+        """Offset, size and record, None for a blank, of all that is whole and right from `at` on."""
+        while at < end:
+            view = self.view(at, end - at)
+            size = _record_size(view)
+            record = _decoded(view[:size], at)
+            if size == 0 or (record is None and not _is_blank(view)):
+                return
+            yield at, size, record
+            at += size
+
+    def whole_end(self) -> int:
+        """Where the last whole record ends; behind it lies a half-copied one, or nothing."""
+        while self._whole < self.end:
+            size = _record_size(self.view(self._whole, self.file_bytes))
+            if size == 0:
+                break
+            self._whole += size
+        return self._whole
+
+    # Growing
+
+    def append(self, record: LogRecord) -> Placed:
+        """Put a message behind the last; its physical offset is filled in. A file without room for it and
+        for a blank behind it is closed with a blank.
+
+        Raises ValueError when it is longer than a file can hold.
+        """
+        record.physical_offset = self.end
+        data = record.encode()
+        if len(data) + BLANK_HEAD > self.file_bytes:
+            raise ValueError(f"{len(data)} bytes do not fit into a file of {self.file_bytes}")
+        room = self.file_bytes - self.end % self.file_bytes
+        if len(data) + BLANK_HEAD > room:
+            self._put(LogBlank(undefined=bytes(room - BLANK_HEAD)).encode())
+            record.physical_offset = self.end
+            data = record.encode()
+        self._put(data)
+        return Placed(record.physical_offset, len(data), record)
+
+    def accepts(self, offset: int) -> bool:
+        """Whether raw bytes may be appended at this offset: at the end, or at the start of any file
+        when the log is empty."""
+        return offset == self.end or (self.is_empty and offset % self.file_bytes == 0)
+
+    def append_bytes(self, offset: int, data: bytes | memoryview) -> None:
+        """Put a run of a master's log behind ours; it may be cut anywhere."""
+        assert self.accepts(offset), f"bytes at {offset} behind {self.end}"
+        if offset != self.end:
+            self._begin_at(offset)
+        self._write(data)
+
+    def _put(self, data: bytes) -> None:
+        whole = self._whole == self.end
+        self._write(data)
+        if whole:
+            self._whole = self.end
+
+    def _write(self, data: bytes | memoryview) -> None:
+        rest = memoryview(data)
+        while rest:
+            start = self._start_of(self.end)
+            run = rest[: start + self.file_bytes - self.end]
+            self._region(start).write(self.end - start, run)
+            self._dirty.add(start)
+            self.end += len(run)
+            rest = rest[len(run) :]
+
+    # Bringing it to the disk
+
+    def begin_flush(self) -> tuple[str, ...]:
+        """The names of all files that must be flushed for everything up to the end to be durable."""
+        self._flushing, self._dirty = self._flushing | self._dirty, set()
+        self._claimed = self.end
+        return tuple(self._name(start) for start in sorted(self._flushing))
+
+    def end_flush(self) -> int:
+        """The flush that was begun last is done; returns up to where the log is durable."""
+        self._flushing.clear()
+        self.flushed = max(self.flushed, self._claimed)
+        return self.flushed
+
+    # Cutting
+
+    def truncate(self, offset: int) -> None:
+        """Cut the log at an offset, for good; what was behind it is zeros, for readers of ours and of
+        Apache's. An offset before the first byte cuts everything."""
+        offset = max(offset, self._first)
+        if offset >= self.end:
+            return
+        end, self.end = self.end, offset
+        self._whole = self._whole if self._whole <= offset else max(self._first, self._start_of(offset))
+        self._remove_behind(offset)
+        self._zero(offset, min(end, self._start_of(offset) + self.file_bytes))
+        self._flush_now()
+        self.flushed = self._claimed = offset
+
+    def delete_before(self, offset: int) -> None:
+        """Remove the oldest files of which every byte lies before an offset; the newest always stays."""
+        while self._first + self.file_bytes <= min(offset, self.last_file):
+            self._forget(self._first)
+            self._first += self.file_bytes
+        self._whole = max(self._whole, self._first)
+
+    # Files
+
+    def _contiguous(self) -> list[int]:
+        """The starts of all files that follow each other without a hole; others are removed."""
+        names = [name for name in self._files.names(self._folder) if name.isdecimal()]
+        starts = sorted(int(name) for name in names if len(name) == NAME_DIGITS)
+        kept = [start for number, start in enumerate(starts) if start == starts[0] + number * self.file_bytes]
+        for start in starts:
+            if start not in kept:
+                self._files.remove(self._name(start))
+        return kept
+
+    def _recover(self, from_offset: int | None) -> None:
+        is_known = from_offset is not None and self._first <= from_offset <= self._limit
+        at = end = from_offset if is_known and from_offset is not None else self._first
+        self.end = self._limit
+        for offset, size, _ in self._walk(at, self._limit):
+            end = offset + size
+        self.end = self._whole = end
+        self._remove_behind(end)
+        self._zero(end, self._start_of(end) + self.file_bytes)
+        self._dirty.update(range(self._start_of(at), end, self.file_bytes))
+        self._flush_now()
+
+    def _remove_behind(self, offset: int) -> None:
+        """Remove all files behind the one with this offset, the newest first: no crash leaves a hole."""
+        last = self._start_of(offset)
+        while self._limit - self.file_bytes > last:
+            self._forget(self._limit - self.file_bytes)
+            self._limit -= self.file_bytes
+
+    def _zero(self, at: int, end: int) -> None:
+        """Write zeros wherever something else is, within one file."""
+        start = self._start_of(at)
+        while at < min(end, self._limit):
+            region = self._region(start)
+            size = min(len(_ZEROS), end - at)
+            if region.view(at - start, size) != _ZEROS[:size]:
+                region.write(at - start, memoryview(_ZEROS)[:size])
+                self._dirty.add(start)
+            at += size
+
+    def _flush_now(self) -> None:
+        names = [self._name(start) for start in sorted(self._dirty | self._flushing) if start < self._limit]
+        self._dirty.clear()
+        if names:
+            self._files.flush(names)
+
+    def _begin_at(self, offset: int) -> None:
+        """An empty log begins in the middle: its files, all of zeros, go."""
+        self._remove_behind(0)
+        if self._limit:
+            self._forget(0)
+        self._first = self._limit = self.end = self._whole = self.flushed = self._claimed = offset
+
+    def _forget(self, start: int) -> None:
+        region = self._regions.pop(start, None)
+        if region is not None:
+            region.close()
+        self._dirty.discard(start)
+        self._flushing.discard(start)
+        self._files.remove(self._name(start))
+
+    def _region(self, start: int) -> Region:
+        region = self._regions.get(start)
+        if region is None:
+            region = self._files.region(self._name(start), self.file_bytes)
+            assert region.size == self.file_bytes, f"{self._name(start)} has {region.size} bytes"
+            self._regions[start] = region
+            self._limit = max(self._limit, start + self.file_bytes)
+        return region
+
+    def _start_of(self, offset: int) -> int:
+        return offset - offset % self.file_bytes
+
+    def _name(self, start: int) -> str:
+        return f"{self._folder}/{start:0{NAME_DIGITS}d}"
+
+
+def _record_size(view: memoryview) -> int:
+    """The size of the record or blank that starts here; 0 when no whole one does."""
+    if len(view) < BLANK_HEAD:
+        return 0
+    head = LogBlankFixed.decode(view)
+    is_known = head.magic in (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2, LogMagic.BLANK)
+    return head.total_size if is_known and BLANK_HEAD <= head.total_size <= len(view) else 0
+
+
+def _is_blank(view: memoryview) -> bool:
+    return LogBlankFixed.decode(view).magic == LogMagic.BLANK
+
+
+def _decoded(view: memoryview, offset: int) -> LogRecord | None:
+    """The record that these bytes are, if they are what was written at this offset; no blank is."""
+    try:
+        record = LogRecord.decode(view)
+    except RemoteProtocolError:
+        return None
+    is_right = record.body_crc_holds and record.physical_offset == offset and not _is_torn(record)
+    return record if is_right else None
+
+
+def _is_torn(record: LogRecord) -> bool:
+    """Whether the end of a record is missing. The checksum is of the body alone, but what lies behind the
+    end of a log is zeros: a write of which the disk kept the beginning ends with them."""
+    return "\0" in record.topic or not record.topic or (record.properties + record.tail).endswith(b"\0")

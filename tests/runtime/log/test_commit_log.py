@@ -1,0 +1,266 @@
+"""The commit log: files, records, growing, cutting, and what crashes leave of it."""
+
+from itertools import pairwise
+
+import pytest
+
+from replispec.runtime.log import CommitLog
+from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
+from replispec.runtime.storage import StorageFailed
+from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed
+from tests.runtime.log.logs import FILE_BYTES, disk, flush, log_bytes, message, store_on, with_epochs
+
+
+def log_on(one: Disk) -> CommitLog:
+    return CommitLog(SimulatedFiles(one), file_bytes=FILE_BYTES)
+
+
+def filled(one: Disk, count: int) -> CommitLog:
+    log = log_on(one)
+    for number in range(count):
+        log.append(message(f"message {number}"))
+    return log
+
+
+def texts(log: CommitLog) -> list[str]:
+    return [placed.record.body.decode() for placed in log.records(log.first, log.end)]
+
+
+def test_an_empty_log_has_no_files() -> None:
+    one = disk()
+    log = log_on(one)
+    assert (log.first, log.end, log.is_empty, one.contents) == (0, 0, True, {})
+
+
+def test_messages_lie_behind_each_other_and_know_their_place() -> None:
+    log = filled(disk(), 20)
+    placed = list(log.records(0, log.end))
+    assert [each.record.physical_offset for each in placed] == [each.offset for each in placed]
+    assert all(before.offset + before.size == after.offset for before, after in pairwise(placed))
+    assert placed[-1].offset + placed[-1].size == log.end == log.whole_end()
+
+
+def test_files_are_named_by_their_first_offset_and_closed_with_a_blank() -> None:
+    one = disk()
+    log = filled(one, 50)
+    assert sorted(one.contents) == ["commitlog/00000000000000000000", "commitlog/00000000000000004096"]
+    last = list(log.records(0, FILE_BYTES))[-1]
+    blank = LogBlankFixed.decode(log.view(last.offset + last.size, FILE_BYTES))
+    assert blank == LogBlankFixed(FILE_BYTES - last.offset - last.size, LogMagic.BLANK)
+    assert len(texts(log)) == 50
+
+
+def test_no_view_reaches_into_the_next_file() -> None:
+    log = filled(disk(), 50)
+    assert len(log.view(FILE_BYTES - 10, 100)) == 10
+    assert len(log.view(FILE_BYTES, 100)) == 100
+    assert len(log.view(log.end - 3, 100)) == 3
+    assert len(log.view(log.end, 100)) == 0
+
+
+def test_a_message_longer_than_a_file_is_refused() -> None:
+    log = log_on(disk())
+    with pytest.raises(ValueError, match="do not fit"):
+        log.append(message("x" * FILE_BYTES))
+    assert log.end == 0
+
+
+def test_the_longest_message_leaves_room_for_a_blank() -> None:
+    log = log_on(disk())
+    overhead = len(message("").encode()) + len(LogBlank().encode())
+    log.append(message("x" * (FILE_BYTES - overhead)))
+    log.append(message("next"))
+    assert [each.offset for each in log.records(0, log.end)] == [0, FILE_BYTES]
+
+
+def test_a_copied_log_is_the_same_byte_for_byte_however_it_was_cut() -> None:
+    one, other = disk(), disk()
+    log, copy = filled(one, 60), log_on(other)
+    for size in (1, 7, 500, FILE_BYTES):
+        while copy.end < log.end * 3 // 4:
+            copy.append_bytes(copy.end, log.view(copy.end, size))
+    while copy.end < log.end:
+        copy.append_bytes(copy.end, log.view(copy.end, 333))
+    assert {name: bytes(content.data) for name, content in one.contents.items()} == {
+        name: bytes(content.data) for name, content in other.contents.items()
+    }
+
+
+def test_an_empty_log_takes_the_start_of_any_file_and_nothing_else() -> None:
+    log, copy = filled(disk(), 60), log_on(disk())
+    assert not copy.accepts(FILE_BYTES + 1)
+    copy.append_bytes(FILE_BYTES, log.view(FILE_BYTES, FILE_BYTES))
+    assert (copy.first, copy.end) == (FILE_BYTES, log.end)
+    assert not copy.accepts(0)
+
+
+def test_the_half_copied_record_at_the_end_is_told_from_whole_ones() -> None:
+    log, copy = filled(disk(), 5), log_on(disk())
+    copy.append_bytes(0, log.view(0, log.end - 1))
+    last = list(log.records(0, log.end))[-1]
+    assert copy.whole_end() == last.offset
+    copy.append_bytes(copy.end, log.view(copy.end, 1))
+    assert copy.whole_end() == log.end
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_a_cut_leaves_zeros_and_removes_later_files(files: int) -> None:
+    one = disk()
+    log = filled(one, 40 * files)
+    at = list(log.records(0, log.end))[10].offset
+    log.truncate(at)
+    assert (log.end, log.whole_end(), len(texts(log))) == (at, at, 10)
+    assert list(one.contents) == ["commitlog/00000000000000000000"]
+    assert not any(one.contents["commitlog/00000000000000000000"].data[at:])
+    one.crash()
+    assert log_on(one).end == at
+
+
+def test_after_a_cut_the_log_goes_on_there() -> None:
+    log = filled(disk(), 100)
+    log.truncate(list(log.records(0, log.end))[10].offset)
+    log.append(message("again"))
+    assert texts(log)[9:] == ["message 9", "again"]
+
+
+def test_what_was_not_flushed_may_be_lost_but_never_in_the_middle() -> None:
+    for seed in range(30):
+        one = disk(seed)
+        log = filled(one, 10)
+        SimulatedFiles(one).flush(log.begin_flush())
+        durable = log.end_flush()
+        for number in range(10, 60):
+            log.append(message(f"message {number}"))
+        one.crash()
+        found = log_on(one)
+        assert durable <= found.end <= log.end
+        assert texts(found) == [f"message {number}" for number in range(len(texts(found)))]
+
+
+def test_bytes_behind_a_recovered_end_never_come_back() -> None:
+    """A record of the same size, written over the first lost one, must not lead to old ones behind it."""
+    for seed in range(30):
+        one = disk(seed)
+        filled(one, 30)
+        one.crash()
+        log = log_on(one)
+        kept = texts(log)
+        log.append(message("message X"))
+        SimulatedFiles(one).flush(log.begin_flush())
+        one.crash()
+        assert texts(log_on(one)) == [*kept, "message X"]
+
+
+def test_a_turned_bit_ends_the_log_before_its_record() -> None:
+    one = disk()
+    log = filled(one, 10)
+    placed = list(log.records(0, log.end))[4]
+    one.contents["commitlog/00000000000000000000"].data[placed.offset + 88] ^= 1
+    assert log_on(one).end == placed.offset
+
+
+def test_recovery_may_start_at_a_known_record() -> None:
+    one = disk()
+    log = filled(one, 100)
+    known = list(log.records(0, log.end))[60].offset
+    one.contents["commitlog/00000000000000000000"].data[88] ^= 1
+    assert CommitLog(SimulatedFiles(one), file_bytes=FILE_BYTES, from_offset=known).end == log.end
+    assert CommitLog(SimulatedFiles(one), file_bytes=FILE_BYTES, from_offset=1 << 40).end == 0
+
+
+def test_a_file_behind_a_hole_is_no_part_of_the_log() -> None:
+    one = disk()
+    filled(one, 140)
+    del one.contents["commitlog/00000000000000004096"]
+    assert log_on(one).end == FILE_BYTES
+    assert list(one.contents) == ["commitlog/00000000000000000000"]
+
+
+def test_old_files_are_deleted_whole_and_the_newest_stays() -> None:
+    one = disk()
+    log = filled(one, 140)
+    log.delete_before(2 * FILE_BYTES - 1)
+    assert log.first == FILE_BYTES
+    log.delete_before(1 << 40)
+    assert log.first == log.last_file > FILE_BYTES
+    assert log_on(one).first == log.first
+
+
+def test_durable_is_what_a_flush_began_with_and_a_cut_took_nothing_of() -> None:
+    log = filled(disk(), 3)
+    end = log.end
+    log.begin_flush()
+    log.append(message("later"))
+    assert (log.flushed, log.end_flush()) == (0, end)
+    log.begin_flush()
+    log.truncate(end)
+    log.append(message("another"))
+    assert log.end_flush() == end
+
+
+def test_nothing_is_there_of_a_message_for_which_there_is_no_room() -> None:
+    one = disk()
+    log = filled(one, 1)
+    one.room_bytes = FILE_BYTES
+    while log.end + 1_000 < FILE_BYTES:
+        log.append(message("message"))
+    kept = texts(log)
+    with pytest.raises(StorageFailed):
+        log.append(message("x" * 1_000))
+    one.room_bytes = None
+    log.append(message("room again"))
+    assert texts(log) == [*kept, "room again"]
+
+
+def test_a_crash_inside_any_write_leaves_a_prefix_and_epochs_that_fit() -> None:
+    whole = log_bytes(with_epochs(store_on(disk()), 20, 15, 25))
+    crashes = 0
+    for seed in (1, 2, 3):
+        for number in range(1, 400):
+            one = disk(seed * 1000 + number)
+            one.crash_at(number)
+            store = None
+            try:
+                store = with_epochs(store_on(one), 20, 15, 25)
+            except Crashed:
+                crashes += 1
+            one.crash()
+            again = store_on(one)
+            assert whole.startswith(log_bytes(again))
+            assert all(entry.start_offset < max(again.log.end, 1) for entry in again.epochs.entries)
+            if store is not None:
+                break
+    assert crashes > 100
+
+
+def test_a_crash_inside_a_cut_leaves_the_log_before_it_or_after_it() -> None:
+    for number in range(1, 12):
+        one = disk(number)
+        store = with_epochs(store_on(one), 30, 60)
+        flush(store, one)
+        before, cut = log_bytes(store), store.epochs.entries[1].start_offset
+        one.crash_at(number)
+        try:
+            store.truncate(cut)
+        except Crashed:
+            one.crash()
+            store = store_on(one)
+            assert store.log.end >= cut
+            assert before.startswith(log_bytes(store))
+            continue
+        assert store.log.end == cut
+        return
+    pytest.fail("the cut never came to its end")
+
+
+def test_a_record_of_which_only_the_beginning_was_written_is_not_taken() -> None:
+    whole = message("body", tag="tag").encode()
+    for size in range(len(whole)):
+        one = disk()
+        log = filled(one, 1)
+        end = log.end
+        placed = log.append(message("body", tag="tag"))
+        at = placed.offset + size
+        one.contents["commitlog/00000000000000000000"].data[at:] = bytes(FILE_BYTES - at)
+        assert log_on(one).end == end, size

@@ -1,0 +1,178 @@
+"""Log, epochs and queues of a broker: kept together, cut together."""
+
+import pytest
+
+from replispec.runtime.log import EpochFile, GroupCommit, MessageStore, properties_of, tags_code
+from replispec.runtime.log.epoch_file import NAME, OLDER
+from replispec.runtime.sim import SimulatedFiles
+from replispec.runtime.storage import StorageFailed
+from replispec.runtime.world import Flush, Flushed, FlushFailed, Halt, Outbox
+from replispec.wire.rocketmq.ha import HaEpochEntry
+from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
+
+
+def positions(store: MessageStore) -> list[tuple[str, int, int]]:
+    return [
+        (each.record.topic, each.record.queue_id, each.record.queue_offset)
+        for each in store.log.records(0, store.log.end)
+    ]
+
+
+def epochs(store: MessageStore) -> list[tuple[int, int]]:
+    return [(entry.epoch, entry.start_offset) for entry in store.epochs.entries]
+
+
+def test_positions_count_the_messages_of_each_queue() -> None:
+    store = with_epochs(store_on(disk()), 0)
+    for topic, queue in (("A", 0), ("A", 1), ("A", 0), ("B", 0), ("A", 0)):
+        store.put(message(topic=topic, queue_id=queue))
+    assert positions(store) == [("A", 0, 0), ("A", 1, 0), ("A", 0, 1), ("B", 0, 0), ("A", 0, 2)]
+    assert (store.next_position("A", 0), store.next_position("B", 7)) == (3, 0)
+
+
+def test_consumers_are_shown_what_was_confirmed_and_nothing_else() -> None:
+    store = with_epochs(store_on(disk()), 6)
+    placed = list(store.log.records(0, store.log.end))
+    assert store.index_up_to(placed[3].offset)
+    queues = store.index.queues
+    assert {key: (queue.first, queue.next) for key, queue in queues.items()} == {
+        ("TopicA", 0): (0, 2),
+        ("TopicA", 1): (0, 1),
+    }
+    assert store.index_up_to(store.log.end)
+    entry = queues["TopicA", 1].at(2)
+    assert entry is not None
+    assert queues["TopicA", 1].at(3) is None
+    assert store.log.read(entry.offset, entry.size) == placed[5].record.encode()
+
+
+def test_a_backlog_is_shown_in_pieces() -> None:
+    store = with_epochs(store_on(disk()), 25)
+    steps = 1
+    while not store.index_up_to(store.log.end, records_max=10):
+        steps += 1
+    assert steps == 3
+    assert store.index.end == store.log.end
+
+
+def test_a_cut_takes_messages_out_of_the_queues_and_of_the_epochs() -> None:
+    store = with_epochs(store_on(disk()), 4, 4)
+    store.index_up_to(store.log.end)
+    second = store.epochs.entries[1].start_offset
+    store.truncate(second)
+    assert epochs(store) == [(1, 0)]
+    assert {key: queue.next for key, queue in store.index.queues.items()} == {
+        ("TopicA", 0): 2,
+        ("TopicA", 1): 2,
+    }
+    assert store.index.end == store.log.end == second
+
+
+def test_positions_go_on_without_a_hole_after_a_cut() -> None:
+    """Also for messages that no consumer was ever shown, and after a restart in between."""
+    one = disk()
+    store = with_epochs(store_on(one), 6, 6)
+    store.index_up_to(store.epochs.entries[1].start_offset - 1)
+    store.truncate(store.epochs.entries[1].start_offset)
+    SimulatedFiles(one).flush(store.log.begin_flush())
+    for opened in (store, store_on(one)):
+        opened.begin_as_master(3)
+        assert opened.next_position("TopicA", 0) == opened.next_position("TopicA", 1) == 3
+
+
+def test_a_master_cuts_a_half_copied_record_before_its_epoch_begins() -> None:
+    full = with_epochs(store_on(disk()), 5)
+    store = store_on(disk())
+    store.log.append_bytes(0, log_bytes(full)[:-1])
+    store.epochs.keep(full.epochs.entries)
+    store.begin_as_master(2)
+    last = list(full.log.records(0, full.log.end))[-1]
+    assert store.log.end == last.offset
+    assert epochs(store) == [(1, 0), (2, last.offset)]
+
+
+def test_epochs_behind_the_recovered_end_are_forgotten() -> None:
+    one = disk()
+    store = with_epochs(store_on(one), 3, 3)
+    cut = store.epochs.entries[1].start_offset
+    one.contents["commitlog/00000000000000000000"].data[cut:] = bytes(4096 - cut)
+    assert epochs(store_on(one)) == [(1, 0)]
+
+
+def test_old_files_go_with_their_epochs_and_their_positions() -> None:
+    store = with_epochs(store_on(disk()), 50, 50, 50)
+    store.index_up_to(store.log.end)
+    store.delete_before(8192)
+    first = next(iter(store.log.records(8192, store.log.end))).record
+    queue = store.index.queues["TopicA", first.queue_id]
+    assert (store.log.first, queue.first) == (8192, first.queue_offset)
+    entry = queue.at(queue.first)
+    assert entry is not None
+    assert entry.offset == 8192
+    assert store.epochs.entries[0].epoch == 2
+    assert store.log.read(0, 100) is None
+
+
+def test_a_queue_of_a_log_that_began_later_begins_at_its_first_message() -> None:
+    full = with_epochs(store_on(disk()), 100)
+    store = store_on(disk())
+    store.log.append_bytes(4096, full.log.view(4096, 4096))
+    store.index_up_to(store.log.end)
+    first = next(iter(store.log.records(4096, store.log.end))).record
+    assert store.index.queues["TopicA", first.queue_id].first == first.queue_offset > 0
+
+
+def test_the_epoch_file_is_text_that_apache_rocketmq_reads() -> None:
+    one = disk()
+    EpochFile(SimulatedFiles(one)).keep([HaEpochEntry(7, 7000), HaEpochEntry(8, 8000)])
+    assert bytes(one.contents[NAME].data) == b"2\n773307083\n7-7000\n8-8000\n"
+
+
+def test_a_broken_epoch_file_gives_way_to_the_older_one_or_stops_the_broker() -> None:
+    one = disk()
+    files = SimulatedFiles(one)
+    files.replace(NAME, b"2\n773307083\n7-7000\n8-8001\n")
+    with pytest.raises(StorageFailed, match="crc"):
+        EpochFile(files)
+    files.replace(OLDER, b"1\n0\n7-7000\n")
+    assert EpochFile(files).entries == (HaEpochEntry(7, 7000),)
+
+
+def test_writes_during_a_flush_share_the_next_one() -> None:
+    store, outbox, told = with_epochs(store_on(disk()), 1), Outbox(), []
+    commit = GroupCommit(outbox, store.log, lambda durable, now_ms: told.append((durable, now_ms)))
+    first = store.log.end
+    commit.request()
+    for _ in range(3):
+        store.put(message())
+        commit.request()
+    (flush,) = outbox.take()
+    assert isinstance(flush, Flush)
+    assert not commit.flushed(Flushed(flush.token + 1, 5))
+    assert commit.flushed(Flushed(flush.token, 5))
+    (second,) = outbox.take()
+    assert isinstance(second, Flush)
+    assert commit.flushed(Flushed(second.token, 6))
+    assert (told, outbox.take()) == ([(first, 5), (store.log.end, 6)], [])
+
+
+def test_a_flush_that_failed_ends_the_process() -> None:
+    store, outbox = with_epochs(store_on(disk()), 1), Outbox()
+    commit = GroupCommit(outbox, store.log, lambda _durable, _now_ms: None)
+    commit.request()
+    (flush,) = outbox.take()
+    assert isinstance(flush, Flush)
+    assert commit.failed(FlushFailed(flush.token, "input/output error", 5))
+    assert [type(effect) for effect in outbox.take()] == [Halt]
+    assert store.log.flushed == 0
+
+
+@pytest.mark.parametrize(
+    ("tag", "code"), [("TagA", 2598919), ("", 0), ("消息", 893927), ("polygenelubricants", -(2**31))]
+)
+def test_a_tag_is_known_by_the_hash_that_java_gives_it(tag: str, code: int) -> None:
+    assert tags_code(message(tag=tag).properties) == code
+
+
+def test_properties_are_pairs_and_what_is_none_is_left_out() -> None:
+    assert properties_of(b"KEYS\x01k1 k2\x02TAGS\x01t\x02broken\x02") == {"KEYS": "k1 k2", "TAGS": "t"}
