@@ -202,6 +202,14 @@ def test_a_given_that_not_every_subject_has_only_leaves_the_case_out(tmp_path: P
     assert result.reason.startswith("not applicable: ")
 
 
+def test_a_subject_that_does_not_answer_does_not_say_that_a_case_is_not_for_it(tmp_path: Path) -> None:
+    result = _prepared(
+        tmp_path, lambda r: None if r.header.code == 9 else [answer(r)], "    optional: true\n"
+    )
+    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert result.reason.startswith("could not be prepared: ")
+
+
 def test_the_given_comes_before_the_steps(tmp_path: Path) -> None:
     write(tmp_path, GIVEN.format("{send: {code: 9}, expect: [{code: SUCCESS}]}"), "given.yaml")
     subject = Listening(always())
@@ -209,10 +217,47 @@ def test_the_given_comes_before_the_steps(tmp_path: Path) -> None:
     assert [command.header.code for command in subject.heard] == [1005, 9, 1005]
 
 
-def test_a_value_that_cannot_be_counted_with_is_a_fault_of_the_suite(tmp_path: Path) -> None:
-    step = f"{{{INFO}, expect: [{{code: SUCCESS, save: {{x: header.controllerLeaderId}}}}]}}"
-    result = played(tmp_path, always(header=LEADER), step, "{send: {code: 9, header: {a: $x + 1}}}")
+SAVING = f"{{{INFO}, expect: [{{code: SUCCESS, save: {{x: header.controllerLeaderId}}}}]}}"
+COUNTING = "{send: {code: 9, header: {a: $x + 1}}, expect: [{code: SUCCESS}]}"
+
+
+def test_counting_with_what_is_no_number_is_a_fault_of_the_suite(tmp_path: Path) -> None:
+    result = played(tmp_path, always(), "{send: {code: 9, header: {a: $set + 1}}}", METADATA)
     assert (result.verdict, result.standing) == (Verdict.ERROR, Standing.NOT_JUDGED)
+
+
+@pytest.mark.parametrize(
+    ("said", "symptom"),
+    [
+        (always(), "step 1: no header.controllerLeaderId to go on with"),
+        (always(header=LEADER), "step 2: 'n1' is no number to count with"),
+    ],
+)
+def test_a_case_that_cannot_go_on_with_what_the_subject_told_is_not_judged(
+    tmp_path: Path, said: Said, symptom: str
+) -> None:
+    result = played(tmp_path, said, SAVING, COUNTING)
+    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert result.symptom == symptom
+    assert result.reason.startswith("could not go on: step ")
+
+
+def test_an_answer_that_lacks_what_a_case_needs_does_not_hide_what_is_not_allowed(tmp_path: Path) -> None:
+    assert told(tmp_path, always(REFUSED), SAVING) == (
+        Verdict.FAIL,
+        "step 1: code SYSTEM_ERROR instead of SUCCESS",
+    )
+
+
+def test_a_repeated_step_waits_for_an_answer_that_a_case_can_go_on_with(tmp_path: Path) -> None:
+    asked: list[Command] = []
+
+    def say(request: Command) -> list[bytes]:
+        asked.append(request)
+        return [answer(request, header=LEADER if len(asked) > 3 else None)]
+
+    assert told(tmp_path, say, SAVING[:-1] + ", again: {every: 0.5, up_to: 10}}") == (Verdict.PASS, "")
+    assert len(asked) == 4
 
 
 def test_a_subject_that_is_gone_is_not_judged(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -19,7 +19,6 @@ from replispec.conformance.model import (
     Place,
     Profile,
     Raw,
-    Replicate,
     Sent,
     Severity,
     Step,
@@ -244,25 +243,8 @@ def _check_connection(step: Step, known: set[str]) -> None:
         known.add(step.on)
 
 
-def _parts(thing: object) -> Iterator[object]:
-    for each in fields(thing):  # type: ignore[arg-type]  # actions and outcomes are dataclasses
-        yield getattr(thing, each.name)
-
-
 def _mentioned(step: Step) -> list[str]:
     try:
-        return [name for thing in (step.action, *step.expect) for name in _used(thing)]
+        return list(names_in([step.action, *step.expect]))
     except UnknownVariable as fault:
         raise CaseError(step.place, str(fault)) from None
-
-
-def _used(thing: object) -> Iterator[str]:
-    if isinstance(thing, Raw):
-        for sent in thing.of:
-            yield from _used(sent)
-        yield from names_in(thing.patch)
-    elif isinstance(thing, Replicate):
-        yield from names_in([thing.first, thing.last])
-    elif thing is not None:
-        for part in _parts(thing):
-            yield from names_in(part)

@@ -114,10 +114,18 @@ def _wanted(outcome: Outcome) -> str:
     return outcome.command or outcome.message or "transfers"
 
 
+class Lacking(Exception):
+    """What came fits, but lacks a value that later steps go on with."""
+
+
 def saved(outcome: Outcome, received: Received | Replicated) -> dict[str, object]:
-    """What the outcome wants kept, by name; a path that leads nowhere keeps nothing."""
+    """What the outcome wants kept, by name. Raises Lacking for a path that leads nowhere."""
     parts = _saveable(received)
-    return {name: _followed(parts, path.split(".")) for name, path in outcome.save.items()}
+    kept = {name: _followed(parts, path.split(".")) for name, path in outcome.save.items()}
+    lacking = [path for name, path in outcome.save.items() if kept[name] is None]
+    if lacking:
+        raise Lacking(f"no {' and no '.join(lacking)} to go on with")
+    return kept
 
 
 def _saveable(received: Received | Replicated) -> dict[str, object]:

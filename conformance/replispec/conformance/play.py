@@ -11,7 +11,7 @@ import trio
 
 from replispec.conformance import names
 from replispec.conformance.encoding import Encoded, Encoder, Unsendable, pieces
-from replispec.conformance.judging import Difference, fitting, saved
+from replispec.conformance.judging import Difference, Lacking, fitting, saved
 from replispec.conformance.model import (
     TARGET,
     Action,
@@ -100,6 +100,8 @@ class _Player:
         self._entries: dict[str, _Handshake] = {}
         self._replicated: dict[str, Replicated] = {}
         self._aside: dict[str, list[Received]] = {}
+        self._told: set[str] = set()  # variables whose values the subject gave
+        self._last: Received | None = None  # what came last in the step in hand
         self._nursery: trio.Nursery | None = None
         self._streams: list[trio.SocketStream] = []
 
@@ -131,7 +133,7 @@ class _Player:
         for step in self.case.prepared:
             failure = await self._safely(step, "given")
             if failure is not None:
-                return _not_prepared(step, failure)
+                return _not_prepared(step, failure, answered=isinstance(self._last, Answer | Message))
         for at, step in enumerate(self.case.steps, start=1):
             failure = await self._safely(step, f"step {at}")
             if failure is not None:
@@ -147,9 +149,13 @@ class _Player:
         except _Failed as failed:
             told = f"{label} ({step.place}): {failed}"
             return Verdict.FAIL, told, f"{label}: {renamed(str(failed), self._variables, _mentioned(step))}"
+        except Lacking as lacking:
+            return _not_told(step, label, str(lacking))
         except Unreachable as gone:
             return Verdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
         except (UnknownVariable, Unsendable) as fault:
+            if self._told.intersection(names_in([step.action, *step.expect])):
+                return _not_told(step, label, renamed(str(fault), self._variables))
             return Verdict.ERROR, f"{label} ({step.place}): {fault}", ""
         return None
 
@@ -163,7 +169,7 @@ class _Player:
                 await self._once(step)
             except _Breached:
                 raise
-            except _Failed:
+            except (_Failed, Lacking):
                 if trio.current_time() >= until_s:
                     raise
                 await trio.sleep(step.again.every_s * self.subject.patience)
@@ -171,6 +177,7 @@ class _Player:
                 return
 
     async def _once(self, step: Step) -> None:
+        self._last = None
         if step.action is not None:
             await self._act(step.action, step.on)
         if step.expect:
@@ -249,7 +256,7 @@ class _Player:
                 return None
         with trio.move_on_after(limit_s):
             while True:
-                received = await self._next(step.on)
+                received = self._last = await self._next(step.on)
                 if self._put_aside(step, received):
                     continue
                 if self._fits(step, received, misses):
@@ -277,7 +284,7 @@ class _Player:
             self._entries[step.on] = received.value
         found = fitting(step.expect, received, self._variables, self.subject.release)
         if isinstance(found, Outcome):
-            self._variables.update(saved(found, received))
+            self._keep(found, received)
             return True
         missing = isinstance(received, Answer) and received.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
         if missing and self.case.profile != "ha":
@@ -289,7 +296,12 @@ class _Player:
         found = fitting(step.expect, replicated, self._variables, self.subject.release)
         if not isinstance(found, Outcome):
             raise _Failed(found.text)
-        self._variables.update(saved(found, replicated))
+        self._keep(found, replicated)
+
+    def _keep(self, outcome: Outcome, received: Received | Replicated) -> None:
+        kept = saved(outcome, received)
+        self._variables.update(kept)
+        self._told.update(kept)
 
     async def _next(self, on: str) -> Received:
         if on in self._listening and on not in self._wires:
@@ -354,12 +366,22 @@ def _mentioned(step: Step) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name in names_in(part)))
 
 
-def _not_prepared(step: Step, failure: tuple[Verdict, str, str]) -> tuple[Verdict, str, str]:
-    """A case whose given cannot be made says nothing about its clause."""
+def _not_told(step: Step, label: str, what: str) -> tuple[Verdict, str, str]:
+    """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
+    return Verdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"
+
+
+def _not_prepared(
+    step: Step, failure: tuple[Verdict, str, str], *, answered: bool
+) -> tuple[Verdict, str, str]:
+    """A case whose given cannot be made says nothing about its clause.
+
+    Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
+    """
     verdict, reason, symptom = failure
     if verdict is not Verdict.FAIL:
         return failure
-    if step.optional:
+    if step.optional and answered:
         return Verdict.SKIPPED, f"not applicable: {reason}", ""
     return Verdict.SKIPPED, f"could not be prepared: {reason}", symptom
 

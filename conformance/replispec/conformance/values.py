@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
 
 from replispec.conformance.model import Matcher
@@ -43,11 +44,14 @@ MISSING = Missing()
 
 
 class UnknownVariable(Exception):
-    """A variable that nothing has set: a fault of the case."""
+    """A variable that nothing has set, or nothing to count with: a fault of the case, or of who said it."""
 
 
 def names_in(value: object) -> Iterator[str]:
-    """Every variable that a value mentions. Raises UnknownVariable for what only looks like one."""
+    """Every variable that a value, an action or an outcome mentions.
+
+    Raises UnknownVariable for what only looks like one.
+    """
     if isinstance(value, str):
         whole = _WHOLE.fullmatch(value)
         if whole is None and _LOOKS_LIKE_ONE.search(_INSIDE.sub("", value)):
@@ -64,6 +68,9 @@ def names_in(value: object) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from names_in(each)
+    elif is_dataclass(value):
+        for part in fields(value):
+            yield from names_in(getattr(value, part.name))
 
 
 def filled(value: object, variables: Variables) -> object:
