@@ -22,6 +22,7 @@ from tests.conformance.written import (
     judged,
     played,
     read,
+    refused,
     write,
 )
 
@@ -208,6 +209,21 @@ def test_a_subject_that_does_not_answer_does_not_say_that_a_case_is_not_for_it(t
     )
     assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
     assert result.reason.startswith("could not be prepared: ")
+
+
+NINE = "{send: {code: 9}, prepares: true, expect: [{code: SUCCESS}]}"
+
+
+def test_a_step_that_prepares_says_nothing_about_the_clause(tmp_path: Path) -> None:
+    assert told(tmp_path, always(), METADATA, NINE, METADATA) == (Verdict.PASS, "")
+    result = played(tmp_path, _not_nine, METADATA, NINE, METADATA)
+    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert result.symptom == "step 2: code SYSTEM_ERROR instead of SUCCESS"
+    assert result.reason.startswith("could not be prepared: step 2 (")
+
+
+def test_a_case_that_only_prepares_is_refused(tmp_path: Path) -> None:
+    assert "so it cannot fail" in refused(tmp_path, HEAD + a_case(NINE))
 
 
 def test_the_given_comes_before_the_steps(tmp_path: Path) -> None:

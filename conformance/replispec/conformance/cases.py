@@ -164,7 +164,7 @@ def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given]) -> 
         prepared=_prepared(item, given, givens),
         steps=read_steps(parts["steps"], "steps"),
     )
-    if not any(step.expect for step in case.steps):
+    if not any(step.expect and not step.prepares for step in case.steps):
         raise CaseError(item.place, f"{case.id} expects nothing, so it cannot fail")
     _check_variables(case)
     return case

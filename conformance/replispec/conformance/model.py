@@ -145,7 +145,10 @@ class Again:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """At most one action, and the outcomes that are allowed after it (none: nothing is judged)."""
+    """At most one action, and the outcomes that are allowed after it (none: nothing is judged).
+
+    A step that prepares is needed for what the case judges and says nothing about its clause.
+    """
 
     place: Place
     action: Action | None
@@ -154,6 +157,7 @@ class Step:
     within_s: float = 3.0
     again: Again | None = None
     passing: bool = False
+    prepares: bool = False
     note: str = ""
     optional: bool = False  # of a given that not every subject can have
 

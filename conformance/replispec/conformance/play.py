@@ -133,13 +133,25 @@ class _Player:
         for step in self.case.prepared:
             failure = await self._safely(step, "given")
             if failure is not None:
-                return _not_prepared(step, failure, answered=isinstance(self._last, Answer | Message))
+                return self._not_prepared(step, failure)
         for at, step in enumerate(self.case.steps, start=1):
             failure = await self._safely(step, f"step {at}")
             if failure is not None:
-                return failure
+                return self._not_prepared(step, failure) if step.prepares else failure
         strays = await self._strays()
         return (Verdict.FAIL, strays, strays) if strays else (Verdict.PASS, "", "")
+
+    def _not_prepared(self, step: Step, failure: tuple[Verdict, str, str]) -> tuple[Verdict, str, str]:
+        """A case that cannot be prepared says nothing about its clause.
+
+        Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
+        """
+        verdict, reason, symptom = failure
+        if verdict is not Verdict.FAIL:
+            return failure
+        if step.optional and isinstance(self._last, Answer | Message):
+            return Verdict.SKIPPED, f"not applicable: {reason}", ""
+        return Verdict.SKIPPED, f"could not be prepared: {reason}", symptom
 
     async def _safely(self, step: Step, label: str) -> tuple[Verdict, str, str] | None:
         try:
@@ -369,21 +381,6 @@ def _mentioned(step: Step) -> list[str]:
 def _not_told(step: Step, label: str, what: str) -> tuple[Verdict, str, str]:
     """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
     return Verdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"
-
-
-def _not_prepared(
-    step: Step, failure: tuple[Verdict, str, str], *, answered: bool
-) -> tuple[Verdict, str, str]:
-    """A case whose given cannot be made says nothing about its clause.
-
-    Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
-    """
-    verdict, reason, symptom = failure
-    if verdict is not Verdict.FAIL:
-        return failure
-    if step.optional and answered:
-        return Verdict.SKIPPED, f"not applicable: {reason}", ""
-    return Verdict.SKIPPED, f"could not be prepared: {reason}", symptom
 
 
 def _fresh(chance: random.Random, now_ms: int) -> dict[str, object]:

@@ -28,7 +28,7 @@ from replispec.conformance.values import TAGS
 from replispec.wire.rocketmq.remoting import RemotingFrameFixed
 
 _ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
-_STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "note")
+_STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "prepares", "note")
 _SENT = (
     "command",
     "code",
@@ -100,6 +100,7 @@ class _Reader:
             within_s=seconds(fields["within"]) if "within" in fields else 3.0,
             again=_again(fields["again"]) if "again" in fields else None,
             passing=truth(fields.get("passing")),
+            prepares=truth(fields.get("prepares")),
             note=note,
         )
 
