@@ -33,19 +33,19 @@ implementations:
       symptom: '{symptom}'
       why: Not done yet.
 """
+SAYS = {9: ResponseCode.SYSTEM_ERROR, 10: ResponseCode.REQUEST_CODE_NOT_SUPPORTED}
 SYMPTOM = "step 1: code SYSTEM_ERROR instead of SUCCESS"
 
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
-    """A subject that refuses code 9 and does all else, in a thread of its own."""
+    """A subject that refuses code 9, does not know code 10, and does all else; in a thread of its own."""
     found: list[str] = []
     ready, scope = threading.Event(), trio.CancelScope()
 
     def say(request: object) -> list[bytes]:
         code = request.header.code  # type: ignore[attr-defined]  # a command
-        refused = ResponseCode.SYSTEM_ERROR if code == 9 else ResponseCode.SUCCESS
-        return [answer(request, refused, {"controllerLeaderId": "\x1b[2J"})]  # type: ignore[arg-type]
+        return [answer(request, SAYS.get(code, ResponseCode.SUCCESS), {"controllerLeaderId": "\x1b[2J"})]  # type: ignore[arg-type]
 
     async def serve() -> None:
         with scope:
@@ -123,7 +123,7 @@ def test_a_list_of_known_failures_decides_what_is_a_finding(
 def test_a_stale_entry_ends_the_run_with_a_finding(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
 ) -> None:
-    write(folder, HEAD + a_case(METADATA, more="releases: 5.5.0.."))
+    write(folder, HEAD + a_case(METADATA, more="releases: 5.5.0..") + a_case(METADATA, number=2))
     entry = LISTED.format(number=1, releases="5.1.1..", symptom=SYMPTOM)
     (folder / "expected_failures.yaml").write_text(entry, encoding="utf-8")
     assert _run(monkeypatch, target, folder, "--release", "5.4.0") == 1
@@ -169,6 +169,18 @@ def test_every_report_is_written_and_the_compliance_page_is_made_of_them(
     assert "controller/trial/RIP44-ALTER-1/2" in capsys.readouterr().out
     (folder / "r.json").write_text("{}", encoding="utf-8")
     assert replispec(monkeypatch, "conformance", "compliance", json) == 2
+
+
+def test_a_subject_that_knows_no_command_is_loudly_not_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    write(folder, HEAD + a_case("{send: {code: 10}, expect: [{code: SUCCESS}]}"))
+    html = folder / "r.html"
+    assert _run(monkeypatch, target, folder, "--html", html) == 2
+    assert "NOTHING WAS JUDGED" in capsys.readouterr().out
+    assert "Nothing judged" in html.read_text(encoding="utf-8")
+    assert _run(monkeypatch, target, write(folder, HEAD + a_case(METADATA))) == 0
+    assert "NOTHING WAS JUDGED" not in capsys.readouterr().out
 
 
 def test_without_a_subject_nothing_is_judged_and_one_line_says_why(

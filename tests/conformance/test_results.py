@@ -82,6 +82,29 @@ def test_a_finding_is_what_nobody_expected(standing: Standing, plain: bool, stri
     assert (bool(run.findings(strict=False)), bool(run.findings(strict=True))) == (plain, strict)
 
 
+@pytest.mark.parametrize(
+    ("core", "admin", "judged"),
+    [
+        (Verdict.PASS, Verdict.UNSUPPORTED, True),
+        (Verdict.FAIL, Verdict.UNSUPPORTED, True),
+        (Verdict.UNSUPPORTED, Verdict.PASS, False),
+        (Verdict.ERROR, Verdict.PASS, False),
+        (Verdict.SKIPPED, Verdict.PASS, True),
+        (Verdict.SKIPPED, Verdict.UNSUPPORTED, False),
+    ],
+)
+def test_a_run_has_judged_something_when_a_case_of_the_core_came_to_a_verdict(
+    core: Verdict, admin: Verdict, judged: bool
+) -> None:
+    run = a_run(a_result(ALTER, core), a_result(ELECT, admin, {"profile": "admin"}))
+    assert run.judged() is judged
+
+
+def test_a_core_that_could_not_be_prepared_is_not_judged() -> None:
+    missed = a_result(ALTER, Verdict.SKIPPED, {"symptom": "given: no answer"})
+    assert not a_run(missed, a_result(ELECT, Verdict.PASS, {"profile": "admin"})).judged()
+
+
 def test_results_of_several_runs_meet_under_their_clauses() -> None:
     found = by_clause([_run(), a_run(a_result(ALTER, Verdict.FAIL))])
     assert {name: [result.verdict.value for _, result in pairs] for name, pairs in found.items()} == {

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from replispec.conformance.results import RunResult
 
 EXIT_FINDINGS = 1
+EXIT_NOTHING_JUDGED = 2
 EXAMPLES = """\b
 Examples:
   replispec conformance run --kind controller --target 127.0.0.1:9878
@@ -159,6 +160,8 @@ def run(
             show_case(case)
     show_run(result, strict=strict)
     _write(result, json_file, junit_file, html_file)
+    if not result.judged():
+        return EXIT_NOTHING_JUDGED
     return EXIT_FINDINGS if result.findings(strict=strict) or result.stale else 0
 
 

@@ -35,6 +35,8 @@ def show_run(run: RunResult, *, strict: bool) -> None:
     subject = " ".join(filter(None, (run.implementation, run.release)))
     click.echo(f"{run.kind} at {run.target} ({subject}): {counts}; {run.took_s:g} s, seed {run.seed}")
     click.echo(f"{len(findings)} findings, {known} expected failures, {warned} failed recommendations")
+    if not run.judged():
+        click.secho("NOTHING WAS JUDGED: no case of the core came to a verdict", fg="red", bold=True)
     if findings and findings[0].trace:
         click.echo(
             f"Look closer: --case '{findings[0].id}' --trace; replispec conformance explain {findings[0].id}"

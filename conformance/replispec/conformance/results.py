@@ -113,6 +113,15 @@ class RunResult:
         found = Counter(each.verdict.value for each in self.results)
         return {verdict.value: found[verdict.value] for verdict in Verdict}
 
+    def judged(self) -> bool:
+        """Whether a case of the core came to a verdict; of any profile, where the run tried none of the core.
+
+        A subject that knows no command, or with which no case can be prepared, has shown nothing.
+        """
+        tried = [each for each in self.results if each.verdict is not Verdict.SKIPPED or each.symptom]
+        core = [each for each in tried if each.profile != "admin"]
+        return any(each.verdict in (Verdict.PASS, Verdict.FAIL) for each in core or tried)
+
     def findings(self, *, strict: bool) -> list[CaseResult]:
         """The results that make a run fail; with `strict` also failed recommendations."""
         bad = {Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM, Standing.NOT_JUDGED}
