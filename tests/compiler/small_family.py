@@ -58,6 +58,7 @@ events:
   patience: {timer: callTimeout, default: 2 s}
   note:     {origin: local, hidden: true, fields: {text: string}}
   stop:     {origin: local}
+answers: {deliver: SmallState.DONE}
 guards:
   fits: {event: answer, if: event.number == count, about: It is the awaited answer., clause: SMALL-CALL-1}
 transitions:

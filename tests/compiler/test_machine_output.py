@@ -80,6 +80,7 @@ def test_a_machine_has_a_class_for_each_event_and_a_method_for_each_effect(outpu
         "Edge(State.DONE, blames_peer=True),",
         'Releases("other", (2, 0), None),',
         "from replispec.wire.small.small import LatePong, Ping, Pong",
+        '        "deliver": codes.SmallState.DONE,',
     ],
 )
 def test_a_machine_module_holds_this_line(output: dict[str, str], line: str) -> None:
@@ -97,6 +98,7 @@ def test_a_machine_module_holds_this_line(output: dict[str, str], line: str) -> 
         ),
         ("docs/small/machines/caller.md", "`count` becomes [half](../rules.md#half)(`count`)"),
         ("docs/small/machines/caller.md", "## Differences in other@2.0.."),
+        ("docs/small/machines/caller.md", "| deliver | `DONE` |"),
         ("docs/small/machines/caller.md", "| `IDLE` | `answer` |  | `IDLE` (tolerated: answers twice) |"),
         ("docs/small/rules.md", "| odd | 5 | 2 |"),
         ("docs/small/invariants.md", "- A finding says: {event.number} comes after {last}"),

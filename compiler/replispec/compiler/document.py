@@ -86,6 +86,13 @@ def _page(machine: Machine) -> Iterator[str]:
     yield from _edges(machine.table)
     yield "An event without an edge is a protocol error: of the peer when the peer caused it, else our own."
     yield ""
+    if machine.answers:
+        yield "## Answers"
+        yield ""
+        codes = (
+            (name.replace("_", " "), f"`{code.partition('.')[2]}`") for name, code in machine.answers.items()
+        )
+        yield from table(("what an edge does", "code of the answer"), codes)
     for overlay in machine.overlays:
         yield f"## Differences in {overlay.versions}"
         yield ""

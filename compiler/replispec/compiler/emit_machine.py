@@ -96,8 +96,9 @@ class MachineEmitter:
 
     def _imports(self, body: str) -> Iterator[str]:
         yield "import enum"
-        if "Sequence[" in body:
-            yield "from collections.abc import Sequence"
+        kinds = [name for name in ("Mapping", "Sequence") if f"{name}[" in body]
+        if kinds:
+            yield f"from collections.abc import {', '.join(kinds)}"
         yield "from dataclasses import dataclass"
         yield "from types import MappingProxyType"
         extra = "Any, " if "Any" in body else ""
@@ -138,6 +139,7 @@ class MachineEmitter:
         names = " | ".join(class_name(name) for name in self._machine.events)
         yield f"Event = {names}"
         yield from self._effects()
+        yield from self._answers()
         for guard in self._machine.guards.values():
             yield from self._guard(guard)
         yield from self._tables()
@@ -224,6 +226,17 @@ class MachineEmitter:
             yield f"    def {name}(self, event: {kinds}, /) -> tuple[EffectT_co, ...]:"
             yield f'        """Do {name.replace("_", " ")}."""'
             yield "        ..."
+        yield ""
+
+    def _answers(self) -> Iterator[str]:
+        """The codes of the effects that answer a request; nothing for machines that answer none."""
+        if not self._machine.answers:
+            return
+        yield "ANSWERS: Final[Mapping[str, int]] = MappingProxyType({"
+        for name, code in sorted(self._machine.answers.items()):
+            yield f"    {quoted(name)}: codes.{code},"
+        yield "})"
+        yield '"""The code with which an effect answers the request that its event is."""'
         yield ""
 
     def _guard(self, guard: Guard) -> Iterator[str]:

@@ -102,6 +102,7 @@ class Machine:
     """One machine; `table` maps (state, event) to its ordered edges.
 
     Judges of traffic watch it where `finding` names what they find, one evaluation being `evaluated`.
+    `answers` gives the effects that answer a request, each with its code as ENUM.NAME.
     """
 
     name: str
@@ -118,6 +119,7 @@ class Machine:
     learns: Mapping[str, str] = field(default_factory=dict)
     finding: str = ""
     evaluated: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
 
     def transitions(self) -> tuple[Transition, ...]:
         """Every transition once, those of overlays last, as ordered in the source."""

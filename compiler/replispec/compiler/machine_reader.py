@@ -94,6 +94,7 @@ class _Reader:
             "enum",
             "variables",
             "events",
+            "answers",
             "guards",
             "transitions",
             "overlays",
@@ -118,7 +119,7 @@ class _Reader:
         machine = self._with_guards(machine)
         machine = replace(machine, table=self._table(self._transitions(tree, "transitions", machine)))
         machine = replace(machine, overlays=tuple(self._overlays(machine)))
-        machine = self._with_watched(self._with_instance(machine))
+        machine = self._with_answers(self._with_watched(self._with_instance(machine)))
         check_machine(machine, self._model)
         return machine
 
@@ -396,6 +397,23 @@ class _Reader:
                 check_pair(pair, edges)
             table[pair] = edges
         return table
+
+    def _with_answers(self, machine: Machine) -> Machine:
+        """The codes of the effects that answer a request, each a value of an enum of spec/proto."""
+        tree = self._tree.tree("answers")
+        known = machine.effects()
+        for name in tree.items:
+            if name not in known:
+                raise SpecificationError(
+                    tree.place_of(name), f"no edge does {name!r}", f"effects: {', '.join(known)}"
+                )
+            enum, _, value = tree.text(name).partition(".")
+            values = self._model.enums[enum].values if enum in self._model.enums else ()
+            if value not in {each.name for each in values}:
+                raise SpecificationError(
+                    tree.place_of(name), f"{tree.text(name)!r} is no value of an enum", "write ENUM.NAME"
+                )
+        return replace(machine, answers={name: tree.text(name) for name in tree.items})
 
     def _with_watched(self, machine: Machine) -> Machine:
         """What judges of traffic find when they watch the machine; nothing when they do not."""

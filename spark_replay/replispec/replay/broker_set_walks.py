@@ -35,27 +35,13 @@ from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.machines import broker_set
 
 MACHINE: Final = broker_set.MACHINE
+ANSWERS: Final = broker_set.ANSWERS
 WAITING_MAX: Final = 64
 """Requests of one broker set that wait for their answers; what comes beyond is followed no further."""
 _KINDS: Final[Mapping[str, type]] = {info.name: kind for kind, info in MACHINE.events.items()}
 _OWN: Final = [kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL]
 # Removals by an administrator are taken for seen: nothing else changes a set without an epoch.
 _UNSEEN: Final = [kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked]
-_CODES: Final[Mapping[str, int]] = {
-    "answer_master_exists": ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B,
-    "refuse_id": ResponseCode.CONTROLLER_BROKER_ID_INVALID,
-    "refuse_unregistered": ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B,
-    "refuse_no_metadata": ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST,
-    "refuse_election": ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_B,
-    "refuse_alteration": ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B,
-    "refuse_not_master": ResponseCode.CONTROLLER_INVALID_MASTER,
-    "refuse_fenced_master_epoch": ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH,
-    "refuse_fenced_set_epoch": ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH,
-    "refuse_unknown_member": ResponseCode.CONTROLLER_INVALID_REPLICAS,
-    "refuse_dead_member": ResponseCode.CONTROLLER_BROKER_NOT_ALIVE,
-    "refuse_cleaning": ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA,
-}
-"""The code of the answer that an effect is; all other effects answer with success."""
 
 Possible = tuple[Configurations, ...]
 """For each release that the controller may be of, what is possible."""
@@ -71,7 +57,7 @@ def _decides(kind: type, code: int | None) -> frozenset[str]:
         for edge in edges
         for effect in edge.do
     }
-    return frozenset(each for each in effects if _CODES.get(each, ResponseCode.SUCCESS) == code)
+    return frozenset(each for each in effects if ANSWERS.get(each) == code)
 
 
 _WRITES: Final = frozenset(

@@ -13,19 +13,22 @@ class ElectionCause(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     ELECTION_CAUSE_BROKER_ASKED: _ClassVar[ElectionCause]
     ELECTION_CAUSE_OPERATOR_ASKED: _ClassVar[ElectionCause]
     ELECTION_CAUSE_MASTER_SILENT: _ClassVar[ElectionCause]
+    ELECTION_CAUSE_MASTER_MISSED: _ClassVar[ElectionCause]
 ELECTION_CAUSE_UNSPECIFIED: ElectionCause
 ELECTION_CAUSE_BROKER_ASKED: ElectionCause
 ELECTION_CAUSE_OPERATOR_ASKED: ElectionCause
 ELECTION_CAUSE_MASTER_SILENT: ElectionCause
+ELECTION_CAUSE_MASTER_MISSED: ElectionCause
 
 class ControllerEvent(_message.Message):
-    __slots__ = ("format", "proposer", "proposal", "proposed_time_ns", "cluster_name", "broker_name", "alter_sync_state_set", "apply_broker_id", "elect_master", "clean_broker_data", "update_broker_address")
+    __slots__ = ("format", "proposer", "proposal", "proposed_time_ns", "cluster_name", "broker_name", "term", "alter_sync_state_set", "apply_broker_id", "elect_master", "clean_broker_data", "update_broker_address")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     PROPOSER_FIELD_NUMBER: _ClassVar[int]
     PROPOSAL_FIELD_NUMBER: _ClassVar[int]
     PROPOSED_TIME_NS_FIELD_NUMBER: _ClassVar[int]
     CLUSTER_NAME_FIELD_NUMBER: _ClassVar[int]
     BROKER_NAME_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
     ALTER_SYNC_STATE_SET_FIELD_NUMBER: _ClassVar[int]
     APPLY_BROKER_ID_FIELD_NUMBER: _ClassVar[int]
     ELECT_MASTER_FIELD_NUMBER: _ClassVar[int]
@@ -37,12 +40,23 @@ class ControllerEvent(_message.Message):
     proposed_time_ns: int
     cluster_name: str
     broker_name: str
+    term: int
     alter_sync_state_set: AlterSyncStateSet
     apply_broker_id: ApplyBrokerId
     elect_master: ElectMaster
     clean_broker_data: CleanBrokerData
     update_broker_address: UpdateBrokerAddress
-    def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ...) -> None: ...
+    def __init__(self, format: _Optional[int] = ..., proposer: _Optional[int] = ..., proposal: _Optional[int] = ..., proposed_time_ns: _Optional[int] = ..., cluster_name: _Optional[str] = ..., broker_name: _Optional[str] = ..., term: _Optional[int] = ..., alter_sync_state_set: _Optional[_Union[AlterSyncStateSet, _Mapping]] = ..., apply_broker_id: _Optional[_Union[ApplyBrokerId, _Mapping]] = ..., elect_master: _Optional[_Union[ElectMaster, _Mapping]] = ..., clean_broker_data: _Optional[_Union[CleanBrokerData, _Mapping]] = ..., update_broker_address: _Optional[_Union[UpdateBrokerAddress, _Mapping]] = ...) -> None: ...
+
+class MemberState(_message.Message):
+    __slots__ = ("format", "term", "voted_for")
+    FORMAT_FIELD_NUMBER: _ClassVar[int]
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    VOTED_FOR_FIELD_NUMBER: _ClassVar[int]
+    format: int
+    term: int
+    voted_for: int
+    def __init__(self, format: _Optional[int] = ..., term: _Optional[int] = ..., voted_for: _Optional[int] = ...) -> None: ...
 
 class AlterSyncStateSet(_message.Message):
     __slots__ = ("master_broker_id", "master_epoch", "sync_state_set_epoch", "new_sync_state_set", "alive")

@@ -894,7 +894,11 @@ CLAUSES: dict[str, Clause] = {
             "apache@5.0.0..5.1.0": "the answer to an election and its notification carry the epoch of the set before",
             "apache@5.0.0..": "removing single brokers changes the set without a new epoch",
         },
-        uses=("invariant set-is-function-of-epoch",),
+        uses=(
+            "edge broker_set: LEADERLESS on cleaning_asked",
+            "edge broker_set: LED on cleaning_asked",
+            "invariant set-is-function-of-epoch",
+        ),
     ),
     "RIP44-SYNCSTATEDATA-1": Clause(
         id="RIP44-SYNCSTATEDATA-1",
@@ -1029,6 +1033,7 @@ CLAUSES: dict[str, Clause] = {
             "edge broker_set: LEADERLESS on election_asked",
             "edge broker_set: LED on election_asked",
             "edge broker_set: LED on master_lost",
+            "edge broker_set: LED on master_missed",
             "edge replicas_manager: REGISTER_TO_CONTROLLER_DONE on heartbeat_sent",
             "edge replicas_manager: REGISTER_TO_CONTROLLER_DONE on master_elected",
             "edge replicas_manager: RUNNING on master_elected",
@@ -1052,6 +1057,7 @@ CLAUSES: dict[str, Clause] = {
             "edge broker_set: LEADERLESS on election_asked",
             "edge broker_set: LED on election_asked",
             "edge broker_set: LED on master_lost",
+            "edge broker_set: LED on master_missed",
         ),
     ),
     "RIP44-ELECT-3": Clause(
@@ -1110,6 +1116,7 @@ CLAUSES: dict[str, Clause] = {
             "value ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B",
             "edge broker_set: LED on election_asked",
             "edge broker_set: LED on master_lost",
+            "edge broker_set: LED on master_missed",
         ),
     ),
     "RIP44-ELECT-7": Clause(
@@ -1122,7 +1129,15 @@ CLAUSES: dict[str, Clause] = {
         case="",
         not_yet="",
         divergence={},
-        uses=("value ResponseCode.CONTROLLER_MASTER_NOT_AVAILABLE", "edge broker_set: LED on master_lost"),
+        uses=(
+            "value ResponseCode.CONTROLLER_MASTER_NOT_AVAILABLE",
+            "edge broker_set: UNKNOWN on master_lost",
+            "edge broker_set: LEADERLESS on master_lost",
+            "edge broker_set: LED on master_lost",
+            "edge broker_set: UNKNOWN on master_missed",
+            "edge broker_set: LEADERLESS on master_missed",
+            "edge broker_set: LED on master_missed",
+        ),
     ),
     "RIP44-ELECT-8": Clause(
         id="RIP44-ELECT-8",
@@ -1915,7 +1930,7 @@ CLAUSES: dict[str, Clause] = {
         case="",
         not_yet="",
         divergence={},
-        uses=("edge broker_set: LED on master_lost",),
+        uses=("edge broker_set: LED on master_lost", "edge broker_set: LED on master_missed"),
     ),
     "RIP44-NOTIFY-2": Clause(
         id="RIP44-NOTIFY-2",

@@ -1,0 +1,116 @@
+"""A group of one controller: always the leader, agreed with itself once its disk has the record.
+
+Every start is a new term, voted for and persisted before anything else, and begins with a record that
+decides nothing, as it does in a group of several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from replispec.controller.consensus.interface import Entry, LogDamaged, Ready
+from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
+from replispec.runtime.documents.official_seam import decode, encode
+from replispec.runtime.primitives.errors import RemoteProtocolError
+
+FORMAT: Final = 1
+"""Version of the records that this release writes and reads."""
+_SELF: Final = 0
+
+
+class Alone:
+    """The only member of its group, made from what its disk holds: `records` by index, and `state`.
+
+    Raises LogDamaged, with the index, when they are not what a controller writes.
+    """
+
+    def __init__(self, records: Sequence[tuple[int, bytes]], state: bytes | None) -> None:
+        recovered = [_entry(index, data) for index, data in records]
+        _check_order(recovered)
+        self._term = _term_of(state)
+        last = recovered[-1].event.term if recovered else 0
+        if last > self._term:
+            raise LogDamaged(f"the log is of term {last}, the member knows only {self._term}")
+        self._index = len(recovered)
+        self._proposal = 0
+        self._state: bytes | None = None
+        self._records: list[tuple[int, bytes]] = []
+        self._entries: list[Entry] = recovered
+        self._lead()
+
+    @property
+    def is_leader(self) -> bool:
+        """Always: there is nobody else."""
+        return True
+
+    @property
+    def term(self) -> int:
+        """The number of this start."""
+        return self._term
+
+    def propose(self, event: ControllerEvent) -> int:
+        """Put a record at the end of the log; `ready` then has it."""
+        self._proposal += 1
+        event.format = FORMAT
+        event.proposer = _SELF
+        event.proposal = self._proposal
+        event.term = self._term
+        self._index += 1
+        self._records.append((self._index, encode(event)))
+        self._entries.append(Entry(self._index, event))
+        return self._proposal
+
+    def step(self, message: bytes, now_ms: int) -> None:  # noqa: ARG002
+        """Nobody is there to send a message."""
+        raise RemoteProtocolError("a message of a member to a group of one")
+
+    def tick(self, now_ms: int) -> None:
+        """Nothing depends on time."""
+
+    def ready(self) -> Ready | None:
+        """What was proposed since the last call, and at first what the disk held."""
+        if not self._entries and self._state is None:
+            return None
+        ready = Ready(self._records, self._state, (), self._entries)
+        self._records, self._state, self._entries = [], None, []
+        return ready
+
+    def _lead(self) -> None:
+        self._term += 1
+        self._state = encode(MemberState(format=FORMAT, term=self._term, voted_for=_SELF))
+        self.propose(ControllerEvent())
+
+
+def _entry(index: int, data: bytes) -> Entry:
+    try:
+        event = decode(ControllerEvent, data, unknown_allowed=False)
+    except RemoteProtocolError as error:
+        raise LogDamaged(f"record {index} of the log: {error}") from error
+    if event.format != FORMAT:
+        raise LogDamaged(
+            f"record {index} of the log is of format {event.format}, this release reads {FORMAT}"
+        )
+    return Entry(index, event)
+
+
+def _check_order(entries: Sequence[Entry]) -> None:
+    term = 0
+    for place, entry in enumerate(entries, start=1):
+        if entry.index != place:
+            raise LogDamaged(f"record {place} of the log is missing: the next one is {entry.index}")
+        if entry.event.term < term:
+            raise LogDamaged(f"record {place} of the log is of term {entry.event.term}, behind {term}")
+        term = entry.event.term
+
+
+def _term_of(state: bytes | None) -> int:
+    if state is None:
+        return 0
+    try:
+        known = decode(MemberState, state, unknown_allowed=False)
+    except RemoteProtocolError as error:
+        raise LogDamaged(f"the state of the member: {error}") from error
+    if known.format != FORMAT:
+        raise LogDamaged(f"the state of the member is of format {known.format}, this release reads {FORMAT}")
+    return known.term

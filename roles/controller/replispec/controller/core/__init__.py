@@ -1,0 +1,1 @@
+"""What a controller knows and decides: broker sets, who is alive, what is asked and answered."""
