@@ -75,6 +75,8 @@ class Records:
     records: dict[int, bytes] = field(default_factory=dict)
     state: bytes | None = None
     damaged: list[int] = field(default_factory=list)
+    # What a loss of power leaves, where the disk does not keep what it is told to.
+    durable: tuple[dict[int, bytes], bytes | None] | None = None
 
 
 Plan = Callable[[str], str | None]
@@ -83,7 +85,11 @@ does not. "read" and "records" are asked too, though they change nothing."""
 
 
 class Disk:
-    """What outlives the processes that use it, one at a time. `room_bytes` bounds the sum of all files."""
+    """What outlives the processes that use it, one at a time. `room_bytes` bounds the sum of all files.
+
+    A disk that lies (`keeps_flushes` is false) loses with the power whatever regions and journals were
+    told to keep; for tests of tests.
+    """
 
     def __init__(self, chance: Chance, *, room_bytes: int | None = None) -> None:
         self.chance = chance
@@ -108,11 +114,20 @@ class Disk:
         self._crash_at = len(self.changes) + number
         self._crash_left = left
 
+    def mend(self) -> None:
+        """No more failures by plan, and no crash that was asked for and has not come."""
+        self.plan = None
+        self._crash_at = None
+
     def crash(self, *, power: bool = True) -> None:
         """End the process that uses the disk. With `power` lost, what was not flushed is kept, lost or
         torn, write by write; otherwise the operating system lives on and keeps it."""
         self._life += 1
         self._crash_at = None
+        for journal in self.journals.values():
+            if power and journal.durable is not None:
+                journal.records, journal.state = journal.durable
+            journal.durable = None if power else journal.durable
         for name in sorted(self.contents):
             content = self.contents[name]
             data = bytearray(content.data)

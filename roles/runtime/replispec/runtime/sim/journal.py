@@ -35,6 +35,8 @@ class SimulatedJournal:
             if not self._disk.whole(left):
                 return
             held = self._records.records
+            if not self._disk.keeps_flushes and self._records.durable is None:
+                self._records.durable = (dict(held), self._records.state)
             for index in [index for index in held if records and index >= indexes[0]]:
                 del held[index]
             held.update((index, bytes(record)) for index, record in records)

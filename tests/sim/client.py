@@ -1,0 +1,206 @@
+"""A client of a simulated cluster: it sends, reads back, and asks the controller who is who."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.remoting import Calls, Outcome
+from replispec.runtime.remoting.calls import Failure
+from replispec.runtime.sim import Chance
+from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started
+from replispec.wire.rocketmq.broker import PullMessageRequest, SendMessageResponse, SendMessageV2Request
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
+from replispec.wire.rocketmq.store import LogRecord
+from tests.sim.history import History, View
+
+TOPIC: Final = "simulated"
+QUEUES: Final = 2
+TIMEOUT_MS: Final = 3_000
+UNANSWERED_MAX: Final = 4
+
+
+class Client:
+    """Sends one message after the other, a few at a time, to whom it takes for the master."""
+
+    def __init__(
+        self, history: History, chance: Chance, *, controller: str, brokers: Sequence[str], broker_name: str
+    ) -> None:
+        self.history = history
+        self.is_sending = True
+        self.is_reading = True
+        self.master = brokers[0]
+        self._chance = chance
+        self._controller = controller
+        self._brokers = brokers
+        self._broker_name = broker_name
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox)
+        self._unanswered = 0
+        self._send_ms = 0
+        self._watch_ms = 0
+        self._read_ms = [0] * QUEUES
+        self._reading = [False] * QUEUES
+        self.positions = [0] * QUEUES
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """None."""
+        return {}
+
+    def deadline_ms(self) -> int | None:
+        """When something is to be done."""
+        own = min(self._send_ms, self._watch_ms, *self._read_ms)
+        calls = self._calls.deadline_ms()
+        return own if calls is None else min(own, calls)
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event."""
+        match event:
+            case Connected():
+                self._calls.connected(event)
+            case Received():
+                self._calls.received(event)
+            case Closed():
+                self._calls.closed(event)
+            case Started():
+                self._send_ms = self._watch_ms = event.now_ms
+        now_ms = event.now_ms
+        self._calls.ticked(now_ms)
+        if now_ms >= self._watch_ms:
+            self._watch(now_ms)
+        if now_ms >= self._send_ms:
+            self._send(now_ms)
+        for queue, when_ms in enumerate(self._read_ms):
+            if now_ms >= when_ms:
+                self._read(queue, now_ms)
+        return self._outbox.take()
+
+    def _watch(self, now_ms: int) -> None:
+        self._watch_ms = now_ms + 500
+        body = BrokerNames(names=[self._broker_name]).encode()
+        code = RequestCode.CONTROLLER_GET_SYNC_STATE_DATA
+        self._calls.ask(
+            self._controller, code, self._watched, now_ms=now_ms, timeout_ms=TIMEOUT_MS, body=body
+        )
+
+    def _watched(self, outcome: Outcome, now_ms: int) -> None:
+        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+            return
+        table = BrokerReplicasInfo.decode(outcome.body).replicas_info_table or {}
+        told = table.get(self._broker_name)
+        if told is None:
+            return
+        self.history.view(seen(told, now_ms))
+        if told.master_address:
+            self.master = told.master_address
+
+    def _send(self, now_ms: int) -> None:
+        self._send_ms = now_ms + self._chance.between(20, 100)
+        if not self.is_sending or self._unanswered >= UNANSWERED_MAX:
+            return
+        number, broker = self.history.sent, self.master
+        self.history.sent += 1
+        self._unanswered += 1
+        header = SendMessageV2Request(
+            producer_group="simulation",
+            topic=TOPIC,
+            default_topic="TBW102",
+            default_topic_queue_nums=QUEUES,
+            queue_id=number % QUEUES,
+            born_timestamp=now_ms,
+            sys_flag=0,
+            flag=0,
+        )
+        self._calls.ask(
+            broker,
+            RequestCode.SEND_MESSAGE_V2,
+            lambda outcome, _: self._sent(number, broker, outcome),
+            now_ms=now_ms,
+            timeout_ms=TIMEOUT_MS,
+            ext_fields=header.to_ext_fields(),
+            body=b"%d" % number + b"." * self._chance.below(300),
+        )
+
+    def _sent(self, number: int, broker: str, outcome: Outcome) -> None:
+        self._unanswered -= 1
+        if isinstance(outcome, Failure):
+            self._try_another(broker)
+        elif outcome.header.code == ResponseCode.SUCCESS:
+            told = SendMessageResponse.from_ext_fields(outcome.header.ext_fields or {})
+            assert told.queue_id is not None
+            assert told.queue_offset is not None
+            self.history.acknowledge(number, (told.queue_id, told.queue_offset), broker)
+        else:
+            self.history.refused[number] = outcome.header.code
+            self._try_another(broker)
+
+    def _try_another(self, broker: str) -> None:
+        if self.master == broker:
+            self.master = self._chance.one_of(self._brokers)
+
+    def _read(self, queue: int, now_ms: int) -> None:
+        self._read_ms[queue] = now_ms + 300
+        if self._reading[queue] or not self.is_reading:
+            return
+        self._reading[queue] = True
+        header = PullMessageRequest(
+            consumer_group="simulation",
+            topic=TOPIC,
+            queue_id=queue,
+            queue_offset=self.positions[queue],
+            max_msg_nums=32,
+            sys_flag=0,
+            commit_offset=0,
+            suspend_timeout_millis=0,
+            subscription="*",
+            sub_version=0,
+        )
+        self._calls.ask(
+            self.master,
+            RequestCode.PULL_MESSAGE,
+            lambda outcome, now_ms: self._got(queue, outcome, now_ms),
+            now_ms=now_ms,
+            timeout_ms=TIMEOUT_MS,
+            ext_fields=header.to_ext_fields(),
+        )
+
+    def _got(self, queue: int, outcome: Outcome, now_ms: int) -> None:
+        self._reading[queue] = False
+        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+            return
+        for record in records(outcome.body):
+            self.history.see((record.queue_id, record.queue_offset), number_of(record))
+            self.positions[queue] = record.queue_offset + 1
+        self._read_ms[queue] = now_ms
+
+
+def seen(told: ReplicasInfo, now_ms: int) -> View:
+    """What a controller said of a set."""
+    return View(
+        now_ms,
+        told.master_broker_id or 0,
+        told.master_epoch or 0,
+        tuple(sorted(each.broker_id or 0 for each in told.in_sync_replicas or ())),
+        told.sync_state_set_epoch or 0,
+    )
+
+
+def records(data: bytes | memoryview) -> list[LogRecord]:
+    """All whole records at the start of some bytes of a log."""
+    found = []
+    at = 0
+    while at < len(data):
+        try:
+            record, at = LogRecord.decode_at(data, at, len(data))
+        except RemoteProtocolError:
+            break
+        found.append(record)
+    return found
+
+
+def number_of(record: LogRecord) -> int:
+    """The number of the message that a record holds."""
+    return int(record.body.partition(b".")[0])

@@ -1,0 +1,188 @@
+"""What goes wrong in a simulated cluster, and when: all of it from one stream of chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from replispec.runtime.sim import Chance, World
+
+RESTART_MS_MAX: Final = 1_500
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that goes wrong, told as a line."""
+
+    at_ms: int
+    what: str
+    lasts_ms: int = 0
+
+
+class Nemesis:
+    """Plans faults for a world. `master` names the process of the master, as far as it is known.
+
+    Processes that end are started again a little later, as a supervisor would; their clocks may have
+    jumped. `heal` ends all that lasts.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        chance: Chance,
+        *,
+        controllers: Sequence[str],
+        brokers: Sequence[str],
+        others: Sequence[str],
+        master: Callable[[], str],
+    ) -> None:
+        self.faults: list[Fault] = []
+        self._world = world
+        self._chance = chance
+        self._controllers = controllers
+        self._brokers = brokers
+        self._servers = [*controllers, *brokers, *others]
+        self._master = master
+        self._is_over = False
+
+    def plan(self, count: int, *, from_ms: int, until_ms: int) -> None:
+        """Plan some faults within a span of time from now; at least one."""
+        for _ in range(max(count, 1)):
+            delay_us = self._chance.between(from_ms, until_ms) * 1_000
+            self._world.after(delay_us, self._strike)
+
+    def supervise(self) -> None:
+        """Look for processes that have ended, from now on."""
+        for name in self._servers:
+            process = self._world.processes[name]
+            if not process.is_alive and not self._is_over:
+                self._world.after(self._chance.below(RESTART_MS_MAX) * 1_000, partial(self._start, name))
+        if not self._is_over:
+            self._world.after(RESTART_MS_MAX * 1_000, self.supervise)
+
+    def heal(self) -> None:
+        """End all faults and start all that does not run."""
+        self._is_over = True
+        self._world.network.heal()
+        for name in self._servers:
+            self._world.processes[name].disk.mend()
+            self._world.go_on(name)
+            self._start(name)
+
+    def _start(self, name: str) -> None:
+        if not self._world.processes[name].is_alive:
+            self._world.start(name)
+
+    def _strike(self) -> None:
+        if self._is_over:
+            return
+        strikes = (
+            (4, self._kill_master),
+            (2, self._kill_controller),
+            (2, self._kill_any),
+            (2, self._kill_two),
+            (2, self._pause),
+            (3, self._isolate),
+            (3, self._cut),
+            (2, self._reset),
+            (2, self._fail_disk),
+            (3, self._crash_in_a_write),
+        )
+        drawn = self._chance.below(sum(weight for weight, _ in strikes))
+        for weight, strike in strikes:
+            if drawn < weight:
+                strike()
+                return
+            drawn -= weight
+
+    def _tell(self, what: str, lasts_ms: int = 0) -> None:
+        fault = Fault(self._world.now_us // 1_000, what, lasts_ms)
+        self.faults.append(fault)
+        self._world.trace("nemesis", f"{what} {lasts_ms}")
+
+    def _kill(self, name: str) -> None:
+        power = self._chance.happens(400)
+        self._tell(f"{'power loss' if power else 'kill'} of {name}")
+        self._world.kill(name, power=power)
+
+    def _kill_master(self) -> None:
+        self._kill(self._master())
+
+    def _kill_controller(self) -> None:
+        self._kill(self._chance.one_of(self._controllers))
+
+    def _kill_any(self) -> None:
+        self._kill(self._chance.one_of(self._servers))
+
+    def _kill_two(self) -> None:
+        self._kill(self._master())
+        self._kill(self._chance.one_of(self._servers))
+
+    def _pause(self) -> None:
+        name = self._master() if self._chance.happens(500) else self._chance.one_of(self._servers)
+        lasts_ms = self._chance.between(100, 6_000)
+        self._tell(f"pause of {name}", lasts_ms)
+        if self._world.processes[name].is_alive:
+            self._world.pause(name)
+            self._later(lasts_ms, partial(self._world.go_on, name))
+
+    def _isolate(self) -> None:
+        """One process, or the controllers with one of them, see nobody else."""
+        name = self._master() if self._chance.happens(600) else self._chance.one_of(self._servers)
+        room = [name]
+        if self._chance.happens(300):
+            room.append(self._chance.one_of([one for one in self._servers if one != name]))
+        others = [one for one in self._servers if one not in room]
+        lasts_ms = self._chance.between(200, 8_000)
+        self._tell(f"{' and '.join(room)} alone", lasts_ms)
+        for one in room:
+            for other in others:
+                self._block(one, other, lasts_ms)
+                self._block(other, one, lasts_ms)
+
+    def _cut(self) -> None:
+        """From one process to another, in one direction or both."""
+        one = self._chance.one_of(self._servers)
+        other = self._chance.one_of([name for name in self._servers if name != one])
+        lasts_ms = self._chance.between(200, 8_000)
+        both = self._chance.happens(500)
+        self._tell(f"nothing from {one} to {other}{' and back' if both else ''}", lasts_ms)
+        self._block(one, other, lasts_ms)
+        if both:
+            self._block(other, one, lasts_ms)
+
+    def _block(self, source: str, target: str, lasts_ms: int) -> None:
+        self._world.network.block(source, target)
+        self._later(lasts_ms, partial(self._world.network.unblock, source, target))
+
+    def _reset(self) -> None:
+        one = self._chance.one_of(self._servers)
+        other = self._chance.one_of([name for name in self._servers if name != one])
+        self._tell(f"reset of all that {one} and {other} have open")
+        self._world.network.reset(one, other)
+
+    def _fail_disk(self) -> None:
+        name = self._chance.one_of(self._servers)
+        reason = self._chance.one_of(("no space left on device", "input/output error"))
+        lasts_ms = self._chance.between(50, 3_000)
+        chance = self._chance.fork()
+        per_mille = self._chance.one_of((50, 300, 1_000))
+        self._tell(f"{reason}: {name}, {per_mille} of 1000 calls", lasts_ms)
+        disk = self._world.processes[name].disk
+        disk.plan = lambda _: reason if chance.happens(per_mille) else None
+
+        def mend() -> None:
+            disk.plan = None
+
+        self._later(lasts_ms, mend)
+
+    def _crash_in_a_write(self) -> None:
+        name = self._master() if self._chance.happens(500) else self._chance.one_of(self._servers)
+        number = self._chance.between(1, 40)
+        self._tell(f"crash of {name} in its change {number} from now")
+        self._world.processes[name].disk.crash_at(number)
+
+    def _later(self, delay_ms: int, action: Callable[[], None]) -> None:
+        self._world.after(delay_ms * 1_000, action)
