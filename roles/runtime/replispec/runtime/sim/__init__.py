@@ -4,7 +4,7 @@ from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk, Left
 from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.sim.journal import SimulatedJournal, SimulatedStorage
-from replispec.runtime.sim.network import Network, Weather
+from replispec.runtime.sim.network import Network, Tap, Weather
 from replispec.runtime.sim.process import Pace, Process
 from replispec.runtime.sim.world import Stuck, World
 
@@ -20,6 +20,7 @@ __all__ = [
     "SimulatedJournal",
     "SimulatedStorage",
     "Stuck",
+    "Tap",
     "Weather",
     "World",
 ]

@@ -75,6 +75,22 @@ class Directory(Protocol):
         ...
 
 
+class Tap(Protocol):
+    """Sees what a capture of the whole network would see. Addresses are ADDRESS:PORT."""
+
+    def opened(self, dialer: str, listener: str, now_us: int) -> None:
+        """A connection is open."""
+        ...
+
+    def carried(self, source: str, target: str, data: bytes, now_us: int) -> None:
+        """Bytes have arrived."""
+        ...
+
+    def ended(self, source: str, target: str, now_us: int, *, is_reset: bool) -> None:
+        """One side says that it sends nothing more, or that nothing is left of the connection."""
+        ...
+
+
 class Clock(Protocol):
     """The one order in which everything happens."""
 
@@ -126,6 +142,7 @@ class Network:
 
     def __init__(self, clock: Clock, chance: Chance, weather: Weather, directory: Directory) -> None:
         self.weather = weather
+        self.tap: Tap | None = None
         self._clock = clock
         self._chance = chance
         self._directory = directory
@@ -254,6 +271,8 @@ class Network:
         host, listener, number = accepted
         peer = self._make(host, number, address)
         peer.peer, end.peer = end, peer
+        if self.tap is not None:
+            self.tap.opened(end.address, peer.address, self._clock.now_us)
         end.is_slow = self._chance.happens(self.weather.slow_per_mille)
         peer.is_slow = self._chance.happens(self.weather.slow_per_mille)
         host.tell(lambda now_ms: Accepted(number, listener, end.address, now_ms))
@@ -322,6 +341,7 @@ class Network:
                 end.ended = True
             else:
                 end.arrived += piece
+            self._show(end, peer, piece)
         if not peer.is_open:
             end.arrived.clear()
             self._reset_peer(peer)
@@ -329,6 +349,14 @@ class Network:
             self._read_later(end, peer)
         if end.ended and not end.is_open:
             self._forget(end)
+
+    def _show(self, end: End, peer: End, piece: bytes | None) -> None:
+        if self.tap is None:
+            return
+        if piece is None:
+            self.tap.ended(end.address, peer.address, self._clock.now_us, is_reset=False)
+        else:
+            self.tap.carried(end.address, peer.address, piece, self._clock.now_us)
 
     def _read_later(self, end: End, peer: End) -> None:
         end.is_read = True
@@ -367,6 +395,8 @@ class Network:
         """A reset is on its way to the other side."""
         peer = end.peer
         if peer is not None and peer.is_open and not self.blocks(end.host.process, peer.host.process):
+            if self.tap is not None:
+                self.tap.ended(end.address, peer.address, self._clock.now_us, is_reset=True)
             self._clock.after(self._latency(), partial(self._lost, peer, RESET))
 
     def _abandon(self, end: End) -> None:
