@@ -70,6 +70,10 @@ generate: $(READY) ## compile spec/ into generated/
 bench-replay: $(READY) ## rates of tshark and both engines on a generated capture (SIZE=400; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE)
 
+.PHONY: mutants
+mutants: $(READY) ## change the specification in one place at a time, and see that something notices (ARGS=--help)
+	@$(BIN)/python -m lab.mutants $(ARGS)
+
 .PHONY: bench-roles
 bench-roles: $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
 	@PYTHONPATH=conformance $(BIN)/python -m benchmarks.bench_roles $(ARGS)

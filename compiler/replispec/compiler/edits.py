@@ -1,0 +1,154 @@
+"""Every single edit of a specification that should not go unnoticed: an edge, a guard, an effect, an option.
+
+The edits are found in the sources themselves, so their number follows the specification. Each changes one
+thing and leaves the rest as it is; whether the compiler accepts the result is not looked at here.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+# What decides about controllers and replication. Overlays say what others do, and are left alone.
+MACHINES = ("broker_set", "ha_master", "ha_replica")
+MESSAGES = ("controller", "ha")
+Document = dict[str, Any]
+
+# Options that change bytes, with what each becomes. What only documents (clauses, units) is left alone.
+_OPTIONS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    (r"\bsize: (\d+)", lambda old: str({2: 4, 4: 8, 8: 4}.get(int(old), int(old) + 1))),
+    (r"\bequals: (\d+)", lambda old: str(int(old) + 1)),
+    (r"\bcode: (\d+)", lambda old: str(int(old) + 9000)),
+    (r"\bmaximum: (\d+)", lambda old: str(int(old) // 2)),
+    (r"\bminimum: (\d+)", lambda old: str(int(old) + 1)),
+    (r"\bprefix: (\d+)", lambda old: str(int(old) // 2)),
+    (r"\bunquoted_keys: (true)", lambda _: "false"),
+    (r"\bdefault: (\d+)", lambda old: str(int(old) + 1)),
+    (r'\bkey: "(\w+)"', lambda old: old + "X"),
+    (r"\border: (HASH_16|ALPHABETICAL)", lambda old: "ALPHABETICAL" if old == "HASH_16" else "HASH_16"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of one file below spec/: `text` is the file's whole new content."""
+
+    name: str
+    path: Path
+    text: str
+
+
+def edits(spec: Path) -> Sequence[Edit]:
+    """All edits of a RocketMQ specification, in the order of its sources; names are unique."""
+    found = [edit for machine in MACHINES for edit in _machine_edits(spec, machine)]
+    return (*found, *(edit for name in MESSAGES for edit in _option_edits(spec, name)))
+
+
+def _machine_edits(spec: Path, machine: str) -> Iterator[Edit]:
+    path = spec / "statemachines" / "rocketmq" / f"{machine}.yaml"
+    document: Document = yaml.safe_load(path.read_text("utf-8"))
+    changes = (*_edge_changes(document), *_guard_changes(document), *_event_changes(document))
+    for name, change in changes:
+        changed = copy.deepcopy(document)
+        change(changed)
+        text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True, width=10_000)
+        yield Edit(f"{machine}: {name}", path, text)
+
+
+Change = tuple[str, Callable[[Document], None]]
+
+
+def _edge_changes(document: Document) -> Iterator[Change]:
+    entered = sorted({edge["to"] for edge in document["transitions"]})
+    for number, edge in enumerate(document["transitions"]):
+        guard = f" if {edge['if']}" if "if" in edge else ""
+        name = f"edge {number} ({_list(edge['from'])} on {_list(edge['event'])}{guard})"
+        yield f"{name} removed", _at(number, _removed)
+        for other in entered:
+            if other != edge["to"]:
+                yield f"{name} leads to {other}", _at(number, _set("to", other))
+        for effect in edge.get("do", ()):
+            yield f"{name} does not {effect}", _at(number, _without("do", effect))
+        for variable in edge.get("assign", ()):
+            yield f"{name} does not assign {variable}", _at(number, _without("assign", variable))
+        if "if" in edge:
+            yield f"{name} negated", _at(number, _set("if", f"not ({edge['if']})"))
+
+
+def _guard_changes(document: Document) -> Iterator[Change]:
+    for name, guard in document.get("guards", {}).items():
+        yield f"guard {name} negated", _in("guards", name, "if", f"not ({guard['if']})")
+
+
+def _event_changes(document: Document) -> Iterator[Change]:
+    for name, event in document["events"].items():
+        if "where" in event:
+            yield f"event {name} means the others", _in("events", name, "where", f"not ({event['where']})")
+        if "default" in event:
+            yield f"timer of {name} lasts ten times as long", _in("events", name, "default", _longer(event))
+    for name, variable in document["variables"].items():
+        if "initial" in variable:
+            yield (
+                f"variable {name} begins elsewhere",
+                _in("variables", name, "initial", variable["initial"] + 1),
+            )
+
+
+def _longer(event: Document) -> str:
+    number, unit = str(event["default"]).split()
+    return f"{int(number) * 10} {unit}"
+
+
+def _at(number: int, change: Callable[[list[Document], int], None]) -> Callable[[Document], None]:
+    return lambda document: change(document["transitions"], number)
+
+
+def _removed(edges: list[Document], number: int) -> None:
+    del edges[number]
+
+
+def _set(key: str, value: object) -> Callable[[list[Document], int], None]:
+    def change(edges: list[Document], number: int) -> None:
+        edges[number][key] = value
+
+    return change
+
+
+def _without(key: str, item: str) -> Callable[[list[Document], int], None]:
+    def change(edges: list[Document], number: int) -> None:
+        held = edges[number][key]
+        if isinstance(held, dict):
+            del held[item]
+        else:
+            held.remove(item)
+        if not held:
+            del edges[number][key]
+
+    return change
+
+
+def _in(section: str, name: str, key: str, value: object) -> Callable[[Document], None]:
+    def change(document: Document) -> None:
+        document[section][name][key] = value
+
+    return change
+
+
+def _list(value: object) -> str:
+    return "/".join(value) if isinstance(value, list) else str(value)
+
+
+def _option_edits(spec: Path, name: str) -> Iterator[Edit]:
+    path = spec / "proto" / "replispec" / "rocketmq" / "v1" / f"{name}.proto"
+    text = path.read_text("utf-8")
+    for pattern, change in _OPTIONS:
+        for found in re.finditer(pattern, text):
+            line = text.count("\n", 0, found.start()) + 1
+            changed = text[: found.start(1)] + change(found[1]) + text[found.end(1) :]
+            yield Edit(f"{name}.proto:{line}: {found[0]} changed", path, changed)

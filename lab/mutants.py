@@ -1,0 +1,163 @@
+"""`make mutants`: change one thing in the specification, compile, and see who notices.
+
+A sample of all single edits that the compiler counts (edges, guards, effects, assignments, timers, options
+of bytes) of the controller's and replication's machines and messages. Each is made in a copy of the project;
+`make generate` carries it to everything; then the tests run, the quick ones first, until one fails. First of
+all a copy without an edit must pass. An edit that nothing notices is a hole in the tests, unless it changes
+nothing that anybody could see: those are named in lab/equivalent_edits.yaml, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections import Counter
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import yaml
+
+from replispec.compiler.edits import Edit, edits
+
+ROOT = Path(__file__).parents[1]
+EQUIVALENT = Path(__file__).parent / "equivalent_edits.yaml"
+STAGE_S_MAXIMUM = 600
+# Who looks, in this order. That generated/ fits spec/ is no proof here: it was generated again.
+STAGES = {
+    "tests of the controller": ("tests/controller",),
+    "tests of replication": ("tests/runtime",),
+    "tests of broker and learner": ("tests/broker", "tests/learner"),
+    "simulation": ("tests/sim",),
+    "replay": ("tests/replay", "--deselect=tests/replay/test_report.py"),
+    "suite": ("tests/conformance", "-k", "not faults"),
+    "bytes of real captures": ("tests/wire",),
+}
+SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one edit: who noticed it, and by which test or message."""
+
+    edit: str
+    noticed_by: str
+    by: str
+    seconds: float
+
+
+def main() -> int:
+    """Exit code 1 when an edit survived that is not known to be equivalent, 2 when the control fails."""
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__)
+    parser.add_argument("--count", type=int, default=40, help="how many edits (default 40)")
+    parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
+    parser.add_argument("--only", default="", help="only edits whose name contains this")
+    parser.add_argument("--skip-control", action="store_true", help="believe that the tests pass")
+    parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
+    parser.add_argument("--out", type=Path, default=Path("out/mutants.json"))
+    arguments = parser.parse_args()
+    spec = ROOT / "spec"
+    every = [edit for edit in edits(spec) if arguments.only in edit.name]
+    chosen = random.Random(arguments.seed).sample(every, min(arguments.count, len(every)))
+    print(f"{len(every)} single edits; {len(chosen)} of them, seed {arguments.seed}", flush=True)
+    if arguments.list:
+        print("\n".join(edit.name for edit in chosen))
+        return 0
+    if not arguments.skip_control and (complaint := _control()):
+        print(f"mutants: the tests fail without any edit: {complaint}", file=sys.stderr)
+        return 2
+    outcomes = []
+    for number, edit in enumerate(chosen, start=1):
+        outcomes.append(_try(edit))
+        last = outcomes[-1]
+        print(f"{number:>3}/{len(chosen)} {last.noticed_by} ({last.seconds:.0f} s): {edit.name}", flush=True)
+        if last.by:
+            print(f"        {last.by}", flush=True)
+    return _report(outcomes, arguments.out)
+
+
+def _report(outcomes: list[Outcome], out: Path) -> int:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(json.dumps([asdict(each) for each in outcomes], indent=1) + "\n")
+    for who, count in Counter(each.noticed_by for each in outcomes).most_common():
+        print(f"{count:>4} {who}")
+    return int(any(each.noticed_by == SURVIVED for each in outcomes))
+
+
+def _control() -> str:
+    """What fails in a copy without an edit; empty when nothing does."""
+    with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
+        who, by = _who_notices(_copy(Path(folder)))
+    return "" if who == SURVIVED else f"{who}: {by}"
+
+
+def _try(edit: Edit) -> Outcome:
+    began_s = time.monotonic()
+    reason = _equivalent().get(edit.name)
+    with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
+        tree = _copy(Path(folder))
+        (tree / edit.path.relative_to(ROOT)).write_text(edit.text, "utf-8")
+        who, by = _who_notices(tree)
+    if who == SURVIVED and reason:
+        who, by = EQUAL, reason
+    return Outcome(edit.name, who, by, time.monotonic() - began_s)
+
+
+def _equivalent() -> dict[str, str]:
+    known: dict[str, str] = yaml.safe_load(EQUIVALENT.read_text()) or {}
+    return known
+
+
+def _copy(folder: Path) -> Path:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+def _who_notices(tree: Path) -> tuple[str, str]:
+    done = _run(tree, ["-m", "replispec.compiler.generate"])
+    if done.returncode:
+        return REFUSED, (done.stderr.strip().splitlines() or ["without a word"])[-1]
+    for who, arguments in STAGES.items():
+        places = [each for each in arguments if not each.startswith("tests") or (tree / each).exists()]
+        if not any(each.startswith("tests") for each in places):
+            continue
+        done = _run(tree, ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *places])
+        if done.returncode:
+            failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
+            return who, (failed or done.stdout.strip().splitlines() or ["time over"])[0][:200]
+    return SURVIVED, ""
+
+
+def _run(tree: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """Run Python with the packages of the copy in front of those that are installed."""
+    build = tomllib.loads((tree / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    rooms = os.pathsep.join(str(tree / room) for room in build["dev-mode-dirs"])
+    environment = {**os.environ, "PYTHONPATH": rooms, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *arguments]
+    try:
+        return subprocess.run(
+            command,
+            cwd=tree,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=STAGE_S_MAXIMUM,
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", "time over")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
