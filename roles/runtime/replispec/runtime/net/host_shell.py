@@ -1,0 +1,193 @@
+"""A process: opens the listeners of its nodes, runs them until a signal, and says how it ended."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import socket
+import traceback
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TextIO
+
+import trio
+
+from replispec.runtime.net.addresses import join, resolve
+from replispec.runtime.net.clock import Clock
+from replispec.runtime.net.link import Tap
+from replispec.runtime.net.log_shell import Log
+from replispec.runtime.net.node_shell import Bounds, Halted, NodeShell, prepare, reason_of
+from replispec.runtime.world import Level, Member
+
+EXIT_STOPPED: Final = 0
+EXIT_FAILED: Final = 1
+BACKLOG: Final = 1_024
+ACCEPTS_MAX: Final = 64
+"""Connections taken in one turn of the loop."""
+_NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_NO_ROOM_WAIT_S: Final = 0.1
+TAP_FLUSH_S: Final = 0.2
+
+Addresses = Mapping[str, Mapping[str, str]]
+"""Where each listener listens, ADDRESS:PORT, by role and by the listener's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """How a process behaves: `stop_s` is what leaving may take, `make_tap` makes the tap once there is a
+    clock (microseconds since 1970)."""
+
+    level: Level = Level.INFO
+    stop_s: float = 5.0
+    bounds: Bounds = field(default_factory=Bounds)
+    make_tap: Callable[[Callable[[], int]], Tap] | None = None
+
+
+class CannotListen(Exception):
+    """A listener's address is not to be had."""
+
+
+def run(members: Sequence[Member], process: Process, *, out: TextIO, errors: TextIO) -> int:
+    """Run nodes until SIGTERM or SIGINT and return the exit code.
+
+    One line of JSON on `out` says that all listeners are open: `{"pid": 1, "roles": {role: {listener:
+    address}}}`. The log goes to `errors`. The code is 0 after a signal, 1 when a node halted, a listener
+    could not be opened, or our own code failed.
+    """
+    code = EXIT_STOPPED
+    try:
+        trio.run(_run, members, process, out, errors)
+    except* (Halted, CannotListen) as group:
+        code = EXIT_FAILED
+        errors.writelines(f"replispec: {error}\n" for error in _leaves(group))
+    except* Exception as group:  # noqa: BLE001  the outermost shell tells of it and ends
+        code = EXIT_FAILED
+        errors.write("".join(traceback.format_exception(group)))
+    return code
+
+
+async def serve(
+    members: Sequence[Member],
+    process: Process,
+    log: Log,
+    *,
+    clock: Clock,
+    tap: Tap | None = None,
+    stop: trio.Event,
+    task_status: trio.TaskStatus[Addresses] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Run nodes until `stop`, and started with the addresses once every listener is open.
+
+    Raises CannotListen, or Halted for the node that asked for it; whatever else it raises is our fault.
+    """
+    bound: list[tuple[int, str, socket.socket]] = []
+    try:
+        for index, member in enumerate(members):
+            for name, address in member.node.listeners.items():
+                bound += [(index, name, await _listen(name, address))]
+        async with trio.open_nursery() as nursery:
+            shells = [NodeShell(member, nursery, clock, log, tap, process.bounds) for member in members]
+            addresses: dict[str, dict[str, str]] = {member.role: {} for member in members}
+            for index, name, sock in bound:
+                addresses[members[index].role][name] = join(sock.getsockname())
+            for shell in shells:
+                shell.start(addresses[shell.role])
+            for index, name, sock in bound:
+                nursery.start_soon(_accept, shells[index], name, sock, log)
+            task_status.started(addresses)
+            await stop.wait()
+            for _, _, sock in bound:
+                trio.lowlevel.notify_closing(sock)
+                sock.close()
+            with trio.move_on_after(process.stop_s):
+                async with trio.open_nursery() as leaving:
+                    for shell in shells:
+                        leaving.start_soon(shell.stop)
+            nursery.cancel_scope.cancel()
+    finally:
+        for _, _, sock in bound:
+            sock.close()
+
+
+async def _run(members: Sequence[Member], process: Process, out: TextIO, errors: TextIO) -> None:
+    clock = Clock()
+    log = Log(errors, process.level, clock.now_us)
+    tap = process.make_tap(clock.now_us) if process.make_tap is not None else None
+    stop = trio.Event()
+    try:
+        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(_stop_on_signal, signals, stop)
+                if tap is not None:
+                    nursery.start_soon(_keep_tap, tap, stop)
+                addresses: Addresses = await nursery.start(
+                    partial(serve, members, process, log, clock=clock, tap=tap, stop=stop)
+                )
+                out.write(json.dumps({"pid": os.getpid(), "roles": addresses}) + "\n")
+                out.flush()
+    finally:
+        if tap is not None:
+            tap.close()
+
+
+async def _stop_on_signal(signals: AsyncIterator[int], stop: trio.Event) -> None:
+    async for _ in signals:
+        stop.set()
+        return
+
+
+async def _keep_tap(tap: Tap, stop: trio.Event) -> None:
+    """Bring what was recorded to the file often: a process that is killed leaves all but the last moment."""
+    while not stop.is_set():
+        with trio.move_on_after(TAP_FLUSH_S):
+            await stop.wait()
+        tap.flush()
+
+
+async def _listen(name: str, address: str) -> socket.socket:
+    """A listening socket. Raises CannotListen."""
+    try:
+        family, kind, protocol, place = (await resolve(address))[0]
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setblocking(False)
+            sock.bind(place)
+            sock.listen(BACKLOG)
+        except OSError:
+            sock.close()
+            raise
+    except (OSError, ValueError, OverflowError) as error:
+        raise CannotListen(f"{name} cannot listen on {address}: {reason_of(error)}") from error
+    return sock
+
+
+async def _accept(shell: NodeShell, name: str, listener: socket.socket, log: Log) -> None:
+    """Take connections until the listener is closed; out of descriptors, wait for some to be given back."""
+    while True:
+        try:
+            await trio.lowlevel.wait_readable(listener)
+            for _ in range(ACCEPTS_MAX):
+                sock, place = listener.accept()
+                prepare(sock)
+                shell.accepted(sock, name, join(sock.getsockname()), join(place))
+        except trio.ClosedResourceError:
+            return
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            # The others are a peer that is gone before it was taken.
+            if error.errno in _NO_ROOM:
+                log.write(Level.ERROR, shell.role, "no connection accepted", {"reason": reason_of(error)})
+                await trio.sleep(_NO_ROOM_WAIT_S)
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error

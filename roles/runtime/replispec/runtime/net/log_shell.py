@@ -1,0 +1,47 @@
+"""The log of a process: one JSON object a line, for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Final, TextIO
+
+from replispec.runtime.world import Level
+
+VALUE_CHARS_MAX: Final = 400
+"""A longer text in a log line is cut: much of it comes from peers."""
+
+
+class Log:
+    """Writes the lines of one level and above. `now_us`: microseconds since 1970."""
+
+    def __init__(self, stream: TextIO, level: Level, now_us: Callable[[], int]) -> None:
+        self._stream = stream
+        self._level = level
+        self._now_us = now_us
+
+    def write(self, level: Level, role: str, what: str, values: Mapping[str, object] | None = None) -> None:
+        """One line: time (UTC), level, role, what happened, and its values by name.
+
+        A value that is not a number, a flag or absent is written as text; control characters are escaped.
+        """
+        if level < self._level:
+            return
+        now = datetime.fromtimestamp(self._now_us() / 1_000_000, tz=UTC)
+        line: dict[str, object] = {
+            "time": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": level.name.lower(),
+            "role": role,
+            "what": what,
+        }
+        line.update((name, _shown(value)) for name, value in (values or {}).items())
+        self._stream.write(json.dumps(line) + "\n")
+        self._stream.flush()
+
+
+def _shown(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value)
+    return text if len(text) <= VALUE_CHARS_MAX else f"{text[:VALUE_CHARS_MAX]}... ({len(text)} characters)"

@@ -1,0 +1,399 @@
+"""Carries out what one node decides: its connections, its timer, its flushes.
+
+Events reach the node one at a time and in the order in which they happened; all that one event makes it
+send on a connection leaves in one write.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import trio
+
+from replispec.runtime.net.addresses import join, resolve
+from replispec.runtime.net.clock import Clock
+from replispec.runtime.net.link import Link, Tap
+from replispec.runtime.net.log_shell import Log
+from replispec.runtime.storage import StorageFailed
+from replispec.runtime.world import (
+    Accepted,
+    Close,
+    Closed,
+    Connected,
+    Dial,
+    Effect,
+    Event,
+    Flush,
+    Flushed,
+    FlushFailed,
+    Halt,
+    Member,
+    Note,
+    Pause,
+    Received,
+    Resume,
+    Send,
+    Started,
+    Stopping,
+    Ticked,
+    Writable,
+)
+
+RECEIVE_BYTES_MAX: Final = 256 * 1024
+"""The most that one Received carries."""
+RECEIVE_BYTES_SMALL: Final = 16 * 1024
+"""Room for a read while a connection carries little."""
+FLUSHES_MAX: Final = 100_000
+"""Flushes that wait; a node that asks for more is broken."""
+
+
+class Halted(Exception):
+    """A node asked for the end of the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a connection may take: `stall_s` without a byte taken by the peer ends it, `close_s` is given
+    to what was sent before a Close, `dial_s` to a Dial, `unsent_bytes` may wait in this process."""
+
+    stall_s: float = 30.0
+    close_s: float = 2.0
+    dial_s: float = 10.0
+    unsent_bytes: int = 512 * 1024 * 1024
+
+
+class NodeShell:
+    """One node of the process. `nursery` holds all its tasks: an error of the node ends them all."""
+
+    def __init__(
+        self, member: Member, nursery: trio.Nursery, clock: Clock, log: Log, tap: Tap | None, bounds: Bounds
+    ) -> None:
+        self.role: Final = member.role
+        self._node = member.node
+        self._files = member.files
+        self._nursery = nursery
+        self._clock = clock
+        self._log = log
+        self._tap = tap
+        self._bounds = bounds
+        self._links: dict[int, Link] = {}
+        self._last_accepted = 0
+        self._events: deque[Event] = deque()
+        self._busy = False
+        self._stopped = False
+        self._touched: dict[int, Link] = {}
+        # Connections that are told Writable at the next turn of the loop, so that a peer that takes all
+        # at once cannot keep the others from being served.
+        self._soon: list[int] = []
+        self._soon_waits = trio.Event()
+        self._flushes: deque[Flush] = deque()
+        self._flush_waits = trio.Event()
+        self._timer = trio.CancelScope()
+        self._armed_s = math.inf
+
+    def start(self, addresses: Mapping[str, str]) -> None:
+        """Begin: the node's first event, its timer, its flusher."""
+        self._nursery.start_soon(self._tell_soon)
+        self._nursery.start_soon(self._keep_time)
+        self._nursery.start_soon(self._keep_flushing)
+        self.deliver(Started(self._clock.now_ms(), addresses))
+
+    def accepted(self, sock: socket.socket, listener: str, local: str, peer: str) -> None:
+        """A peer opened a connection."""
+        self._last_accepted += 1
+        link = Link(self._last_accepted, peer, self._tap)
+        link.open(sock, local)
+        self._links[link.number] = link
+        self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
+        self._nursery.start_soon(self._read, link)
+
+    async def stop(self) -> None:
+        """Tell the node that the process ends, and let what it sent leave."""
+        self.deliver(Stopping(self._clock.now_ms()))
+        self._stopped = True
+        async with trio.open_nursery() as nursery:
+            for link in tuple(self._links.values()):
+                self._close(link, nursery)
+
+    def deliver(self, event: Event) -> None:
+        """Give the node an event and carry out what it makes of it, and of what follows at once."""
+        if self._stopped:
+            return
+        self._events.append(event)
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._events:
+                for effect in self._node.receive(self._events.popleft()):
+                    self._perform(effect)
+                self._push_touched()
+        finally:
+            self._busy = False
+        self._arm()
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case Send(connection, data, tell):
+                link = self._links.get(connection)
+                if link is not None and not link.closing:
+                    assert link.is_open, "sent before it was connected"
+                    link.queue(data, tell=tell)
+                    self._touched[connection] = link
+            case Close(connection):
+                self._push_touched()
+                link = self._links.get(connection)
+                if link is not None:
+                    self._close(link, self._nursery)
+            case Note(level, what, values):
+                self._log.write(level, self.role, what, values)
+            case Flush():
+                assert len(self._flushes) < FLUSHES_MAX, "flushes without end"
+                self._flushes.append(effect)
+                self._flush_waits.set()
+            case Dial(connection, address):
+                link = Link(connection, address, self._tap)
+                self._links[connection] = link
+                self._nursery.start_soon(self._dial, link, address)
+            case Pause(connection) | Resume(connection):
+                link = self._links.get(connection)
+                if link is not None:
+                    link.pause() if isinstance(effect, Pause) else link.resume()
+            case Halt(reason):
+                self._push_touched()
+                raise Halted(reason)
+
+    # Sending
+
+    def _push_touched(self) -> None:
+        if self._touched:
+            touched, self._touched = self._touched, {}
+            for link in touched.values():
+                self._push(link)
+
+    def _push(self, link: Link) -> None:
+        """Send what can be sent now; what cannot is left to a task."""
+        if link.gone or link.draining:
+            return
+        try:
+            empty = link.push()
+        except OSError as error:
+            self._lost(link, reason_of(error))
+            return
+        if not empty:
+            if link.out_bytes > self._bounds.unsent_bytes:
+                self._lost(link, f"{link.out_bytes} bytes wait for the peer")
+                return
+            link.draining = True
+            self._nursery.start_soon(self._drain, link)
+        if link.told():
+            self._soon.append(link.number)
+            self._soon_waits.set()
+
+    async def _drain(self, link: Link) -> None:
+        try:
+            while link.out:
+                with trio.move_on_after(self._bounds.stall_s) as patience:
+                    await trio.lowlevel.wait_writable(link.sock)
+                if patience.cancelled_caught:
+                    self._lost(link, f"the peer took nothing for {self._bounds.stall_s:g} s")
+                    return
+                link.push()
+                if link.told():
+                    self.deliver(Writable(link.number, self._clock.now_ms()))
+        except trio.ClosedResourceError:
+            return
+        except OSError as error:
+            self._lost(link, reason_of(error))
+        finally:
+            link.draining = False
+            if link.emptied is not None:
+                link.emptied.set()
+
+    async def _tell_soon(self) -> None:
+        while True:
+            await self._soon_waits.wait()
+            self._soon_waits = trio.Event()
+            await trio.lowlevel.checkpoint()
+            soon, self._soon = self._soon, []
+            for number in soon:
+                if number in self._links:
+                    self.deliver(Writable(number, self._clock.now_ms()))
+
+    # Receiving
+
+    async def _read(self, link: Link) -> None:
+        """Hand over what arrives until the connection ends; once it closes, what arrives is dropped."""
+        size = RECEIVE_BYTES_SMALL
+        while not link.gone:
+            try:
+                await trio.lowlevel.wait_readable(link.sock)
+                if link.paused and not link.closing:
+                    await link.resumed()
+                    continue
+                data = link.take(size)
+            except BlockingIOError:
+                continue
+            except trio.ClosedResourceError:
+                return
+            except OSError as error:
+                self._lost(link, reason_of(error))
+                return
+            if not data:
+                self._lost(link, "the peer closed the connection", by_peer=True)
+            elif not link.closing:
+                self.deliver(Received(link.number, data, self._clock.now_ms()))
+                size = RECEIVE_BYTES_MAX if len(data) >= RECEIVE_BYTES_SMALL else RECEIVE_BYTES_SMALL
+
+    # Opening and closing
+
+    async def _dial(self, link: Link, address: str) -> None:
+        reason = f"no connection in {self._bounds.dial_s:g} s"
+        sock = None
+        with link.scope, trio.move_on_after(self._bounds.dial_s):
+            try:
+                sock = await _connect(address)
+            except (OSError, ValueError) as error:
+                reason = reason_of(error)
+        if link.gone:
+            if sock is not None:
+                sock.close()
+        elif sock is None:
+            self._lost(link, reason)
+        else:
+            local = join(sock.getsockname())
+            link.open(sock, local)
+            self._nursery.start_soon(self._read, link)
+            self.deliver(Connected(link.number, local, self._clock.now_ms()))
+
+    def _close(self, link: Link, nursery: trio.Nursery) -> None:
+        if link.closing:
+            return
+        link.closing = True
+        if not link.is_open:
+            self._forget(link)
+            link.dispose()
+            return
+        link.resume()
+        nursery.start_soon(self._finish, link)
+
+    async def _finish(self, link: Link) -> None:
+        """Let what was sent leave, then wait for the peer's end: closing over bytes that were not read
+        would reset the connection and take the last answer along."""
+        with trio.move_on_after(self._bounds.close_s):
+            if link.draining:
+                link.emptied = trio.Event()
+                await link.emptied.wait()
+            if not link.gone:
+                try:
+                    link.end_sending()
+                except OSError as error:
+                    self._lost(link, reason_of(error))
+            await link.ended.wait()
+        self._forget(link)
+        link.dispose(broken=bool(link.out))
+
+    def _lost(self, link: Link, reason: str, *, by_peer: bool = False) -> None:
+        """A connection ended without the node's wish."""
+        if link.gone:
+            return
+        self._forget(link)
+        link.dispose(by_peer=by_peer, broken=not by_peer)
+        if not link.closing:
+            self.deliver(Closed(link.number, reason, self._clock.now_ms()))
+
+    def _forget(self, link: Link) -> None:
+        self._links.pop(link.number, None)
+
+    # Time and disk
+
+    def _arm(self) -> None:
+        """See that the timer runs when the node wants it."""
+        due_ms = self._node.deadline_ms()
+        if due_ms is not None:
+            due_s = self._clock.deadline_s(due_ms)
+            if due_s < self._armed_s:
+                self._armed_s = due_s
+                self._timer.deadline = due_s
+
+    async def _keep_time(self) -> None:
+        while True:
+            self._timer = trio.CancelScope(deadline=self._armed_s)
+            with self._timer:
+                await trio.sleep_forever()
+            self._armed_s = math.inf
+            due_ms, now_ms = self._node.deadline_ms(), self._clock.now_ms()
+            if due_ms is not None and now_ms >= due_ms:
+                self.deliver(Ticked(now_ms))
+            self._arm()
+
+    async def _keep_flushing(self) -> None:
+        """Bring files to the disk, one flush at a time; those that wait go together."""
+        while True:
+            await self._flush_waits.wait()
+            self._flush_waits = trio.Event()
+            while self._flushes:
+                taken = tuple(self._flushes)
+                self._flushes.clear()
+                names = tuple(dict.fromkeys(name for flush in taken for name in flush.names))
+                assert self._files is not None, "a node without files asks for a flush"
+                try:
+                    await trio.to_thread.run_sync(self._files.flush, names)
+                except StorageFailed as error:
+                    for flush in taken:
+                        self.deliver(FlushFailed(flush.token, str(error), self._clock.now_ms()))
+                else:
+                    for flush in taken:
+                        self.deliver(Flushed(flush.token, self._clock.now_ms()))
+
+
+async def _connect(address: str) -> socket.socket:
+    """An open socket to the first place of ADDRESS:PORT that answers. Raises OSError, ValueError."""
+    failed: OSError | None = None
+    for family, kind, protocol, place in await resolve(address):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            prepare(sock)
+            await _open(sock, place)
+        except OSError as error:
+            sock.close()
+            failed = error
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return sock
+    raise failed or OSError(f"{address} names no place")
+
+
+async def _open(sock: socket.socket, place: tuple[Any, ...]) -> None:
+    try:
+        sock.connect(place)
+    except BlockingIOError:
+        await trio.lowlevel.wait_writable(sock)
+        code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            raise OSError(code, os.strerror(code)) from None
+    except OverflowError as error:
+        raise OSError(str(error)) from error
+    # A dial to a free port of this machine can be given that very port and find itself.
+    if sock.getsockname() == sock.getpeername():
+        raise OSError("nobody listens there")
+
+
+def prepare(sock: socket.socket) -> None:
+    """Make a TCP socket ready for the loop: never waits, sends small writes at once."""
+    sock.setblocking(False)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def reason_of(error: Exception) -> str:
+    """What to tell of an error, without the numbers of this system."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error) or type(error).__name__
