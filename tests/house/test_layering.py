@@ -75,7 +75,7 @@ class Layer:
 
 ROLES = ("replispec.controller", "replispec.broker", "replispec.learner")
 # The parts of the runtime that roles are built of: pure, and free to know each other.
-RUNTIME_PARTS = ("world", "remoting", "storage", "configuration", "log", "replication", "sim")
+RUNTIME_PARTS = ("world", "remoting", "storage", "configuration", "log", "replication", "membership", "sim")
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (
     "replispec.runtime.framing",

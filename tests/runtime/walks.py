@@ -19,6 +19,7 @@ from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import (
     broker_registration,
+    broker_role,
     broker_set,
     ha_master,
     ha_replica,
@@ -27,7 +28,8 @@ from replispec.wire.rocketmq.machines import (
 )
 
 KAFKA = (partition, replica)
-MODULES = (broker_registration, broker_set, ha_master, ha_replica, learner, replicas_manager, *KAFKA)
+ROCKETMQ = (broker_registration, broker_role, broker_set, ha_master, ha_replica, learner, replicas_manager)
+MODULES = (*ROCKETMQ, *KAFKA)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
 Chooser = Callable[[random.Random], Any]

@@ -154,6 +154,7 @@ CLAUSES: dict[str, Clause] = {
         uses=(
             "edge broker_registration: CREATE_TEMP_METADATA_FILE_DONE on application_granted",
             "edge broker_registration: CREATE_TEMP_METADATA_FILE_DONE on renamed",
+            "edge broker_registration: CREATE_TEMP_METADATA_FILE_DONE on retry_due",
         ),
     ),
     "BID-STATE-1": Clause(
@@ -186,6 +187,7 @@ CLAUSES: dict[str, Clause] = {
             "edge broker_registration: INITIAL on started",
             "edge broker_registration: CREATE_TEMP_METADATA_FILE_DONE on rename_failed",
             "edge broker_registration: CREATE_TEMP_METADATA_FILE_DONE on request_failed",
+            "edge broker_registration: CREATE_TEMP_METADATA_FILE_DONE on retry_due",
         ),
     ),
     "BID-STATE-3": Clause(
@@ -201,6 +203,7 @@ CLAUSES: dict[str, Clause] = {
         uses=(
             "edge broker_registration: INITIAL on temporary_failed",
             "edge broker_registration: INITIAL on request_failed",
+            "edge broker_registration: INITIAL on retry_due",
         ),
     ),
     "BID-STATE-4": Clause(
@@ -250,6 +253,7 @@ CLAUSES: dict[str, Clause] = {
             "value ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B",
             "edge broker_registration: CREATE_METADATA_FILE_DONE on request_failed",
             "edge broker_registration: CREATE_METADATA_FILE_DONE on unknown_here",
+            "edge broker_registration: CREATE_METADATA_FILE_DONE on retry_due",
             "edge broker_set: UNKNOWN on registered",
             "edge broker_set: LEADERLESS on registered",
             "edge broker_set: LED on registered",
@@ -270,6 +274,7 @@ CLAUSES: dict[str, Clause] = {
             "edge broker_registration: REGISTERED on unknown_here",
             "edge broker_registration: REGISTERED on registration_sent",
             "edge broker_registration: REGISTERED on registered",
+            "edge broker_registration: REGISTERED on retry_due",
             "edge replicas_manager: RUNNING on registered",
         ),
     ),
@@ -895,6 +900,9 @@ CLAUSES: dict[str, Clause] = {
             "apache@5.0.0..": "removing single brokers changes the set without a new epoch",
         },
         uses=(
+            "edge broker_role: REPLICA on told",
+            "edge broker_role: MASTER on told",
+            "edge broker_role: MASTER on altered",
             "edge broker_set: LEADERLESS on cleaning_asked",
             "edge broker_set: LED on cleaning_asked",
             "invariant set-is-function-of-epoch",
@@ -925,6 +933,9 @@ CLAUSES: dict[str, Clause] = {
         uses=(
             "message AlterSyncStateSetRequest",
             "message AlterSyncStateSetResponse",
+            "edge broker_role: MASTER on level",
+            "edge broker_role: MASTER on behind",
+            "edge broker_role: MASTER on altered",
             "edge broker_set: UNKNOWN on alteration_asked",
             "edge broker_set: LED on alteration_asked",
         ),
@@ -942,6 +953,7 @@ CLAUSES: dict[str, Clause] = {
         uses=(
             "value ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH",
             "value ResponseCode.CONTROLLER_INVALID_MASTER",
+            "edge broker_role: MASTER on alteration_refused",
             "edge broker_set: LEADERLESS on alteration_asked",
             "edge broker_set: LED on alteration_asked",
             "guard broker_set.from_another",
@@ -961,6 +973,7 @@ CLAUSES: dict[str, Clause] = {
         divergence={},
         uses=(
             "value ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH",
+            "edge broker_role: MASTER on alteration_open",
             "edge broker_set: LED on alteration_asked",
             "guard broker_set.stale_set",
         ),
@@ -1029,6 +1042,9 @@ CLAUSES: dict[str, Clause] = {
         uses=(
             "message ElectMasterRequest",
             "message ElectMasterResponse",
+            "edge broker_role: UNDECIDED on told",
+            "edge broker_role: REPLICA on told",
+            "edge broker_role: MASTER on told",
             "edge broker_set: UNKNOWN on election_asked",
             "edge broker_set: LEADERLESS on election_asked",
             "edge broker_set: LED on election_asked",
@@ -1193,6 +1209,7 @@ CLAUSES: dict[str, Clause] = {
         uses=(
             "message GetReplicaInfoRequest",
             "message GetReplicaInfoResponse",
+            "edge broker_role: MASTER on alteration_refused",
             "edge broker_set: UNKNOWN on info_asked",
             "edge broker_set: LEADERLESS on info_asked",
             "edge broker_set: LED on info_asked",
@@ -1224,6 +1241,8 @@ CLAUSES: dict[str, Clause] = {
             "message NotifyBrokerRoleChangedRequest",
             "edge replicas_manager: REGISTER_TO_CONTROLLER_DONE on role_told",
             "edge replicas_manager: RUNNING on role_told",
+            "edge replicas_manager: INITIAL on role_told",
+            "edge replicas_manager: FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE on role_told",
         ),
     ),
     "RIP44-HEARTBEAT-1": Clause(
@@ -1612,7 +1631,12 @@ CLAUSES: dict[str, Clause] = {
         case="",
         not_yet="",
         divergence={},
-        uses=("rule epochs_as_master",),
+        uses=(
+            "edge broker_role: UNDECIDED on told",
+            "edge broker_role: REPLICA on told",
+            "edge broker_role: MASTER on told",
+            "rule epochs_as_master",
+        ),
     ),
     "RIP44-EPOCH-3": Clause(
         id="RIP44-EPOCH-3",
@@ -1681,6 +1705,7 @@ CLAUSES: dict[str, Clause] = {
         not_yet="",
         divergence={},
         uses=(
+            "edge broker_role: MASTER on level",
             "edge ha_master: HANDSHAKE on report_received",
             "edge ha_master: TRANSFER on report_received",
             "rule may_join",
@@ -1697,6 +1722,7 @@ CLAUSES: dict[str, Clause] = {
         not_yet="",
         divergence={},
         uses=(
+            "edge broker_role: MASTER on behind",
             "edge ha_master: HANDSHAKE/TRANSFER on silence",
             "edge ha_master: HANDSHAKE/TRANSFER on closed",
             "rule must_leave",
@@ -1712,7 +1738,12 @@ CLAUSES: dict[str, Clause] = {
         case="",
         not_yet="",
         divergence={},
-        uses=("edge ha_master: TRANSFER on report_received", "rule caught_up_at", "rule must_leave"),
+        uses=(
+            "edge broker_role: MASTER on behind",
+            "edge ha_master: TRANSFER on report_received",
+            "rule caught_up_at",
+            "rule must_leave",
+        ),
     ),
     "RIP44-SHRINK-3": Clause(
         id="RIP44-SHRINK-3",
@@ -1724,7 +1755,7 @@ CLAUSES: dict[str, Clause] = {
         case="",
         not_yet="",
         divergence={},
-        uses=("rule must_leave",),
+        uses=("edge broker_role: MASTER on behind", "rule must_leave"),
     ),
     "RIP44-LEARNER-1": Clause(
         id="RIP44-LEARNER-1",
@@ -2144,6 +2175,7 @@ CLAUSES: dict[str, Clause] = {
         divergence={},
         uses=(
             "edge replicas_manager: INITIAL on retry_due",
+            "edge replicas_manager: INITIAL on request_failed",
             "edge replicas_manager: INITIAL on leader_asked",
             "edge replicas_manager: INITIAL on leader_told",
             "edge replicas_manager: FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE on leader_asked",
@@ -2152,6 +2184,7 @@ CLAUSES: dict[str, Clause] = {
             "edge replicas_manager: REGISTER_TO_CONTROLLER_DONE on leader_told",
             "edge replicas_manager: RUNNING on leader_asked",
             "edge replicas_manager: RUNNING on leader_told",
+            "edge replicas_manager: RUNNING on retry_due",
         ),
     ),
     "RIP44-ROLE-1": Clause(
@@ -2164,7 +2197,11 @@ CLAUSES: dict[str, Clause] = {
         case="a broker that is configured as master starts second in its set",
         not_yet="",
         divergence={},
-        uses=(),
+        uses=(
+            "edge broker_role: UNDECIDED on identified",
+            "edge broker_role: REPLICA on identified",
+            "edge broker_role: MASTER on identified",
+        ),
     ),
     "RIP44-ROLE-2": Clause(
         id="RIP44-ROLE-2",
@@ -2201,6 +2238,9 @@ CLAUSES: dict[str, Clause] = {
         not_yet="",
         divergence={},
         uses=(
+            "edge broker_role: UNDECIDED on told",
+            "edge broker_role: REPLICA on told",
+            "edge broker_role: MASTER on told",
             "edge replicas_manager: REGISTER_TO_CONTROLLER_DONE on role_told",
             "edge replicas_manager: RUNNING on role_told",
         ),

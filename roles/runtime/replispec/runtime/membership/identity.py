@@ -1,0 +1,96 @@
+"""The identity of a broker on its disk: two files of one line, of which at most one counts.
+
+Source: RIP "persistent broker id", "Broker metadata"; apache/rocketmq rocketmq-all-5.4.0, BrokerMetadata,
+TempBrokerMetadata.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.storage import Files
+from replispec.wire.rocketmq.store import BrokerIdentity, BrokerIdentityTemp
+
+FINAL: Final = "brokerIdentity"
+TEMPORARY: Final = "brokerIdentity-temp"
+
+
+class IdentityRefused(Exception):
+    """The final file cannot be used, and nobody but its owner may decide what becomes of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the files say: the id, 0 for none; whether it is `granted` for good; the check code under which
+    it was, or will be, applied for."""
+
+    broker_id: int = 0
+    check_code: str = ""
+    granted: bool = False
+
+
+class IdentityFiles:
+    """The identity files of one broker. Every method may raise StorageFailed."""
+
+    def __init__(self, files: Files, cluster_name: str, broker_name: str) -> None:
+        self._files = files
+        self._cluster_name = cluster_name
+        self._broker_name = broker_name
+
+    def read(self) -> Identity:
+        """What counts: the final file, else the temporary one, else nothing.
+
+        A temporary file that cannot be read counts as absent. Raises IdentityRefused for a final file that
+        cannot be read, and for names in either that are not the configured ones; no file is changed.
+        """
+        data = self._files.read(FINAL)
+        if data is not None:
+            try:
+                final = BrokerIdentity.decode(data)
+            except RemoteProtocolError as error:
+                raise IdentityRefused(f"{FINAL} cannot be read: {error}") from error
+            broker_id = self._checked(FINAL, final.cluster_name, final.broker_name, final.broker_id)
+            return Identity(broker_id, final.register_check_code or "", granted=True)
+        data = self._files.read(TEMPORARY)
+        if data is None:
+            return Identity()
+        try:
+            temporary = BrokerIdentityTemp.decode(data)
+        except RemoteProtocolError:
+            return Identity()
+        names = temporary.cluster_name, temporary.broker_name
+        return Identity(
+            self._checked(TEMPORARY, *names, temporary.broker_id), temporary.register_check_code or ""
+        )
+
+    def write_temporary(self, broker_id: int, check_code: str) -> None:
+        """Note an id that is about to be applied for."""
+        line = BrokerIdentityTemp(self._cluster_name, self._broker_name, broker_id, check_code)
+        self._files.replace(TEMPORARY, line.encode())
+
+    def make_final(self) -> None:
+        """The applied id is granted: the temporary file becomes the final one in one step.
+
+        May be tried again after it failed, for it may have happened all the same.
+        """
+        if self._files.read(FINAL) is None:
+            self._files.rename(TEMPORARY, FINAL)
+
+    def remove_temporary(self) -> None:
+        """Forget an id that was not granted."""
+        self._files.remove(TEMPORARY)
+
+    def _checked(
+        self, file: str, cluster_name: str | None, broker_name: str | None, broker_id: int | None
+    ) -> int:
+        found, wanted = (cluster_name, broker_name), (self._cluster_name, self._broker_name)
+        if found != wanted:
+            raise IdentityRefused(
+                f"{file} belongs to cluster and broker {found[0]!r}, {found[1]!r},"
+                f" but the configuration says {wanted[0]!r}, {wanted[1]!r}"
+            )
+        if not broker_id or broker_id < 1:
+            raise IdentityRefused(f"{file} holds the id {broker_id}, but ids start at 1")
+        return broker_id

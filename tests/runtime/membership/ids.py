@@ -1,0 +1,130 @@
+"""A controller that grants ids, and a broker that registers with it; each step in memory."""
+
+from __future__ import annotations
+
+from replispec.runtime.framing import Command
+from replispec.runtime.membership import Controllers, IdentityFiles, Registration
+from replispec.runtime.remoting.calls import Calls
+from replispec.runtime.sim import Disk, SimulatedFiles
+from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import (
+    ApplyBrokerIdRequest,
+    GetMetadataResponse,
+    GetNextBrokerIdResponse,
+    RegisterBrokerToControllerRequest,
+    RegisterBrokerToControllerResponse,
+)
+from tests.runtime.membership.talk import Answer, Talk
+
+CONTROLLER = "127.0.0.1:9878"
+CLUSTER, BROKER = "C", "broker-a"
+MASTER = 7
+
+
+class Granting:
+    """Grants ids as the proposal says. Answers to codes in `lost` never arrive; `names_free` is whether a
+    refusal names the next id."""
+
+    def __init__(self, *, names_free: bool = False) -> None:
+        self.codes: dict[int, str] = {}
+        self.addresses: dict[int, str] = {}
+        self.lost: set[int] = set()
+        self.names_free = names_free
+
+    @property
+    def next_id(self) -> int:
+        return max(self.codes, default=0) + 1
+
+    def __call__(self, command: Command) -> Answer | None:
+        fields = command.header.ext_fields or {}
+        answer = self._answer(command.header.code, fields)
+        return None if command.header.code in self.lost else answer
+
+    def _answer(self, code: int, fields: dict[str, str | None]) -> Answer:
+        match code:
+            case RequestCode.CONTROLLER_GET_METADATA_INFO:
+                told = GetMetadataResponse(controller_leader_address=CONTROLLER, is_leader=True)
+                return Answer(ext_fields=told.to_ext_fields())
+            case RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
+                return Answer(
+                    ext_fields=GetNextBrokerIdResponse(CLUSTER, BROKER, self.next_id).to_ext_fields()
+                )
+            case RequestCode.CONTROLLER_APPLY_BROKER_ID:
+                return self._applied(ApplyBrokerIdRequest.from_ext_fields(fields))
+            case _:
+                return self._registered(RegisterBrokerToControllerRequest.from_ext_fields(fields))
+
+    def _applied(self, request: ApplyBrokerIdRequest) -> Answer:
+        broker_id, code = request.applied_broker_id or 0, request.register_check_code or ""
+        if self.codes.get(broker_id) != code and broker_id != self.next_id:
+            free = GetNextBrokerIdResponse(next_broker_id=self.next_id).to_ext_fields()
+            return Answer(ResponseCode.CONTROLLER_BROKER_ID_INVALID, free if self.names_free else {})
+        self.codes[broker_id] = code
+        return Answer()
+
+    def _registered(self, request: RegisterBrokerToControllerRequest) -> Answer:
+        broker_id = request.broker_id or 0
+        if broker_id not in self.codes:
+            return Answer(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B)
+        self.addresses[broker_id] = request.broker_address or ""
+        told = RegisterBrokerToControllerResponse(CLUSTER, BROKER, MASTER, "127.0.0.1:1", 3, 4)
+        return Answer(ext_fields=told.to_ext_fields(), body=b'{"syncStateSet":[7],"syncStateSetEpoch":4}')
+
+
+class Registering:
+    """One life of a broker that registers: a process on a disk."""
+
+    def __init__(
+        self, disk: Disk, controller: Granting, *, cluster: str = CLUSTER, at_ms: int = 1_000
+    ) -> None:
+        self.talk = Talk({CONTROLLER: controller})
+        self.told: list[tuple[int | None, int | None]] = []
+        self.now_ms = at_ms
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox)
+        self._controllers = Controllers(self._calls, [CONTROLLER])
+        self.registration = Registration(
+            self._outbox,
+            self._controllers,
+            IdentityFiles(SimulatedFiles(disk), cluster, BROKER),
+            cluster_name=cluster,
+            broker_name=BROKER,
+            registered=lambda told, members, _now_ms: self.told.append(
+                (told.master_broker_id, members.sync_state_set_epoch)
+            ),
+            failed=lambda _now_ms: None,
+        )
+
+    def begin(self, address: str = "127.0.0.1:10911") -> None:
+        """Find the controller and register."""
+        self._controllers.find_leader(lambda _told, _now_ms: None, self.now_ms)
+        self._carry()
+        self.registration.begin(address, self.now_ms)
+        self._carry()
+
+    def wait(self, passed_ms: int) -> None:
+        """Let time pass."""
+        self.now_ms += passed_ms
+        self.registration.ticked(self.now_ms)
+        self._carry()
+
+    def _carry(self) -> None:
+        self._calls.ticked(self.now_ms)
+        events = self.talk.carry_out(self._outbox.take(), self.now_ms)
+        while events:
+            for event in events:
+                self._take(event)
+            self._calls.ticked(self.now_ms)
+            events = self.talk.carry_out(self._outbox.take(), self.now_ms)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Connected():
+                self._calls.connected(event)
+            case Received():
+                self._calls.received(event)
+            case Closed():
+                self._calls.closed(event)
+            case _:
+                raise AssertionError(event)
