@@ -62,7 +62,8 @@ class Life:
 @dataclass(slots=True, eq=False)
 class Process:
     """A program that is started, killed and started again on its disk. `lives` counts the starts;
-    `failure` is why the last life ended by itself."""
+    `failure` is why the last life ended by itself. `loses_power` says whether a life that ends inside a
+    change of its disk takes the machine with it; None: chance says."""
 
     name: str
     host: str
@@ -73,6 +74,7 @@ class Process:
     is_paused: bool = False
     backlog: list[Callable[[], None]] = field(default_factory=list)
     failure: str | None = None
+    loses_power: bool | None = None
     last_port: int = 40_000
 
     @property

@@ -320,7 +320,8 @@ class World:
     def _fail(self, process: Process, reason: str) -> None:
         """A process ends by itself, or in the middle of a change of its disk."""
         self.trace(process.name, f"ends: {reason}")
-        self._end(process, power=self.chance.happens(300))
+        by_chance = self.chance.happens(300)
+        self._end(process, power=by_chance if process.loses_power is None else process.loses_power)
         process.failure = reason
 
     def _end(self, process: Process, *, power: bool) -> None:
