@@ -1,0 +1,279 @@
+"""Storage on a real disk: a folder with files, a journal in sqlite."""
+
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from replispec.runtime.storage.interface import StorageFailed
+from replispec.runtime.storage.journal_shell import DiskJournal
+
+LOCK_NAME: Final = ".in-use"
+UNFINISHED: Final = ".unfinished"
+"""How the name of a file ends that a crash left half made; nobody sees these, the next start removes them."""
+
+
+class DiskStorage:
+    """Opens folders and journals below the working folder, or anywhere for an absolute path."""
+
+    def files(self, folder: str) -> DiskFiles:
+        """The files of a folder. Raises StorageFailed."""
+        return DiskFiles(Path(folder))
+
+    def journal(self, name: str) -> DiskJournal:
+        """The journal of this file name; its folder is made when it is not there. Raises StorageFailed."""
+        path = Path(name)
+        with _failing(name):
+            _make_folder(path.parent)
+            journal = DiskJournal(path)
+            _sync_folder(path.parent)
+        return journal
+
+
+class DiskRegion:
+    """A file of fixed size: written by calls, read through a map of it.
+
+    The room is taken when the file is made, so that a full disk refuses to make it and no access to the
+    map is ever ended by a signal.
+    """
+
+    def __init__(self, path: Path, descriptor: int, size: int) -> None:
+        self._path = path
+        self._descriptor = descriptor
+        self._size = size
+        self._view = (
+            memoryview(mmap.mmap(descriptor, size, access=mmap.ACCESS_READ)) if size else memoryview(b"")
+        )
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return self._size
+
+    def write(self, at: int, data: bytes | bytearray | memoryview) -> None:
+        """Put bytes at a place inside. Raises StorageFailed."""
+        size = len(data)
+        assert 0 <= at <= at + size <= self._size, f"{size} bytes at {at} of {self._size}"
+        with _failing(self._path):
+            done = os.pwrite(self._descriptor, data, at)
+            while done < size:
+                done += os.pwrite(self._descriptor, memoryview(data)[done:], at + done)
+
+    def view(self, at: int, size: int) -> memoryview:
+        """Read-only bytes without a copy."""
+        assert 0 <= at <= at + size <= self._size, f"{size} bytes at {at} of {self._size}"
+        return self._view[at : at + size]
+
+    def close(self) -> None:
+        """Give the file back; the map lives as long as a view of it."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was given back."""
+        return self._descriptor < 0
+
+    def duplicate(self) -> int:
+        """Another descriptor of the file, of the caller's."""
+        return os.dup(self._descriptor)
+
+
+class DiskFiles:
+    """A folder that one process owns while it is open: a second one is refused.
+
+    All calls but `flush` belong to one thread.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._regions: dict[str, DiskRegion] = {}
+        # Between the node's thread, which closes regions, and the thread that flushes.
+        self._guard = threading.Lock()
+        with _failing(root):
+            _make_folder(root)
+            self._lock = os.open(root / LOCK_NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                os.close(self._lock)
+                raise StorageFailed(f"{root}: another process has it open") from error
+            for path in root.rglob(f"*{UNFINISHED}"):
+                path.unlink()
+
+    def names(self, folder: str = "") -> Sequence[str]:
+        """The names of all files in a folder, ascending."""
+        with _failing(self._root / folder):
+            try:
+                entries = list(os.scandir(self._root / folder))
+            except (FileNotFoundError, NotADirectoryError):
+                return []
+            return sorted(entry.name for entry in entries if entry.is_file() and not _is_ours(entry.name))
+
+    def read(self, name: str) -> bytes | None:
+        """A whole small file; None when it is not there."""
+        path = self._path(name)
+        with _failing(path):
+            try:
+                return path.read_bytes()
+            except FileNotFoundError:
+                return None
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Make the file hold this: a sibling is written, brought to the disk, and given the name."""
+        path = self._path(name)
+        with _failing(path):
+            _make_folder(path.parent)
+            with _sibling(path) as (descriptor, unfinished):
+                _write_all(descriptor, data)
+                os.fsync(descriptor)
+                unfinished.replace(path)
+            _sync_folder(path.parent)
+
+    def rename(self, name: str, to: str) -> None:
+        """Give a file another name, durably."""
+        path, target = self._path(name), self._path(to)
+        with _failing(path):
+            _make_folder(target.parent)
+            path.replace(target)
+            with self._guard:
+                if name in self._regions:
+                    self._regions[to] = self._regions.pop(name)
+            _sync_folder(target.parent)
+            if target.parent != path.parent:
+                _sync_folder(path.parent)
+
+    def remove(self, name: str) -> None:
+        """Remove a file durably."""
+        path = self._path(name)
+        with _failing(path):
+            with self._guard:
+                self._regions.pop(name, None)
+            try:
+                path.unlink()
+            except FileNotFoundError:
+                return
+            _sync_folder(path.parent)
+
+    def region(self, name: str, size: int | None = None) -> DiskRegion:
+        """Open a file as a region; with `size`, make it when it is not there."""
+        path = self._path(name)
+        with _failing(path):
+            if size is not None and not path.exists():
+                self._make(path, size)
+            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                found = os.fstat(descriptor).st_size
+                if size is not None and found != size:
+                    raise StorageFailed(f"{path}: has {found} bytes and should have {size}")
+                region = DiskRegion(path, descriptor, found)
+            except BaseException:
+                os.close(descriptor)
+                raise
+        with self._guard:
+            self._regions[name] = region
+        return region
+
+    def flush(self, names: Iterable[str]) -> None:
+        """Bring what was written to these regions to the disk; from any thread.
+
+        A region that was closed meanwhile is brought there too; a file that was removed has nothing to.
+        """
+        for name in names:
+            path = self._path(name)
+            with _failing(path):
+                try:
+                    descriptor = self._descriptor(name, path)
+                except FileNotFoundError:
+                    continue
+                try:
+                    os.fdatasync(descriptor)
+                finally:
+                    os.close(descriptor)
+
+    def close(self) -> None:
+        """Give the folder back."""
+        for region in self._regions.values():
+            region.close()
+        self._regions.clear()
+        os.close(self._lock)
+
+    def _descriptor(self, name: str, path: Path) -> int:
+        with self._guard:
+            region = self._regions.get(name)
+            if region is not None and not region.closed:
+                return region.duplicate()
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def _make(self, path: Path, size: int) -> None:
+        _make_folder(path.parent)
+        with _sibling(path) as (descriptor, unfinished):
+            if size:
+                os.posix_fallocate(descriptor, 0, size)
+            os.fsync(descriptor)
+            unfinished.replace(path)
+        _sync_folder(path.parent)
+
+    def _path(self, name: str) -> Path:
+        parts = name.split("/")
+        assert all(part not in {"", ".", ".."} and not _is_ours(part) for part in parts), (
+            f"{name!r} is no name"
+        )
+        return self._root.joinpath(*parts)
+
+
+@contextmanager
+def _failing(place: object) -> Iterator[None]:
+    """Turn what the system refuses into StorageFailed, with the place."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageFailed(f"{place}: {error.strerror or error}") from error
+
+
+@contextmanager
+def _sibling(path: Path) -> Iterator[tuple[int, Path]]:
+    """A new file beside `path`, which is gone afterwards unless it got another name."""
+    unfinished = path.with_name(path.name + UNFINISHED)
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    try:
+        yield descriptor, unfinished
+    finally:
+        os.close(descriptor)
+        unfinished.unlink(missing_ok=True)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _make_folder(path: Path) -> None:
+    """Make a folder and those above it, durably."""
+    missing = []
+    while not path.is_dir():
+        missing.append(path)
+        path = path.parent
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        _sync_folder(folder.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _is_ours(name: str) -> bool:
+    return name == LOCK_NAME or name.endswith(UNFINISHED)

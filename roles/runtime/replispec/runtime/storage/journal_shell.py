@@ -1,0 +1,113 @@
+"""The journal in one sqlite file: a transaction for each append, on the disk before it returns.
+
+One connection only: SQLite below 3.51.3 can damage a write-ahead log that two connections write or
+checkpoint at once. SQLite does not check its pages, so each record carries a checksum.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from replispec.runtime.storage.interface import StorageFailed
+
+_STATE: Final = -1
+"""Where the value beside the log stands: no record has this index."""
+_COLUMNS: Final = "position INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL"
+_PREPARE: Final = (
+    "PRAGMA locking_mode = EXCLUSIVE",
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    f"CREATE TABLE IF NOT EXISTS records ({_COLUMNS})",
+)
+
+
+class DiskJournal:
+    """See `Journal`. The file is this connection's alone: a second process is refused."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._failing():
+            self._base = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
+            for statement in _PREPARE:
+                self._base.execute(statement)
+            # Takes the lock that a second process would need.
+            self._base.execute("BEGIN IMMEDIATE")
+            self._base.execute("COMMIT")
+            found = self._base.execute("SELECT max(position) FROM records").fetchone()[0]
+        self._last: int = _STATE if found is None else found
+
+    def records(self) -> Sequence[tuple[int, bytes]]:
+        """All records, ascending. Raises StorageFailed when one is damaged or one is missing."""
+        with self._failing():
+            rows = self._base.execute(
+                "SELECT position, crc, data FROM records WHERE position > ? ORDER BY position", (_STATE,)
+            ).fetchall()
+        records = [(position, self._checked(position, crc, data)) for position, crc, data in rows]
+        if records and records[-1][0] - records[0][0] + 1 != len(records):
+            raise StorageFailed(f"{self._path}: a record is missing")
+        return records
+
+    def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
+        """Write records and the value, all of it durably or nothing. Raises StorageFailed."""
+        with self._failing():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                last = self._put(records, state)
+                self._base.execute("COMMIT")
+            except BaseException:
+                # After a failed commit there may be nothing left to roll back.
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                raise
+        self._last = last
+
+    def state(self) -> bytes | None:
+        """The value written last. Raises StorageFailed when it is damaged."""
+        with self._failing():
+            row = self._base.execute("SELECT crc, data FROM records WHERE position = ?", (_STATE,)).fetchone()
+        return None if row is None else self._checked(_STATE, *row)
+
+    def close(self) -> None:
+        """Give the file back."""
+        with self._failing():
+            self._base.close()
+
+    def _put(self, records: Sequence[tuple[int, bytes]], state: bytes | None) -> int:
+        last = self._last
+        if records:
+            first = records[0][0]
+            assert first > _STATE, f"a record at {first}"
+            assert [position for position, _ in records] == list(range(first, first + len(records))), "a gap"
+            assert last == _STATE or first <= last + 1, f"a record at {first} behind {last}"
+            if first <= last:
+                self._base.execute("DELETE FROM records WHERE position >= ?", (first,))
+            rows = [(position, _crc(position, data), data) for position, data in records]
+            self._base.executemany("INSERT INTO records (position, crc, data) VALUES (?, ?, ?)", rows)
+            last = records[-1][0]
+        if state is not None:
+            self._base.execute(
+                "INSERT OR REPLACE INTO records (position, crc, data) VALUES (?, ?, ?)",
+                (_STATE, _crc(_STATE, state), state),
+            )
+        return last
+
+    def _checked(self, position: int, crc: int, data: object) -> bytes:
+        if not isinstance(data, bytes) or _crc(position, data) != crc:
+            raise StorageFailed(f"{self._path}: record {position} is not what was written")
+        return data
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StorageFailed(f"{self._path}: {error}") from error
+
+
+def _crc(position: int, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(position.to_bytes(8, "big", signed=True)))

@@ -1,0 +1,83 @@
+"""What storage promises is kept by both twins: the disk and the simulated one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from replispec.runtime.sim import Chance, Disk, SimulatedStorage
+from replispec.runtime.storage import Storage, StorageFailed
+from replispec.runtime.storage.disk_shell import DiskStorage
+
+Make = Callable[[Path], tuple[Storage, str]]
+
+
+def _on_disk(folder: Path) -> tuple[Storage, str]:
+    return DiskStorage(), f"{folder}/made/by/it"
+
+
+def _simulated(_: Path) -> tuple[Storage, str]:
+    return SimulatedStorage(Disk(Chance(1))), "store"
+
+
+@pytest.fixture(params=[_on_disk, _simulated], ids=["disk", "simulated"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Storage, str]:
+    """A storage and a folder in it that nobody made yet."""
+    make: Make = request.param
+    return make(tmp_path)
+
+
+def test_a_region_reads_back_what_was_written_and_views_show_later_writes(place: tuple[Storage, str]) -> None:
+    files = place[0].files(place[1])
+    region = files.region("log/0000", 10_000)
+    view = region.view(10, 5)
+    assert bytes(view) == bytes(5)
+    region.write(8, memoryview(b"xxabcdexx"))
+    files.flush(["log/0000"])
+    assert (region.size, bytes(view), bytes(region.view(0, 0))) == (10_000, b"abcde", b"")
+    assert view.readonly
+    assert files.region("log/0000").size == 10_000
+
+
+def test_names_are_ascending_and_only_those_of_the_folder(place: tuple[Storage, str]) -> None:
+    files = place[0].files(place[1])
+    assert files.names() == files.names("nowhere") == []
+    for name in ("b", "a", "deep/er/c", "deep/d"):
+        files.replace(name, b"")
+    assert list(files.names()) == ["a", "b"]
+    assert list(files.names("deep")) == ["d"]
+    assert list(files.names("deep/er")) == ["c"]
+
+
+def test_a_file_is_replaced_renamed_and_removed(place: tuple[Storage, str]) -> None:
+    files = place[0].files(place[1])
+    assert files.read("epochs") is None
+    files.replace("epochs", b"one")
+    files.replace("epochs", b"two")
+    assert files.read("epochs") == b"two"
+    files.replace("other", b"old")
+    files.rename("epochs", "other")
+    assert (files.read("epochs"), files.read("other")) == (None, b"two")
+    files.remove("other")
+    files.remove("other")
+    assert files.names() == []
+
+
+def test_what_is_not_there_cannot_be_opened_or_renamed(place: tuple[Storage, str]) -> None:
+    files = place[0].files(place[1])
+    with pytest.raises(StorageFailed, match="none"):
+        files.region("none")
+    with pytest.raises(StorageFailed, match="none"):
+        files.rename("none", "some")
+
+
+def test_a_journal_keeps_records_and_the_value_and_replaces_the_end(place: tuple[Storage, str]) -> None:
+    journal = place[0].journal(f"{place[1]}/log")
+    assert (list(journal.records()), journal.state()) == ([], None)
+    journal.append([(1, b"one"), (2, b"two"), (3, b"")], state=b"vote")
+    journal.append([(2, b"other")])
+    journal.append([], state=b"")
+    assert list(journal.records()) == [(1, b"one"), (2, b"other")]
+    assert journal.state() == b""
