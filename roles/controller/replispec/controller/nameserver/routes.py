@@ -1,0 +1,259 @@
+"""Routes: what brokers registered, by broker set and by topic, as long as they are heard.
+
+A name server decides nothing. It believes the newest registration, with one exception: an address that is
+named for an id that a live registration of a later stateVersion (the masterEpoch) has for another address
+is passed over, so that a master that was replaced cannot take the route of its successor.
+Source: apache/rocketmq rocketmq-all-5.4.0, RouteInfoManager; other than there, the first registration of a
+broker with one topic is taken like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from replispec.wire.rocketmq.broker import (
+    BrokerData,
+    BrokerNameList,
+    ClusterBrokerData,
+    ClusterInfo,
+    DataVersion,
+    QueueData,
+    TopicConfig,
+    TopicRouteData,
+)
+
+DEFAULT_TIMEOUT_MS: Final = 120_000
+"""How long a registration counts that does not say so."""
+MASTER_ID: Final = 0
+"""The id that the master of a broker set registers with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What brokers may make grow: registrations that count, and topics of each broker set."""
+
+    brokers: int = 10_000
+    topics: int = 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """What one broker says about itself."""
+
+    cluster: str
+    broker_name: str
+    broker_id: int
+    address: str
+    ha_address: str
+    version: DataVersion
+    topics: Mapping[str, TopicConfig]
+    timeout_ms: int | None = None
+    acting_master: bool | None = None
+    zone: str | None = None
+
+
+@dataclass(slots=True)
+class _Live:
+    registration: Registration
+    connection: int
+    heard_ms: int
+
+    @property
+    def until_ms(self) -> int:
+        timeout_ms = self.registration.timeout_ms
+        return self.heard_ms + (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
+
+
+@dataclass(slots=True)
+class _BrokerSet:
+    """One broker set: addresses by id, queues by topic."""
+
+    cluster: str
+    addresses: dict[int, str] = field(default_factory=dict)
+    queues: dict[str, QueueData] = field(default_factory=dict)
+    acting_master: bool = False
+    zone: str | None = None
+
+
+Key = tuple[str, str]
+"""A cluster and an address in it."""
+
+
+class Routes:
+    """The table. Times are milliseconds of one clock."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._live: dict[Key, _Live] = {}
+        self._by_connection: dict[int, set[Key]] = {}
+        self._sets: dict[str, _BrokerSet] = {}
+        self._holders: dict[str, set[str]] = {}
+        self._told: dict[str, bytes] = {}
+
+    def register(self, new: Registration, connection: int, now_ms: int) -> bool:
+        """Take a registration; false when it is one too many."""
+        key = (new.cluster, new.address)
+        known = self._live.get(key)
+        if len(new.topics) > self._limits.topics or (
+            known is None and len(self._live) >= self._limits.brokers
+        ):
+            return False
+        if self._is_replaced(new):
+            if known is not None:
+                self._remove(key)
+            return True
+        if known is not None and known.registration.broker_name != new.broker_name:
+            self._remove(key)
+            known = None
+        self._told.clear()
+        broker_set = self._sets.setdefault(new.broker_name, _BrokerSet(new.cluster))
+        broker_set.cluster, broker_set.zone = new.cluster, new.zone
+        broker_set.acting_master = bool(new.acting_master)
+        for broker_id in [each for each, at in broker_set.addresses.items() if at == new.address]:
+            del broker_set.addresses[broker_id]
+        broker_set.addresses[new.broker_id] = new.address
+        if new.broker_id == min(broker_set.addresses):
+            self._take_topics(broker_set, new, known)
+        self._forget_live(key)
+        self._live[key] = _Live(new, connection, now_ms)
+        self._by_connection.setdefault(connection, set()).add(key)
+        return True
+
+    def master_of(self, broker_name: str) -> Registration | None:
+        """What the live master of a broker set said about itself."""
+        broker_set = self._sets.get(broker_name)
+        address = None if broker_set is None else broker_set.addresses.get(MASTER_ID)
+        if broker_set is None or address is None:
+            return None
+        live = self._live.get((broker_set.cluster, address))
+        return None if live is None else live.registration
+
+    def version_of(self, cluster: str, address: str) -> DataVersion | None:
+        """The version of the topics that a live broker registered last."""
+        live = self._live.get((cluster, address))
+        return None if live is None else live.registration.version
+
+    def refresh(self, cluster: str, address: str, now_ms: int) -> None:
+        """A broker was heard; one that did not register stays unknown."""
+        live = self._live.get((cluster, address))
+        if live is not None:
+            live.heard_ms = now_ms
+
+    def unregister(self, cluster: str, broker_name: str, address: str) -> None:
+        """A broker says that it stops."""
+        live = self._live.get((cluster, address))
+        if live is not None and live.registration.broker_name == broker_name:
+            self._remove((cluster, address))
+
+    def closed(self, connection: int) -> list[Registration]:
+        """Forget those whose newest registration came on this connection, and name them."""
+        return [self._remove(key) for key in sorted(self._by_connection.get(connection, ()))]
+
+    def expired(self, now_ms: int) -> list[tuple[int, Registration]]:
+        """Forget those who were not heard in time, and name them with their connections."""
+        late = [(key, live.connection) for key, live in self._live.items() if live.until_ms < now_ms]
+        return [(connection, self._remove(key)) for key, connection in late]
+
+    def route(self, topic: str) -> bytes | None:
+        """The encoded TopicRouteData of a topic; None when nobody holds it."""
+        told = self._told.get(topic)
+        if told is None and topic in self._holders:
+            told = self._told[topic] = self._route(topic).encode()
+        return told
+
+    def clusters(self) -> ClusterInfo:
+        """All brokers."""
+        names: dict[str, list[str]] = {}
+        for name, broker_set in sorted(self._sets.items()):
+            names.setdefault(broker_set.cluster, []).append(name)
+        return ClusterInfo(
+            {
+                name: ClusterBrokerData(
+                    dict(sorted(each.addresses.items())),
+                    name,
+                    each.cluster,
+                    each.acting_master,
+                    each.zone,
+                )
+                for name, each in sorted(self._sets.items())
+            },
+            {cluster: BrokerNameList(found) for cluster, found in sorted(names.items())},
+        )
+
+    def _route(self, topic: str) -> TopicRouteData:
+        holders = sorted(self._holders[topic])
+        sets = [(name, self._sets[name]) for name in holders]
+        return TopicRouteData(
+            [
+                BrokerData(
+                    dict(sorted(each.addresses.items())),
+                    name,
+                    each.cluster,
+                    each.acting_master,
+                    each.zone,
+                )
+                for name, each in sets
+            ],
+            {},
+            [each.queues[topic] for _, each in sets],
+        )
+
+    def _is_replaced(self, new: Registration) -> bool:
+        """Whether a live broker holds this id at another address with a later stateVersion."""
+        broker_set = self._sets.get(new.broker_name)
+        address = None if broker_set is None else broker_set.addresses.get(new.broker_id)
+        if broker_set is None or address is None or address == new.address:
+            return False
+        holder = self._live.get((broker_set.cluster, address))
+        return holder is not None and _state(holder.registration) > _state(new)
+
+    def _take_topics(self, broker_set: _BrokerSet, new: Registration, known: _Live | None) -> None:
+        """The topics of the master, or of who stands in for it, unless its version did not change."""
+        is_unchanged = known is not None and known.registration.version == new.version
+        if is_unchanged and new.topics.keys() <= broker_set.queues.keys():
+            return
+        for name, topic in new.topics.items():
+            if name not in broker_set.queues and len(broker_set.queues) >= self._limits.topics:
+                return
+            broker_set.queues[name] = QueueData(
+                new.broker_name,
+                topic.perm,
+                topic.read_queue_nums,
+                topic.topic_sys_flag,
+                topic.write_queue_nums,
+            )
+            self._holders.setdefault(name, set()).add(new.broker_name)
+
+    def _forget_live(self, key: Key) -> _Live | None:
+        live = self._live.pop(key, None)
+        if live is not None:
+            keys = self._by_connection[live.connection]
+            keys.discard(key)
+            if not keys:
+                del self._by_connection[live.connection]
+        return live
+
+    def _remove(self, key: Key) -> Registration:
+        live = self._forget_live(key)
+        assert live is not None, f"{key} is not live"
+        gone = live.registration
+        self._told.clear()
+        broker_set = self._sets[gone.broker_name]
+        for broker_id in [each for each, at in broker_set.addresses.items() if at == gone.address]:
+            del broker_set.addresses[broker_id]
+        if not broker_set.addresses:
+            self._remove_set(gone.broker_name)
+        return gone
+
+    def _remove_set(self, name: str) -> None:
+        for topic in self._sets.pop(name).queues:
+            holders = self._holders[topic]
+            holders.discard(name)
+            if not holders:
+                del self._holders[topic]
+
+
+def _state(registration: Registration) -> int:
+    return registration.version.state_version or 0
