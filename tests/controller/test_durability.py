@@ -1,0 +1,238 @@
+"""What was answered is on the disk; what is on the disk is all that decides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replispec.controller.core.broker_sets import BrokerSets
+from replispec.controller.node import ControllerNode
+from replispec.runtime.primitives.commands import Header
+from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedJournal
+from replispec.runtime.world import Received, Send
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import CleanBrokerDataRequest, GetReplicaInfoResponse, SyncStateSet
+from tests.controller import talks
+
+BROKERS = (1, 2, 3)
+
+
+@dataclass(frozen=True)
+class Does:
+    """One thing that happens to a controller; `words` are its numbers."""
+
+    what: str
+    words: tuple[int, ...] = ()
+
+
+def play(talk: talks.Talk, does: Does) -> int | None:
+    """Let it happen; the code of the answer, if there is one."""
+    words = does.words
+    if does.what == "wait":
+        talk.wait(words[0])
+        return None
+    if does.what == "close":
+        talk.close(words[0])
+        return None
+    code, header, body = _request(does)
+    connection = words[0] if does.what == "beat" else len(BROKERS) + 1
+    return talk.ask(connection, code, header, body).header.code
+
+
+def _request(does: Does) -> tuple[int, Header, bytes]:
+    one, *more = does.words
+    header: Header
+    match does.what:
+        case "apply":
+            return RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(one), b""
+        case "register":
+            header = talks.registration(one, f"127.0.0.1:{more[0]}")
+            return RequestCode.CONTROLLER_REGISTER_BROKER, header, b""
+        case "beat":
+            return RequestCode.BROKER_HEARTBEAT, talks.heartbeat(one, max_offset=more[0]), b""
+        case "elect":
+            header = talks.election(one, designate=bool(more[0]))
+            return RequestCode.CONTROLLER_ELECT_MASTER, header, b""
+        case "alter":
+            header = talks.alteration(one, more[0])
+            return RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, header, talks.members(more[1], *more[2:])
+    named = None if one == 0 else str(one)
+    return (
+        RequestCode.CLEAN_BROKER_DATA,
+        CleanBrokerDataRequest(talks.CLUSTER, talks.SET, None, named, True),
+        b"",
+    )
+
+
+def connected(journal: object) -> talks.Talk:
+    """A controller on a journal; broker N has connection N, everybody else the one behind them."""
+    talk = talks.controller(journal)  # type: ignore[arg-type]
+    for _ in range(len(BROKERS) + 1):
+        talk.connect()
+    return talk
+
+
+def recorded(node: object) -> dict[str, object]:
+    """All that a controller has on record."""
+    assert isinstance(node, ControllerNode)
+    sets: BrokerSets = node._sets
+    return {
+        each.name: (each.state, each.variables, each.addresses, each.check_codes, each.cluster)
+        for each in sets
+    }
+
+
+broker = st.sampled_from(BROKERS)
+happenings = st.one_of(
+    st.builds(Does, st.just("apply"), st.tuples(st.integers(0, 5))),
+    st.builds(Does, st.just("register"), st.tuples(broker, st.integers(30_000, 30_003))),
+    st.builds(Does, st.just("beat"), st.tuples(broker, st.integers(0, 3))),
+    st.builds(Does, st.just("elect"), st.tuples(st.sampled_from((-1, *BROKERS)), st.integers(0, 1))),
+    st.builds(
+        Does,
+        st.just("alter"),
+        st.builds(
+            lambda master, epoch, set_epoch, members: (master, epoch, set_epoch, *sorted(members)),
+            broker,
+            st.integers(1, 3),
+            st.integers(1, 4),
+            st.sets(broker),
+        ),
+    ),
+    st.builds(Does, st.just("clean"), st.tuples(st.integers(0, 3))),
+    st.builds(Does, st.just("wait"), st.tuples(st.sampled_from((100, 6_000, 12_000)))),
+)
+
+
+@given(st.lists(happenings, max_size=30))
+def test_whatever_happened_the_log_alone_gives_the_same_records(happened: list[Does]) -> None:
+    journal = talks.StoredJournal()
+    talk = connected(journal)
+    for broker_id in BROKERS:
+        play(talk, Does("apply", (broker_id,)))
+    for does in happened:
+        play(talk, does)
+    before = recorded(talk.node)
+    assert recorded(talks.controller(journal).node) == before
+
+
+SCRIPT = (
+    Does("apply", (1,)),
+    Does("apply", (2,)),
+    Does("beat", (1, 0)),
+    Does("beat", (2, 0)),
+    Does("register", (1, 30_001)),
+    Does("elect", (1, 0)),
+    Does("alter", (1, 1, 1, 1, 2)),
+    Does("apply", (3,)),
+    Does("elect", (2, 1)),
+    Does("clean", (3,)),
+)
+
+
+@pytest.mark.parametrize("left", list(Left), ids=lambda left: left.value)
+def test_a_crash_at_any_write_loses_nothing_that_was_answered(left: Left) -> None:
+    """The same script is played with a crash in write 1, 2, 3 ... until none is left to crash in."""
+    crashes = 0
+    for number in range(1, 100):
+        disk = Disk(Chance(number))
+        disk.crash_at(number, left)
+        answered: list[Does] = []
+        try:
+            talk = connected(SimulatedJournal(disk))
+            for does in SCRIPT:
+                assert play(talk, does) == ResponseCode.SUCCESS, does
+                answered.append(does)
+        except Crashed:
+            crashes += 1
+        else:
+            break
+        disk.crash()
+        after = recorded(connected(SimulatedJournal(disk)).node)
+        assert after in [outcome(len(answered)), outcome(len(answered) + 1)]
+    assert crashes == 1 + len([does for does in SCRIPT if does.what != "beat"])
+
+
+def outcome(count: int) -> dict[str, object]:
+    """What is on record after the first steps of the script, without a crash."""
+    talk = connected(talks.StoredJournal())
+    for does in SCRIPT[:count]:
+        play(talk, does)
+    return recorded(talk.node)
+
+
+def test_after_a_crash_the_answers_are_those_that_were_given() -> None:
+    disk = Disk(Chance(1))
+    talk = connected(SimulatedJournal(disk))
+    for does in SCRIPT:
+        play(talk, does)
+    disk.crash()
+    talk = connected(SimulatedJournal(disk))
+    answer = talk.ask(1, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    header = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
+    assert (header.master_broker_id, header.master_epoch) == (2, 2)
+    assert SyncStateSet.decode(answer.body).broker_ids == [2]
+    again = talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(2))
+    assert again.header.code == ResponseCode.SUCCESS
+    granted = talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(3))
+    assert granted.header.code == ResponseCode.CONTROLLER_BROKER_ID_INVALID
+
+
+def test_a_disk_that_refuses_ends_the_process_before_anybody_is_answered() -> None:
+    disk = Disk(Chance(1))
+    talk = connected(SimulatedJournal(disk))
+    play(talk, SCRIPT[0])
+    disk.plan = lambda what: "no space left on device" if what.startswith("append") else None
+    data = talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(2))
+    effects = talk.give(Received(1, data, talk.now_ms))
+    assert not any(isinstance(each, Send) for each in effects)
+    assert "no space left on device" in (talk.halted() or "")
+    disk.plan = None
+    assert talk.give(Received(1, data, talk.now_ms)) == ()
+
+
+def test_a_damaged_record_ends_the_start() -> None:
+    disk = Disk(Chance(1))
+    talk = connected(SimulatedJournal(disk))
+    play(talk, SCRIPT[0])
+    disk.crash()
+    disk.journals["journal"].damaged.append(2)
+    assert "record 2 of journal is not what was written" in (
+        talks.controller(SimulatedJournal(disk)).halted() or ""
+    )
+
+
+def test_requests_that_arrive_together_are_one_write() -> None:
+    journal = talks.StoredJournal()
+    talk = connected(journal)
+    before = journal.commits
+    frames = [
+        talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1, f"set-{number}"))
+        for number in range(64)
+    ]
+    talk.give(Received(1, b"".join(frames), talk.now_ms))
+    assert journal.commits == before + 1
+    assert [each.header.code for each in talk.answers[1]] == [ResponseCode.SUCCESS] * 64
+
+
+def test_what_changes_nothing_is_not_logged() -> None:
+    journal = talks.StoredJournal()
+    talk = connected(journal)
+    for does in SCRIPT:
+        play(talk, does)
+    before = len(journal.kept)
+    for does in (
+        Does("apply", (2,)),
+        Does("apply", (9,)),
+        Does("register", (1, 30_001)),
+        Does("register", (9, 30_001)),
+        Does("elect", (1, 0)),
+        Does("alter", (1, 1, 1, 1, 2)),
+        Does("beat", (2, 5)),
+        Does("wait", (3_000,)),
+    ):
+        play(talk, does)
+    assert len(journal.kept) == before

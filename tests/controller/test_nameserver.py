@@ -1,0 +1,312 @@
+"""Routes: as brokers registered them last, as long as they are heard."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from replispec.controller.nameserver import Limits, NameServerNode
+from replispec.controller.nameserver.options import NameServerOptions
+from replispec.runtime.framing import Command
+from replispec.wire.rocketmq.broker import (
+    ClusterInfo,
+    DataVersion,
+    GetRouteInfoRequest,
+    QueryDataVersionRequest,
+    QueryDataVersionResponse,
+    RegisterBrokerBody,
+    RegisterBrokerRequest,
+    RegisterBrokerResponse,
+    TopicConfig,
+    TopicConfigTable,
+    TopicRouteData,
+    UnregisterBrokerRequest,
+)
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from tests.controller import talks
+
+
+def started(limits: Limits | None = None) -> talks.Talk:
+    """A name server that has started."""
+    options = NameServerOptions(talks.ADDRESS, properties={"listenPort": "9878"}, routes=limits or Limits())
+    return talks.Talk(NameServerNode(options), "nameserver").start()
+
+
+def body(*topics: str, state: int = 1, counter: int = 1) -> bytes:
+    """What a broker holds."""
+    table = {
+        name: TopicConfig(
+            {},
+            order=False,
+            perm=6,
+            read_queue_nums=4,
+            topic_filter_type="SINGLE_TAG",
+            topic_name=name,
+            topic_sys_flag=0,
+            write_queue_nums=4,
+        )
+        for name in topics
+    }
+    wrapper = TopicConfigTable(DataVersion(counter, state, 1_700_000_000_000), topic_config_table=table)
+    return RegisterBrokerBody([], wrapper).encode()
+
+
+def register(
+    talk: talks.Talk,
+    connection: int,
+    route_id: int,
+    data: bytes,
+    *,
+    broker: int | None = None,
+    name: str = talks.SET,
+    crc: int | None = None,
+    timeout_ms: int | None = None,
+) -> Command:
+    """103: a broker (its persistent id is `broker`) shows itself with a route id."""
+    at = talks.address(broker or route_id)
+    header = RegisterBrokerRequest(
+        name,
+        at,
+        talks.CLUSTER,
+        at + "1",
+        route_id,
+        timeout_ms,
+        None,
+        False,
+        zlib.crc32(data) & 0x7FFFFFFF if crc is None else crc,
+    )
+    return talk.ask(connection, RequestCode.REGISTER_BROKER, header, data)
+
+
+def route(talk: talks.Talk, topic: str) -> TopicRouteData | None:
+    """105 as a client asks it."""
+    connection = talk.connect()
+    answer = talk.ask(connection, RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic))
+    if answer.header.code == ResponseCode.TOPIC_NOT_EXIST:
+        return None
+    assert answer.header.code == ResponseCode.SUCCESS
+    return TopicRouteData.decode(answer.body)
+
+
+def addresses(talk: talks.Talk, topic: str) -> dict[int, str] | None:
+    """Where the only broker set that holds a topic is reached, by route id."""
+    found = route(talk, topic)
+    if found is None:
+        return None
+    assert found.broker_datas is not None
+    assert len(found.broker_datas) == 1
+    return found.broker_datas[0].broker_addrs
+
+
+def test_a_topic_leads_to_the_brokers_that_hold_it() -> None:
+    talk = started()
+    register(talk, talk.connect(), 0, body("TopicA", "TopicB"), broker=1)
+    register(talk, talk.connect(), 2, body("TopicA", "TopicB"))
+    register(talk, talk.connect(), 0, body("TopicB"), broker=7, name="broker-b")
+    assert addresses(talk, "TopicA") == {0: talks.address(1), 2: talks.address(2)}
+    both = route(talk, "TopicB")
+    assert both is not None
+    assert [each.broker_name for each in both.broker_datas or ()] == ["broker-a", "broker-b"]
+    queues = [
+        (each.broker_name, each.perm, each.read_queue_nums, each.write_queue_nums)
+        for each in both.queue_datas or ()
+    ]
+    assert queues == [("broker-a", 6, 4, 4), ("broker-b", 6, 4, 4)]
+    assert route(talk, "TopicC") is None
+
+
+def test_a_route_has_the_bytes_of_java() -> None:
+    talk = started()
+    register(talk, talk.connect(), 0, body("TopicA"), broker=1)
+    answer = talk.ask(talk.connect(), RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest("TopicA"))
+    assert answer.body == (
+        b'{"brokerDatas":[{"brokerAddrs":{"0":"127.0.0.1:30910"},"brokerName":"broker-a",'
+        b'"cluster":"DefaultCluster","enableActingMaster":false}],"filterServerTable":{},'
+        b'"queueDatas":[{"brokerName":"broker-a","perm":6,"readQueueNums":4,"topicSysFlag":0,"writeQueueNums":4}]}'
+    )
+
+
+def test_the_first_registration_may_have_any_number_of_topics() -> None:
+    for topics in ((), ("TopicA",), ("TopicA", "TopicB")):
+        talk = started()
+        assert register(talk, talk.connect(), 0, body(*topics), broker=1).header.code == ResponseCode.SUCCESS
+        assert (route(talk, "TopicA") is not None) is bool(topics)
+
+
+def test_a_replica_is_told_where_its_master_is_and_a_master_nothing() -> None:
+    talk = started()
+    early = register(talk, talk.connect(), 2, body())
+    assert early.header.ext_fields is None
+    assert register(talk, talk.connect(), 0, body(), broker=1).header.ext_fields is None
+    told = RegisterBrokerResponse.from_ext_fields(
+        register(talk, talk.connect(), 2, body()).header.ext_fields or {}
+    )
+    assert (told.master_addr, told.ha_server_addr) == (talks.address(1), talks.address(1) + "1")
+
+
+def test_a_replica_that_becomes_master_leaves_its_old_id() -> None:
+    talk = started()
+    replica = talk.connect()
+    register(talk, talk.connect(), 0, body("TopicA"), broker=1)
+    register(talk, replica, 2, body("TopicA"))
+    register(talk, replica, 0, body("TopicA", state=2), broker=2)
+    assert addresses(talk, "TopicA") == {0: talks.address(2)}
+
+
+def test_a_master_of_an_older_epoch_does_not_take_the_route_back() -> None:
+    talk = started()
+    old = talk.connect()
+    register(talk, old, 0, body("TopicA", state=1), broker=1)
+    register(talk, talk.connect(), 0, body("TopicA", state=2), broker=2)
+    register(talk, old, 0, body("TopicA", state=1), broker=1)
+    assert addresses(talk, "TopicA") == {0: talks.address(2)}
+    register(talk, old, 0, body("TopicA", state=3), broker=1)
+    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+
+
+def test_once_the_newer_master_is_gone_any_may_take_the_route() -> None:
+    talk = started()
+    newer = talk.connect()
+    register(talk, newer, 0, body("TopicA", state=2), broker=2)
+    talk.close(newer)
+    register(talk, talk.connect(), 0, body("TopicA", state=1), broker=1)
+    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+
+
+def test_topics_are_those_of_the_newest_registration_of_the_master() -> None:
+    talk = started()
+    connection = talk.connect()
+    register(talk, connection, 0, body("TopicA"), broker=1)
+    register(talk, connection, 0, body("TopicA", "TopicB", counter=2), broker=1)
+    assert route(talk, "TopicB") is not None
+    register(talk, talk.connect(), 2, body("TopicC"))
+    assert route(talk, "TopicC") is None
+
+
+def test_the_end_of_a_connection_ends_what_was_registered_on_it_last() -> None:
+    talk = started()
+    first, second = talk.connect(), talk.connect()
+    register(talk, first, 0, body("TopicA"), broker=1)
+    register(talk, second, 0, body("TopicA"), broker=1)
+    talk.close(first)
+    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+    talk.close(second)
+    assert addresses(talk, "TopicA") is None
+    cluster = ClusterInfo.decode(talk.ask(talk.connect(), RequestCode.GET_BROKER_CLUSTER_INFO).body)
+    assert (cluster.broker_addr_table, cluster.cluster_addr_table) == ({}, {})
+
+
+def test_a_replica_stays_when_its_master_goes() -> None:
+    talk = started()
+    master = talk.connect()
+    register(talk, master, 0, body("TopicA"), broker=1)
+    register(talk, talk.connect(), 2, body("TopicA"))
+    talk.close(master)
+    assert addresses(talk, "TopicA") == {2: talks.address(2)}
+
+
+def test_who_is_not_heard_in_time_is_forgotten_and_hung_up_on() -> None:
+    talk = started()
+    silent, heard = talk.connect(), talk.connect()
+    register(talk, silent, 0, body("TopicA"), broker=1, timeout_ms=12_000)
+    register(talk, heard, 2, body("TopicA"), timeout_ms=12_000)
+    talk.wait(9_000)
+    beat = BrokerHeartbeatRequest(talks.CLUSTER, talks.address(2), talks.SET)
+    assert talk.ask(heard, RequestCode.BROKER_HEARTBEAT, beat).header.code == ResponseCode.SUCCESS
+    talk.wait(7_000)
+    assert addresses(talk, "TopicA") == {2: talks.address(2)}
+    assert talk.closed() == [silent]
+
+
+def test_a_broker_that_stops_says_so() -> None:
+    talk = started()
+    connection = talk.connect()
+    register(talk, connection, 0, body("TopicA"), broker=1)
+    header = UnregisterBrokerRequest(talks.SET, talks.address(1), talks.CLUSTER, 0)
+    assert talk.ask(connection, RequestCode.UNREGISTER_BROKER, header).header.code == ResponseCode.SUCCESS
+    assert route(talk, "TopicA") is None
+    assert talk.ask(connection, RequestCode.UNREGISTER_BROKER, header).header.code == ResponseCode.SUCCESS
+    talk.close(connection)
+
+
+def test_a_broker_that_moves_to_another_set_leaves_the_first() -> None:
+    talk = started()
+    connection = talk.connect()
+    register(talk, connection, 0, body("TopicA"), broker=1)
+    register(talk, connection, 0, body("TopicB"), broker=1, name="broker-b")
+    assert route(talk, "TopicA") is None
+    assert addresses(talk, "TopicB") == {0: talks.address(1)}
+
+
+def test_all_brokers_are_shown_by_cluster_with_quoted_ids() -> None:
+    talk = started()
+    register(talk, talk.connect(), 0, body(), broker=1)
+    register(talk, talk.connect(), 2, body())
+    answer = talk.ask(talk.connect(), RequestCode.GET_BROKER_CLUSTER_INFO)
+    assert answer.body == (
+        b'{"brokerAddrTable":{"broker-a":{"brokerAddrs":{"0":"127.0.0.1:30910","2":"127.0.0.1:30920"},'
+        b'"brokerName":"broker-a","cluster":"DefaultCluster","enableActingMaster":false}},'
+        b'"clusterAddrTable":{"DefaultCluster":["broker-a"]}}'
+    )
+
+
+def test_a_broker_asks_whether_its_topics_are_known() -> None:
+    talk = started()
+    connection = talk.connect()
+    header = QueryDataVersionRequest(talks.SET, talks.address(1), talks.CLUSTER, 0)
+
+    def changed(version: DataVersion) -> bool | None:
+        answer = talk.ask(connection, RequestCode.QUERY_DATA_VERSION, header, version.encode())
+        return QueryDataVersionResponse.from_ext_fields(answer.header.ext_fields or {}).changed
+
+    known = DataVersion(1, 1, 1_700_000_000_000)
+    assert changed(known) is True
+    register(talk, connection, 0, body("TopicA"), broker=1)
+    assert changed(known) is False
+    assert changed(DataVersion(2, 1, 1_700_000_000_000)) is True
+
+
+@pytest.mark.parametrize("crc", [1, 0x7FFFFFFE])
+def test_a_body_that_is_not_what_its_checksum_says_is_refused(crc: int) -> None:
+    talk = started()
+    answer = register(talk, talk.connect(), 0, body("TopicA"), broker=1, crc=crc)
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert route(talk, "TopicA") is None
+    assert (
+        register(talk, talk.connect(), 0, body("TopicA"), broker=1, crc=0).header.code == ResponseCode.SUCCESS
+    )
+
+
+def test_what_brokers_register_is_bounded() -> None:
+    talk = started(Limits(brokers=1, topics=2))
+    connection = talk.connect()
+    assert (
+        register(talk, connection, 0, body("A", "B", "C"), broker=1).header.code == ResponseCode.SYSTEM_ERROR
+    )
+    assert register(talk, connection, 0, body("A", "B"), broker=1).header.code == ResponseCode.SUCCESS
+    assert (
+        register(talk, connection, 0, body("B", "C", counter=2), broker=1).header.code == ResponseCode.SUCCESS
+    )
+    assert route(talk, "C") is None
+    assert register(talk, connection, 2, body("A")).header.code == ResponseCode.SYSTEM_ERROR
+
+
+def test_requests_that_are_not_whole_are_refused() -> None:
+    talk = started()
+    connection = talk.connect()
+    for header, data in (
+        (RegisterBrokerRequest(broker_addr="a:1", cluster_name="c", broker_id=0), b""),
+        (RegisterBrokerRequest(talks.SET, "a:1", "c", broker_id=0), b"{"),
+        (RegisterBrokerRequest(talks.SET, "a:1", "c", broker_id=0, compressed=True), b""),
+    ):
+        assert (
+            talk.ask(connection, RequestCode.REGISTER_BROKER, header, data).header.code
+            != ResponseCode.SUCCESS
+        )
+    for code in (RequestCode.CONTROLLER_GET_METADATA_INFO, RequestCode.SEND_MESSAGE):
+        answer = talk.ask(connection, code)
+        assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
+    shown = talk.ask(connection, RequestCode.GET_NAMESRV_CONFIG)
+    assert shown.body == b"listenPort=9878\n"
