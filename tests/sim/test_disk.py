@@ -160,7 +160,9 @@ def test_a_region_shows_later_writes_through_its_views_and_keeps_its_size() -> N
     region.write(3, b"ab")
     assert bytes(view) == b"\0ab\0"
     assert view.readonly
-    assert files.region("log", 99).size == 8
+    assert files.region("log").size == 8
+    with pytest.raises(StorageFailed, match="has 8 bytes and should have 99"):
+        files.region("log", 99)
     with pytest.raises(AssertionError):
         region.write(7, b"ab")
 

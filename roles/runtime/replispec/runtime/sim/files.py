@@ -121,7 +121,10 @@ class SimulatedFiles:
                     self._disk.contents[path] = Content(empty)
 
             self._disk.change(self._life, f"make {path}", take_effect, size)
-        return SimulatedRegion(self._disk, path, self._disk.contents[path])
+        found = self._disk.contents[path]
+        if size is not None and len(found.data) != size:
+            raise StorageFailed(f"{path}: has {len(found.data)} bytes and should have {size}")
+        return SimulatedRegion(self._disk, path, found)
 
     def flush(self, names: Iterable[str]) -> None:
         """Bring all that was written to these regions to the disk."""
