@@ -32,7 +32,7 @@ class SimulatedJournal:
         assert all(right == left + 1 for left, right in itertools.pairwise(indexes)), "a gap"
         last = next(reversed(self._records.records), None)
         assert not records or last is None or indexes[0] <= last + 1, (
-            f"a record at {indexes[0]} behind {last}"
+            f"{indexes[0]} behind {last}"
         )
 
         def take_effect(left: Left) -> None:
