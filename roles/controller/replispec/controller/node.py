@@ -17,7 +17,7 @@ from replispec.controller.core.acts import Act, Answer, Notify, Recorded
 from replispec.controller.core.broker_set import Acts, BrokerSet
 from replispec.controller.core.broker_sets import BrokerSets
 from replispec.controller.core.records import record_of
-from replispec.controller.core.requests import READERS, Asked, Refused, Setting, need
+from replispec.controller.core.requests import READERS, Asked, Refused, need
 from replispec.controller.notifier import Notifier
 from replispec.controller.options import Options
 from replispec.event.v1.event_pb2 import ControllerEvent
@@ -155,8 +155,7 @@ class ControllerNode:
             request.answer(ResponseCode.SYSTEM_BUSY, remark="too many brokers without identity")
 
     def _ask(self, request: Request) -> None:
-        setting = Setting(self._options.enable_elect_unclean_master)
-        asked = READERS[request.code](request.command, self._sets, setting)
+        asked = READERS[request.code](request.command, self._sets, self._options)
         if self._changes(asked):
             self._waiting[self._propose(asked, request.now_ms)] = request
         else:

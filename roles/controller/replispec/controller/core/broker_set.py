@@ -51,6 +51,17 @@ _RECORDS: Final = frozenset(
     if name not in ANSWERS
 )
 """What edges do that is remembered, or follows from what is."""
+_READS: Final = frozenset(
+    kind
+    for kind in MACHINE.events
+    if not any(
+        _RECORDS.intersection(edge.do)
+        for (_, event), edges in MACHINE.transitions.items()
+        if event is kind
+        for edge in edges
+    )
+)
+"""Events that no edge records anything of."""
 
 
 class BrokerSet:
@@ -70,6 +81,8 @@ class BrokerSet:
 
     def decides(self, event: Event) -> bool:
         """Whether anything on record would change; what changes nothing is answered without the log."""
+        if type(event) in _READS:
+            return False
         taken = step(MACHINE, self.state, self.variables, event, rules)
         return not _RECORDS.isdisjoint(taken.effects)
 

@@ -16,6 +16,7 @@ from replispec.controller.core.acts import Answer
 from replispec.controller.core.broker_set import BrokerSet
 from replispec.controller.core.broker_sets import BrokerSets
 from replispec.controller.core.records import NOBODY
+from replispec.controller.options import Options
 from replispec.runtime.framing import Command
 from replispec.runtime.primitives.texts import INT64, parse_integer
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -63,14 +64,7 @@ class Asked:
     cluster_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """What the configuration says about elections."""
-
-    unclean: bool
-
-
-Reader = Callable[[Command, BrokerSets, Setting], Asked]
+Reader = Callable[[Command, BrokerSets, Options], Asked]
 
 
 def need(value: T | None, name: str) -> T:
@@ -88,20 +82,20 @@ def text(value: str | None, name: str) -> str:
     return value
 
 
-def read_replica_info(command: Command, sets: BrokerSets, _setting: Setting) -> Asked:
+def read_replica_info(command: Command, sets: BrokerSets, _options: Options) -> Asked:
     """1004."""
     ask = GetReplicaInfoRequest.from_ext_fields(command.header.ext_fields or {})
     return Asked(sets.named(ask.broker_name or ""), InfoAsked(), "")
 
 
-def read_next_id(command: Command, sets: BrokerSets, _setting: Setting) -> Asked:
+def read_next_id(command: Command, sets: BrokerSets, _options: Options) -> Asked:
     """1012."""
     ask = GetNextBrokerIdRequest.from_ext_fields(command.header.ext_fields or {})
     name, cluster = text(ask.broker_name, "the broker's name"), text(ask.cluster_name, "the cluster's name")
     return Asked(sets.named(name), NextIdAsked(), cluster)
 
 
-def read_application(command: Command, sets: BrokerSets, _setting: Setting) -> Asked:
+def read_application(command: Command, sets: BrokerSets, _options: Options) -> Asked:
     """1013."""
     ask = ApplyBrokerIdRequest.from_ext_fields(command.header.ext_fields or {})
     name, cluster = text(ask.broker_name, "the broker's name"), text(ask.cluster_name, "the cluster's name")
@@ -112,7 +106,7 @@ def read_application(command: Command, sets: BrokerSets, _setting: Setting) -> A
     return Asked(broker_set, IdApplied(broker_id, check_code, owner_code), cluster)
 
 
-def read_registration(command: Command, sets: BrokerSets, _setting: Setting) -> Asked:
+def read_registration(command: Command, sets: BrokerSets, _options: Options) -> Asked:
     """1003."""
     ask = RegisterBrokerToControllerRequest.from_ext_fields(command.header.ext_fields or {})
     name, address = text(ask.broker_name, "the broker's name"), text(ask.broker_address, "the address")
@@ -122,7 +116,7 @@ def read_registration(command: Command, sets: BrokerSets, _setting: Setting) -> 
     return Asked(sets.named(name), Registered(ask.broker_id, address), ask.cluster_name or "")
 
 
-def read_election(command: Command, sets: BrokerSets, setting: Setting) -> Asked:
+def read_election(command: Command, sets: BrokerSets, options: Options) -> Asked:
     """1002."""
     ask = ElectMasterRequest.from_ext_fields(command.header.ext_fields or {})
     if ask.broker_id is None and ask.broker_address is not None:
@@ -134,12 +128,12 @@ def read_election(command: Command, sets: BrokerSets, setting: Setting) -> Asked
         broker_id=broker_id,
         preferred=broker_id if ask.designate_elect and broker_id != NOBODY else None,
         heartbeats=sets.heartbeats.living(broker_set.name, broker_set.variables.broker_ids),
-        unclean=setting.unclean,
+        unclean=options.enable_elect_unclean_master,
     )
     return Asked(broker_set, event, ask.cluster_name or "")
 
 
-def read_alteration(command: Command, sets: BrokerSets, _setting: Setting) -> Asked:
+def read_alteration(command: Command, sets: BrokerSets, _options: Options) -> Asked:
     """1001."""
     ask = AlterSyncStateSetRequest.from_ext_fields(command.header.ext_fields or {})
     broker_set = sets.named(text(ask.broker_name, "the broker's name"))
@@ -161,7 +155,7 @@ def _members(new: SyncStateSet) -> frozenset[int]:
     return frozenset(need(new.broker_ids, "the new SyncStateSet"))
 
 
-def read_cleaning(command: Command, sets: BrokerSets, _setting: Setting) -> Asked:
+def read_cleaning(command: Command, sets: BrokerSets, _options: Options) -> Asked:
     """1011."""
     ask = CleanBrokerDataRequest.from_ext_fields(command.header.ext_fields or {})
     broker_set = sets.named(text(ask.broker_name, "the broker's name"))
