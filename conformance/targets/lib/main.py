@@ -24,13 +24,15 @@ from pathlib import Path
 from targets.lib.apache import Apache
 from targets.lib.errors import TargetError, UsageError
 from targets.lib.folder import Folder, State
+from targets.lib.ours import Ours
 from targets.lib.processes import kill, terminate
 from targets.lib.running import Running
 from targets.lib.rust import RustController
 
-Target = Apache | RustController
+Target = Apache | Ours | RustController
 IMPLEMENTATIONS: Mapping[str, Callable[[str], Target]] = {
     Apache.implementation: Apache,
+    Ours.implementation: Ours,
     RustController.implementation: RustController,
 }
 DEFAULT_KIND = "controller"
