@@ -13,6 +13,7 @@ from replispec.cli.decode import decode
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone
 from replispec.cli.replay import replay
+from replispec.cli.roles import COMMANDS as ROLES
 
 EXAMPLES = """\b
 Examples:
@@ -40,6 +41,8 @@ def command_line() -> None:
 command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(replay)
+for _role in ROLES:
+    command_line.add_command(_role)
 
 
 def main() -> NoReturn:

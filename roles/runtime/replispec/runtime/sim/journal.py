@@ -31,9 +31,7 @@ class SimulatedJournal:
         indexes = [index for index, _ in records]
         assert all(right == left + 1 for left, right in itertools.pairwise(indexes)), "a gap"
         last = next(reversed(self._records.records), None)
-        assert not records or last is None or indexes[0] <= last + 1, (
-            f"{indexes[0]} behind {last}"
-        )
+        assert not records or last is None or indexes[0] <= last + 1, f"{indexes[0]} behind {last}"
 
         def take_effect(left: Left) -> None:
             if not self._disk.whole(left):

@@ -20,15 +20,16 @@ UNFINISHED: Final = ".unfinished"
 
 
 class DiskStorage:
-    """Opens folders and journals below the working folder, or anywhere for an absolute path."""
+    """Opens folders and journals below the working folder, or anywhere for an absolute path; `~` is the
+    user's own folder."""
 
     def files(self, folder: str) -> DiskFiles:
         """The files of a folder. Raises StorageFailed."""
-        return DiskFiles(Path(folder))
+        return DiskFiles(Path(folder).expanduser())
 
     def journal(self, name: str) -> DiskJournal:
         """The journal of this file name; its folder is made when it is not there. Raises StorageFailed."""
-        path = Path(name)
+        path = Path(name).expanduser()
         with _failing(name):
             _make_folder(path.parent)
             journal = DiskJournal(path)

@@ -1,0 +1,109 @@
+"""`replispec controller`, `nameserver`, `broker`, `learner`: run one role as a process."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from replispec.runtime.configuration import Role
+    from replispec.runtime.net.launch_shell import MakeMembers
+
+EXAMPLE_FILES = {
+    "controller": ("listenPort=9878", "storePathRootDir=controller-store"),
+    "nameserver": ("listenPort=9876",),
+    "broker": (
+        "brokerName=broker-a",
+        "listenPort=10911",
+        "namesrvAddr=127.0.0.1:9876",
+        "controllerAddr=127.0.0.1:9878",
+        "storePathRootDir=broker-store",
+        "allAckInSyncStateSet=true",
+    ),
+    "learner": (
+        "brokerName=broker-a",
+        "listenPort=10921",
+        "namesrvAddr=127.0.0.1:9876",
+        "controllerAddr=127.0.0.1:9878",
+        "storePathRootDir=learner-store",
+        "exportPath=messages.jsonl",
+    ),
+}
+ABOUT = {
+    "controller": "Run a controller: it registers brokers, keeps their SyncStateSets and elects masters.",
+    "nameserver": "Run a name server: brokers tell it their topics, clients ask it for routes.",
+    "broker": "Run a broker in controller mode: it keeps messages, as master or as replica.",
+    "learner": "Run a learner: it follows a broker set's log and never becomes part of the set.",
+}
+DETAILS = """\
+    Prints one line of JSON when it listens, with the process id and the real addresses; logs to standard
+    error, a line of JSON each. Ends on SIGTERM or SIGINT. Exit code 0 after a signal, 1 when it failed, 2 for
+    a configuration that cannot be used. docs/configuration.md lists all parameters."""
+
+
+def make_command(role: "Role") -> click.Command:
+    """The command that runs one role."""
+
+    @click.command(
+        role,
+        help=f"{ABOUT[role]}\n\n{DETAILS}",
+        short_help=ABOUT[role],
+        epilog=_epilog(role),
+    )
+    @click.option(
+        "-c",
+        "--config",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="A properties file with RocketMQ's parameters.",
+    )
+    @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Counts more than the file.")
+    @click.option("--print-config", is_flag=True, help="Print every parameter with its value, and end.")
+    def command(config: Path | None, settings: tuple[str, ...], *, print_config: bool) -> int:
+        return _run(role, config, settings, print_config=print_config)
+
+    return command
+
+
+def _epilog(role: "Role") -> str:
+    lines = "\n".join(f"  {line}" for line in EXAMPLE_FILES[role])
+    file = f"{role}.properties"
+    return f"\b\nExamples:\n  replispec {role} -c {file}\n\n\b\nA file that is enough:\n{lines}"
+
+
+def _run(role: "Role", config: Path | None, settings: tuple[str, ...], *, print_config: bool) -> int:
+    from replispec.runtime.configuration import ConfigurationError, parse
+    from replispec.runtime.configuration.properties import write_properties
+    from replispec.runtime.net.launch_shell import launch
+
+    place = str(config) if config is not None else "configuration"
+    overrides = {}
+    for pair in settings:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise click.UsageError(f"--set {pair}: NAME=VALUE is expected")
+        overrides[name] = value
+    try:
+        text = config.read_text(encoding="utf-8") if config is not None else ""
+        parsed = parse(text, role, overrides=overrides)
+        if print_config:
+            click.echo(write_properties(parsed.properties()), nl=False)
+            return 0
+        return launch(parsed, _maker(role), out=sys.stdout, errors=sys.stderr)
+    except ConfigurationError as error:
+        raise click.ClickException(f"{place}: {error}") from error
+    except UnicodeDecodeError as error:
+        raise click.ClickException(f"{place}: not UTF-8 (at byte {error.start})") from error
+
+
+def _maker(role: "Role") -> "MakeMembers":
+    """What makes the nodes of a role; imported when it is run, so that the others need not load it."""
+    from importlib import import_module
+
+    module = import_module(f"replispec.{'controller' if role == 'nameserver' else role}.process")
+    make: Callable[..., object] = module.members
+    return make  # type: ignore[return-value]
+
+
+COMMANDS = tuple(make_command(role) for role in ("controller", "nameserver", "broker", "learner"))

@@ -1,0 +1,43 @@
+"""From settings to a running process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Protocol, TextIO
+
+from replispec.runtime.configuration import Settings
+from replispec.runtime.configuration import parameters as p
+from replispec.runtime.net.host_shell import EXIT_FAILED, Process, run
+from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.storage import Storage, StorageFailed
+from replispec.runtime.storage.disk_shell import DiskStorage
+from replispec.runtime.world import Level, Member
+
+
+class MakeMembers(Protocol):
+    """A role's factory: its nodes, made of what was configured, what is stored, and all its chance."""
+
+    def __call__(self, settings: Settings, storage: Storage, seed: int) -> Sequence[Member]:
+        """Raises ConfigurationError for settings that do not go together, StorageFailed for a disk."""
+        ...
+
+
+def launch(settings: Settings, make: MakeMembers, *, out: TextIO, errors: TextIO) -> int:
+    """Run a role until a signal and return the exit code. Raises ConfigurationError."""
+    errors.writelines(f"replispec: {note}\n" for note in settings.notes)
+    seed = int.from_bytes(os.urandom(8), "big")
+    try:
+        members = make(settings, DiskStorage(), seed)
+    except StorageFailed as error:
+        errors.write(f"replispec: {error}\n")
+        return EXIT_FAILED
+    return run(members, _process(settings), out=out, errors=errors)
+
+
+def _process(settings: Settings) -> Process:
+    return Process(
+        level=Level[settings[p.LOG_LEVEL]],
+        stop_s=settings[p.STOP_TIMEOUT_MILLIS] / 1_000,
+        bounds=Bounds(stall_s=settings[p.STALL_TIMEOUT_MILLIS] / 1_000),
+    )
