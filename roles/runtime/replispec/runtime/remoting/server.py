@@ -11,6 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from replispec.runtime.configuration import Settings
+from replispec.runtime.configuration import parameters as p
 from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
@@ -36,6 +38,15 @@ class Limits:
     unanswered: int = 4_096
     unsent_bytes: int = 1024 * 1024
     waiting_bytes: int = 8 * 1024 * 1024
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """What was configured."""
+        return cls(
+            connections=settings[p.CONNECTIONS_MAX],
+            frame_bytes=settings[p.REQUEST_BYTES_MAX],
+            unanswered=settings[p.UNANSWERED_MAX],
+        )
 
 
 @dataclass(slots=True, eq=False)
