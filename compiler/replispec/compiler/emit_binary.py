@@ -481,6 +481,8 @@ def fixed_class(message: Message) -> Iterator[str]:
             values.append(f"{field.name} == 1" if field.type == "bool" else field.name)
     yield f"        return cls({', '.join(values)})"
     yield ""
+    yield from _fixed_encode(message, run)
+    yield ""
     yield "    @classmethod"
     yield "    def places(cls) -> dict[str, tuple[int, int]]:"
     yield '        """Where each field lies: its first byte in the message, and its size in bytes."""'
@@ -490,3 +492,16 @@ def fixed_class(message: Message) -> Iterator[str]:
         yield f'            "{field.name}": ({at}, {field.size}),'
         at += field.size
     yield "        }"
+
+
+def _fixed_encode(message: Message, run: FixedRun) -> Iterator[str]:
+    """The method that writes the fixed part alone, for writers that leave the rest where it is."""
+    values = []
+    for field in run.fields:
+        if field.size == 3:
+            values.append(f'self.{field.name}.to_bytes(3, "big")')
+        else:
+            values.append(f"int(self.{field.name})" if field.type == "bool" else f"self.{field.name}")
+    yield "    def encode(self) -> bytes:"
+    yield '        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""'
+    yield f'        return pack({constant_name(message, 0)}, "{message.name}", {", ".join(values)})'

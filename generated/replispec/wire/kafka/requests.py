@@ -42,6 +42,12 @@ class DesignRequestFrameFixed(NamedTuple):
         size, request_type_id, version_id = _DESIGN_REQUEST_FRAME_0.unpack_from(buffer, at)
         return cls(size, request_type_id, version_id)
 
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(
+            _DESIGN_REQUEST_FRAME_0, "DesignRequestFrame", self.size, self.request_type_id, self.version_id
+        )
+
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
@@ -128,6 +134,10 @@ class DesignResponseFrameFixed(NamedTuple):
         size, version_id = _DESIGN_RESPONSE_FRAME_0.unpack_from(buffer, at)
         return cls(size, version_id)
 
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(_DESIGN_RESPONSE_FRAME_0, "DesignResponseFrame", self.size, self.version_id)
+
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
@@ -206,6 +216,17 @@ class ApacheRequestFrameFixed(NamedTuple):
             raise cut(at, 12, len(buffer), "ApacheRequestFrame")
         size, api_key, api_version, correlation_id = _APACHE_REQUEST_FRAME_0.unpack_from(buffer, at)
         return cls(size, api_key, api_version, correlation_id)
+
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(
+            _APACHE_REQUEST_FRAME_0,
+            "ApacheRequestFrame",
+            self.size,
+            self.api_key,
+            self.api_version,
+            self.correlation_id,
+        )
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
@@ -317,6 +338,10 @@ class ApacheResponseFrameFixed(NamedTuple):
             raise cut(at, 8, len(buffer), "ApacheResponseFrame")
         size, correlation_id = _APACHE_RESPONSE_FRAME_0.unpack_from(buffer, at)
         return cls(size, correlation_id)
+
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(_APACHE_RESPONSE_FRAME_0, "ApacheResponseFrame", self.size, self.correlation_id)
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:

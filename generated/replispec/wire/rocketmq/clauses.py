@@ -1465,7 +1465,7 @@ CLAUSES: dict[str, Clause] = {
         case="",
         not_yet="",
         divergence={},
-        uses=("edge ha_replica: READY on dial_due",),
+        uses=("edge ha_replica: READY on dial_due", "edge ha_replica: READY on tail_cut"),
     ),
     "RIP44-REPORT-1": Clause(
         id="RIP44-REPORT-1",

@@ -207,6 +207,10 @@ class HaEpochEntryFixed(NamedTuple):
         epoch, start_offset = _HA_EPOCH_ENTRY_0.unpack_from(buffer, at)
         return cls(epoch, start_offset)
 
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(_HA_EPOCH_ENTRY_0, "HaEpochEntry", self.epoch, self.start_offset)
+
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
@@ -269,6 +273,17 @@ class HaHandshakeAnswerFixed(NamedTuple):
             raise cut(at, 20, len(buffer), "HaHandshakeAnswer")
         state, body_size, max_offset, last_epoch = _HA_HANDSHAKE_ANSWER_0.unpack_from(buffer, at)
         return cls(state, body_size, max_offset, last_epoch)
+
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(
+            _HA_HANDSHAKE_ANSWER_0,
+            "HaHandshakeAnswer",
+            self.state,
+            self.body_size,
+            self.max_offset,
+            self.last_epoch,
+        )
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
@@ -373,6 +388,19 @@ class HaHandshakeAnswerPaddedFixed(NamedTuple):
             _HA_HANDSHAKE_ANSWER_PADDED_0.unpack_from(buffer, at)
         )
         return cls(state, body_size, max_offset, last_epoch, unused_epoch_start_offset, unused_confirm_offset)
+
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(
+            _HA_HANDSHAKE_ANSWER_PADDED_0,
+            "HaHandshakeAnswerPadded",
+            self.state,
+            self.body_size,
+            self.max_offset,
+            self.last_epoch,
+            self.unused_epoch_start_offset,
+            self.unused_confirm_offset,
+        )
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
@@ -488,6 +516,19 @@ class HaTransferHeaderFixed(NamedTuple):
             _HA_TRANSFER_HEADER_0.unpack_from(buffer, at)
         )
         return cls(state, body_size, offset, epoch, epoch_start_offset, confirm_offset)
+
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(
+            _HA_TRANSFER_HEADER_0,
+            "HaTransferHeader",
+            self.state,
+            self.body_size,
+            self.offset,
+            self.epoch,
+            self.epoch_start_offset,
+            self.confirm_offset,
+        )
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
@@ -632,6 +673,10 @@ class HaLegacyTransferHeaderFixed(NamedTuple):
             raise cut(at, 12, len(buffer), "HaLegacyTransferHeader")
         offset, body_size = _HA_LEGACY_TRANSFER_HEADER_0.unpack_from(buffer, at)
         return cls(offset, body_size)
+
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(_HA_LEGACY_TRANSFER_HEADER_0, "HaLegacyTransferHeader", self.offset, self.body_size)
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:

@@ -75,6 +75,16 @@ class RemotingFrameFixed(NamedTuple):
         total_length, serialize_type, header_length = _REMOTING_FRAME_0.unpack_from(buffer, at)
         return cls(total_length, serialize_type, int.from_bytes(header_length, "big"))
 
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(
+            _REMOTING_FRAME_0,
+            "RemotingFrame",
+            self.total_length,
+            self.serialize_type,
+            self.header_length.to_bytes(3, "big"),
+        )
+
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""

@@ -55,6 +55,10 @@ class LogBlankFixed(NamedTuple):
         total_size, magic = _LOG_BLANK_0.unpack_from(buffer, at)
         return cls(total_size, magic)
 
+    def encode(self) -> bytes:
+        """These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."""
+        return pack(_LOG_BLANK_0, "LogBlank", self.total_size, self.magic)
+
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""

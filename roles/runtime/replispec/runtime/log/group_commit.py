@@ -7,19 +7,30 @@ from collections.abc import Callable
 from replispec.runtime.log.commit_log import CommitLog
 from replispec.runtime.world import Flushed, FlushFailed, Outbox
 
+Then = Callable[[int, int], None]
+"""Told up to where the log is durable, and the time in milliseconds."""
+
 
 class GroupCommit:
     """One flush of the log under way at a time; what is written meanwhile goes with the next.
 
-    `then` is told after each flush up to where the log is durable, and the time. A flush that fails halts
-    the process: nobody knows what of it is there, and nothing of it may ever be acknowledged.
+    One log has one of these, whoever writes it. Each listener is told after each flush. A flush that fails
+    halts the process: nobody knows what of it is there, and nothing of it may ever be acknowledged.
     """
 
-    def __init__(self, outbox: Outbox, log: CommitLog, then: Callable[[int, int], None]) -> None:
+    def __init__(self, outbox: Outbox, log: CommitLog, *listeners: Then) -> None:
         self._outbox = outbox
         self._log = log
-        self._then = then
+        self._listeners = list(listeners)
         self._token: int | None = None
+
+    def listen(self, then: Then) -> None:
+        """Tell this one too, after those before."""
+        self._listeners.append(then)
+
+    def forget(self, then: Then) -> None:
+        """Tell this one nothing more."""
+        self._listeners.remove(then)
 
     def request(self) -> None:
         """Make everything that was written durable soon."""
@@ -33,7 +44,8 @@ class GroupCommit:
         self._token = None
         durable = self._log.end_flush()
         self.request()
-        self._then(durable, event.now_ms)
+        for then in tuple(self._listeners):
+            then(durable, event.now_ms)
         return True
 
     def failed(self, event: FlushFailed) -> bool:

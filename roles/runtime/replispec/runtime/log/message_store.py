@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime import rules
-from replispec.runtime.log.commit_log import FILE_BYTES, CommitLog, Placed
+from replispec.runtime.log.commit_log import FILE_BYTES, FOLDER, CommitLog, Placed
 from replispec.runtime.log.epoch_file import EpochFile
 from replispec.runtime.log.queue_index import QueueIndex
 from replispec.runtime.storage import Files
@@ -25,8 +25,8 @@ class MessageStore:
     `index` holds what may be shown to consumers: it grows by `index_up_to` alone.
     """
 
-    def __init__(self, files: Files, *, file_bytes: int = FILE_BYTES) -> None:
-        self.log = CommitLog(files, file_bytes=file_bytes)
+    def __init__(self, files: Files, *, file_bytes: int = FILE_BYTES, log_folder: str = FOLDER) -> None:
+        self.log = CommitLog(files, file_bytes=file_bytes, folder=log_folder)
         self.epochs = EpochFile(files)
         self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, self.log.end)))
         self.index = QueueIndex(self.log.first)
