@@ -9,7 +9,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from replispec.compiler import emit_binary, emit_fields, emit_text
+from replispec.compiler import emit_binary, emit_fields, emit_fixed, emit_text
 from replispec.compiler.emit_codes import certificate
 from replispec.compiler.model import Field, Message, Model, When
 
@@ -103,7 +103,7 @@ def _imports(code: str, family: str, enums: list[str], others: list[tuple[str, s
 
 def _class(message: Message, zeros: Mapping[str, str]) -> Iterator[str]:
     if message.layout == "BINARY" and message.fixed:
-        yield from emit_binary.fixed_class(message)
+        yield from emit_fixed.fixed_class(message)
         yield ""
         yield ""
     yield "@dataclass(slots=True)"

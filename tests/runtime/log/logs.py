@@ -34,12 +34,6 @@ def store_on(one: Disk, file_bytes: int = FILE_BYTES) -> MessageStore:
     return MessageStore(SimulatedFiles(one), file_bytes=file_bytes)
 
 
-def flush(store: MessageStore, one: Disk) -> int:
-    """Bring everything to the disk at once; returns up to where the log is durable."""
-    SimulatedFiles(one).flush(store.log.begin_flush())
-    return store.log.end_flush()
-
-
 def log_bytes(store: MessageStore) -> bytes:
     """The whole log, from its first byte on."""
     found, at = bytearray(), store.log.first
@@ -56,4 +50,5 @@ def with_epochs(store: MessageStore, *messages_per_epoch: int, first_epoch: int 
         store.begin_as_master(epoch)
         for number in range(count):
             store.put(message(f"epoch {epoch} message {number}", queue_id=number % 2))
+    store.log.flush()
     return store

@@ -9,7 +9,7 @@ from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed
-from tests.runtime.log.logs import FILE_BYTES, disk, flush, log_bytes, message, store_on, with_epochs
+from tests.runtime.log.logs import FILE_BYTES, disk, log_bytes, message, store_on, with_epochs
 
 
 def log_on(one: Disk) -> CommitLog:
@@ -238,7 +238,7 @@ def test_a_crash_inside_a_cut_leaves_the_log_before_it_or_after_it() -> None:
     for number in range(1, 12):
         one = disk(number)
         store = with_epochs(store_on(one), 30, 60)
-        flush(store, one)
+        store.log.flush()
         before, cut = log_bytes(store), store.epochs.entries[1].start_offset
         one.crash_at(number)
         try:

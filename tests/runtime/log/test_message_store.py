@@ -141,6 +141,7 @@ def test_a_broken_epoch_file_gives_way_to_the_older_one_or_stops_the_broker() ->
 def test_writes_during_a_flush_share_the_next_one() -> None:
     store, outbox, told = with_epochs(store_on(disk()), 1), Outbox(), []
     commit = GroupCommit(outbox, store.log, lambda durable, now_ms: told.append((durable, now_ms)))
+    store.put(message())
     first = store.log.end
     commit.request()
     for _ in range(3):
@@ -158,13 +159,15 @@ def test_writes_during_a_flush_share_the_next_one() -> None:
 
 def test_a_flush_that_failed_ends_the_process() -> None:
     store, outbox = with_epochs(store_on(disk()), 1), Outbox()
+    durable = store.log.end
+    store.put(message())
     commit = GroupCommit(outbox, store.log, lambda _durable, _now_ms: None)
     commit.request()
     (flush,) = outbox.take()
     assert isinstance(flush, Flush)
     assert commit.failed(FlushFailed(flush.token, "input/output error", 5))
     assert [type(effect) for effect in outbox.take()] == [Halt]
-    assert store.log.flushed == 0
+    assert store.log.flushed == durable
 
 
 @pytest.mark.parametrize(

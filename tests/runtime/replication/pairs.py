@@ -199,7 +199,7 @@ class Pair:
         elif isinstance(effect, Send):
             self._carry(effect, HA_REPLICA.name, self._ends.get(effect.connection, 0))
         elif isinstance(effect, Close):
-            self._close(effect.connection, lambda event: self.master.ha.closed(event))
+            self._close(effect.connection, self.master.ha.closed)
         elif isinstance(effect, Flush):
             self._work.append(lambda: self.replica.flush(effect, self.now_ms))
         elif isinstance(effect, Note):
@@ -213,7 +213,7 @@ class Pair:
             if effect.tell:
                 self._work.append(lambda: self.master.ha.writable(Writable(effect.connection, self.now_ms)))
         elif isinstance(effect, Close):
-            self._close(effect.connection, lambda event: self.replica.ha.closed(event))
+            self._close(effect.connection, self.replica.ha.closed)
         elif isinstance(effect, Note):
             self._note("master", effect)
 

@@ -10,7 +10,7 @@ from replispec.runtime.replication.feed import Feed
 from replispec.runtime.replication.replica import HaReplica
 from replispec.runtime.world import Level
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
-from tests.runtime.log.logs import disk, flush, log_bytes, message, store_on, with_epochs
+from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Pair, ReplicaSide
 
 
@@ -24,7 +24,7 @@ def copied_by(store: MessageStore, *, end: int | None = None, broker_id: int = 2
     copy = store_on(one)
     copy.log.append_bytes(0, log_bytes(store)[:end])
     copy.epochs.keep([entry for entry in store.epochs.entries if entry.start_offset < copy.log.end])
-    flush(copy, one)
+    copy.log.flush()
     return ReplicaSide(one, broker_id=broker_id)
 
 
@@ -61,6 +61,10 @@ def test_new_messages_follow_at_once_and_are_acknowledged_when_they_are_on_the_d
     pair.follow()
     pair.replica.holds_flush = True
     placed = pair.master.store.put(message("new"))
+    pair.master.ha.log_grew(pair.now_ms)
+    pair.settle()
+    assert not pair.same(), "the master's own disk may still lose it"
+    pair.master.store.log.flush()
     pair.master.ha.log_grew(pair.now_ms)
     pair.settle()
     assert pair.same()
@@ -135,6 +139,7 @@ def test_an_epoch_without_messages_is_announced_at_once() -> None:
     pair.follow()
     assert pair.same()
     master.store.put(message("in epoch 4"))
+    master.store.log.flush()
     master.ha.log_grew(pair.now_ms)
     pair.settle()
     master.store.begin_as_master(6)
@@ -277,6 +282,7 @@ def test_members_that_lag_or_are_gone_are_overdue() -> None:
     pair.replica.holds_flush = True
     for _ in range(4):
         pair.master.store.put(message("more"))
+        pair.master.store.log.flush()
         pair.master.ha.log_grew(pair.now_ms)
         pair.wait(4_000)
     assert pair.master.ha.overdue([2], pair.now_ms) == [2]

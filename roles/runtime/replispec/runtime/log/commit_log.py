@@ -175,6 +175,11 @@ class CommitLog:
 
     # Bringing it to the disk
 
+    def flush(self) -> None:
+        """Bring everything to the disk at once, and wait for it."""
+        self._flush_now()
+        self.flushed = self._claimed = self.end
+
     def begin_flush(self) -> tuple[str, ...]:
         """The names of all files that must be flushed for everything up to the end to be durable."""
         self._flushing, self._dirty = self._flushing | self._dirty, set()

@@ -36,8 +36,9 @@ class MessageStore:
 
     def begin_as_master(self, epoch: int) -> None:
         """Become master of this epoch: a half-copied record goes, the epoch starts at the end of the log,
-        and the next position of every queue is counted anew."""
+        which is on the disk, and the next position of every queue is counted anew."""
         self.truncate(self.log.whole_end())
+        self.log.flush()
         self.epochs.keep(tuple(rules.epochs_as_master(self.epochs.entries, epoch, self.log.end)))
         self._next = {key: queue.next for key, queue in self.index.queues.items()}
         for placed in self.log.records(self.index.end, self.log.end):

@@ -90,7 +90,7 @@ class Feed:
         self.wants_to_shrink = False
         self._frames = Frames(HA_REPLICA)
         self._state = machine.MACHINE.initial
-        self._variables = machine.Variables(log_end=store.log.end)
+        self._variables = machine.Variables(log_end=self._end)
         self._now_ms = self._heard_ms = self._wrote_ms = now_ms
         self._end_at_send, self._sent_ms = 0, now_ms
         self._under_way = 0
@@ -123,6 +123,13 @@ class Feed:
         """Whether this side has closed the connection, or knows that it is gone."""
         return self._state in machine.MACHINE.final
 
+    @property
+    def _end(self) -> int:
+        """Where the log ends for replicas. What this disk may still lose is not sent, where durability is
+        asked for: a master that comes back without it, in the same epoch, would write other bytes there."""
+        log = self._store.log
+        return log.flushed if self._settings.durable else log.end
+
     # What happens
 
     def received(self, data: bytes, now_ms: int) -> None:
@@ -149,7 +156,7 @@ class Feed:
     def log_grew(self, now_ms: int) -> None:
         """The log has a new end."""
         self._now_ms = now_ms
-        self._step(machine.LogGrew(self._store.log.end))
+        self._step(machine.LogGrew(self._end))
 
     def epoch_began(self, now_ms: int) -> None:
         """This master was elected again."""
@@ -159,7 +166,7 @@ class Feed:
     def announce(self, now_ms: int) -> None:
         """Send a header without bytes, unless bytes are on their way."""
         self._now_ms = now_ms
-        if self._is_feeding() and self.next_offset == self._store.log.end and not self._under_way:
+        if self._is_feeding() and self.next_offset == self._end and not self._under_way:
             self._send_heartbeat()
 
     def closed(self, reason: str, now_ms: int) -> None:
@@ -218,7 +225,7 @@ class Feed:
         """Header and epochs leave in one write: a replica of Apache's asks again until it has all."""
         entries = list(self._store.epochs.entries[-EPOCHS_MAX:])
         last = entries[-1].epoch if entries else 0
-        answer = HaHandshakeAnswer(self._store.log.end, last, entries)
+        answer = HaHandshakeAnswer(self._end, last, entries)
         self._wrote_ms = self._now_ms
         self._greets = True
         self._outbox.send(self._connection, answer.encode())
@@ -227,7 +234,7 @@ class Feed:
     def _do_note_report(self, _event: machine.ReportReceived) -> None:
         self.caught_up_ms = rules.caught_up_at(
             self._variables.acknowledged,
-            self._store.log.end,
+            self._end,
             self._end_at_send,
             self._sent_ms,
             self._now_ms,
@@ -236,7 +243,7 @@ class Feed:
         self.has_reported = True
         if self.broker_id is not None and not self.is_learner:
             self._keeper.acknowledged(self.broker_id, self._variables.acknowledged, self._now_ms)
-        if self._greets and self.next_offset >= self._store.log.end:
+        if self._greets and self.next_offset >= self._end:
             self._send_heartbeat()
         self._greets = False
 
@@ -284,7 +291,7 @@ class Feed:
                 return
             self._under_way += 1
             self._wrote_ms = self._sent_ms = self._now_ms
-            self._end_at_send = self._store.log.end
+            self._end_at_send = self._end
             self._outbox.send(self._connection, b"".join(parts), tell=True)
 
     def _runs(self, size_max: int) -> list[bytes | memoryview]:
@@ -307,7 +314,7 @@ class Feed:
 
     def _has_next(self) -> bool:
         log, at = self._store.log, self.next_offset
-        if log.first <= at < log.end:
+        if log.first <= at < self._end:
             return True
         if at < log.first and not self._is_told_deleted:
             self._is_told_deleted = True
@@ -322,7 +329,7 @@ class Feed:
         entries = self._store.epochs.entries
         number = bisect_right(entries, at, key=_start)
         label = entries[max(number - 1, 0)] if entries else HaEpochEntry()
-        return label, entries[number].start_offset if number < len(entries) else self._store.log.end
+        return label, entries[number].start_offset if number < len(entries) else self._end
 
     def _send_heartbeat(self) -> None:
         at = self.next_offset
@@ -330,7 +337,7 @@ class Feed:
         header = HaTransferHeaderFixed(
             HaConnectionState.TRANSFER,
             0,
-            NO_DATA if self._store.log.end == 0 else at,
+            NO_DATA if self._end == 0 else at,
             label.epoch,
             label.start_offset,
             self._keeper.confirm_offset,

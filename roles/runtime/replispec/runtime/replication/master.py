@@ -74,7 +74,8 @@ class HaMaster:
     # What the broker tells
 
     def log_grew(self, now_ms: int) -> None:
-        """The log has a new end: send what is new. To be called once for all that was stored together."""
+        """Send what is new. To be called once for all that was stored together: when it is on the disk where
+        the settings ask for durability, else at once."""
         for feed in tuple(self._feeds.values()):
             feed.log_grew(now_ms)
 
