@@ -195,6 +195,13 @@ SCAN_INACTIVE_MASTER_INTERVAL = _ms(
     source="C",
 )
 
+CONFIG_BLACK_LIST = _text(
+    "configBlackList=configBlackList;configStorePath;rocketmqHome",
+    DECIDING,
+    "Names that nobody may change over the wire, with ; between them.",
+    source="C",
+)
+
 # Brokers and learners.
 
 BROKER_CLUSTER_NAME = _word("brokerClusterName=DefaultCluster", KEEPING, "The cluster's name.", source="B")
@@ -389,6 +396,10 @@ for _line, _roles in (
     ("totalReplicas=", KEEPING),
     ("mappedFileSize=", DECIDING),
     ("controllerType=", DECIDING),
+    ("controllerThreadPoolNums=16", DECIDING),
+    ("controllerRequestThreadPoolQueueCapacity=50000", DECIDING),
+    ("electMasterMaxRetryCount=3", DECIDING),
+    ("isProcessReadEvent=false", DECIDING),
     ("configStorePath=", DECIDING),
     ("kvConfigPath=", ("nameserver",)),
     ("rocketmqHome=", EVERY),
