@@ -61,8 +61,9 @@ def with_epoch(epochs: Sequence[EpochStart], epoch: int, start_offset: int) -> t
 
 
 def epochs_as_master(epochs: Sequence[EpochStart], epoch: int, log_end: int) -> tuple[HaEpochEntry, ...]:
-    """The epochs of a broker that becomes master of `epoch` with a log that ends at `log_end`."""
-    kept = [entry for entry in epochs if entry.start_offset < log_end and entry.epoch < epoch]
+    """The epochs of a broker that becomes master of `epoch` with a log that ends at `log_end`; who was
+    its master before, and comes back, goes on with it."""
+    kept = [entry for entry in epochs if entry.start_offset < log_end and entry.epoch <= epoch]
     return with_epoch(kept, epoch, log_end)
 
 
