@@ -19,7 +19,8 @@ from replispec.runtime.net.addresses import join, resolve
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Tap
 from replispec.runtime.net.log_shell import Log
-from replispec.runtime.net.node_shell import Bounds, Halted, NodeShell, prepare, reason_of
+from replispec.runtime.net.node_shell import Bounds, Halted, NodeShell, reason_of
+from replispec.runtime.net.tap_shell import TapError
 from replispec.runtime.world import Level, Member
 
 EXIT_STOPPED: Final = 0
@@ -29,7 +30,6 @@ ACCEPTS_MAX: Final = 64
 """Connections taken in one turn of the loop."""
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_ROOM_WAIT_S: Final = 0.1
-TAP_FLUSH_S: Final = 0.2
 
 Addresses = Mapping[str, Mapping[str, str]]
 """Where each listener listens, ADDRESS:PORT, by role and by the listener's name."""
@@ -38,12 +38,12 @@ Addresses = Mapping[str, Mapping[str, str]]
 @dataclass(frozen=True, slots=True)
 class Process:
     """How a process behaves: `stop_s` is what leaving may take, `make_tap` makes the tap once there is a
-    clock (microseconds since 1970)."""
+    clock (microseconds since 1970) and a log."""
 
     level: Level = Level.INFO
     stop_s: float = 5.0
     bounds: Bounds = field(default_factory=Bounds)
-    make_tap: Callable[[Callable[[], int]], Tap] | None = None
+    make_tap: Callable[[Callable[[], int], Log], Tap] | None = None
 
 
 class CannotListen(Exception):
@@ -60,7 +60,7 @@ def run(members: Sequence[Member], process: Process, *, out: TextIO, errors: Tex
     code = EXIT_STOPPED
     try:
         trio.run(_run, members, process, out, errors)
-    except* (Halted, CannotListen) as group:
+    except* (Halted, CannotListen, TapError) as group:
         code = EXIT_FAILED
         errors.writelines(f"replispec: {error}\n" for error in _leaves(group))
     except* Exception as group:  # noqa: BLE001  the outermost shell tells of it and ends
@@ -115,14 +115,12 @@ async def serve(
 async def _run(members: Sequence[Member], process: Process, out: TextIO, errors: TextIO) -> None:
     clock = Clock()
     log = Log(errors, process.level, clock.now_us)
-    tap = process.make_tap(clock.now_us) if process.make_tap is not None else None
+    tap = process.make_tap(clock.now_us, log) if process.make_tap is not None else None
     stop = trio.Event()
     try:
         with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async with trio.open_nursery() as nursery:
                 nursery.start_soon(_stop_on_signal, signals, stop)
-                if tap is not None:
-                    nursery.start_soon(_keep_tap, tap, stop)
                 addresses: Addresses = await nursery.start(
                     partial(serve, members, process, log, clock=clock, tap=tap, stop=stop)
                 )
@@ -137,14 +135,6 @@ async def _stop_on_signal(signals: AsyncIterator[int], stop: trio.Event) -> None
     async for _ in signals:
         stop.set()
         return
-
-
-async def _keep_tap(tap: Tap, stop: trio.Event) -> None:
-    """Bring what was recorded to the file often: a process that is killed leaves all but the last moment."""
-    while not stop.is_set():
-        with trio.move_on_after(TAP_FLUSH_S):
-            await stop.wait()
-        tap.flush()
 
 
 async def _listen(name: str, address: str) -> socket.socket:
@@ -172,8 +162,7 @@ async def _accept(shell: NodeShell, name: str, listener: socket.socket, log: Log
             await trio.lowlevel.wait_readable(listener)
             for _ in range(ACCEPTS_MAX):
                 sock, place = listener.accept()
-                prepare(sock)
-                shell.accepted(sock, name, join(sock.getsockname()), join(place))
+                shell.accepted(sock, name, join(place))
         except trio.ClosedResourceError:
             return
         except BlockingIOError:

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 
 import trio
 
+from replispec.runtime.net.addresses import join
 from replispec.runtime.world.effects import Buffer
 
 SMALL_BYTES: Final = 16 * 1024
@@ -38,10 +39,6 @@ class Tap(Protocol):
 
     def closed(self, handle: int, *, by_peer: bool, broken: bool) -> None:
         """It is gone."""
-        ...
-
-    def flush(self) -> None:
-        """Bring what was recorded to the file."""
         ...
 
     def close(self) -> None:
@@ -91,12 +88,13 @@ class Link:
         self._tap = tap
         self._handle = 0
 
-    def open(self, sock: socket.socket, local: str) -> None:
-        """It is connected."""
+    def open(self, sock: socket.socket) -> None:
+        """It is connected. Raises OSError when it is gone already."""
+        if self._tap is not None:
+            local, peer = join(sock.getsockname()), join(sock.getpeername())
+            self._handle = self._tap.opened(local, peer, dialled=self.number < 0)
         self.sock = sock
         self.is_open = True
-        if self._tap is not None:
-            self._handle = self._tap.opened(local, self.peer, dialled=self.number < 0)
 
     def queue(self, data: Buffer, *, tell: bool) -> None:
         """Put bytes behind those that wait."""

@@ -104,11 +104,17 @@ class NodeShell:
         self._nursery.start_soon(self._keep_flushing)
         self.deliver(Started(self._clock.now_ms(), addresses))
 
-    def accepted(self, sock: socket.socket, listener: str, local: str, peer: str) -> None:
+    def accepted(self, sock: socket.socket, listener: str, peer: str) -> None:
         """A peer opened a connection."""
-        self._last_accepted += 1
-        link = Link(self._last_accepted, peer, self._tap)
-        link.open(sock, local)
+        link = Link(self._last_accepted + 1, peer, self._tap)
+        try:
+            prepare(sock)
+            link.open(sock)
+        except OSError:
+            # The peer is gone again: it was never here.
+            sock.close()
+            return
+        self._last_accepted = link.number
         self._links[link.number] = link
         self.deliver(Accepted(link.number, listener, peer, self._clock.now_ms()))
         self._nursery.start_soon(self._read, link)
@@ -268,7 +274,12 @@ class NodeShell:
             self._lost(link, reason)
         else:
             local = join(sock.getsockname())
-            link.open(sock, local)
+            try:
+                link.open(sock)
+            except OSError as error:
+                sock.close()
+                self._lost(link, reason_of(error))
+                return
             self._nursery.start_soon(self._read, link)
             self.deliver(Connected(link.number, local, self._clock.now_ms()))
 
