@@ -48,7 +48,7 @@ def _tap(path: Path, *, accepted_only: bool = False, bytes_max: int = 2**40) -> 
 def _decoded(path: Path) -> list[dict[str, object]]:
     decoded = decode_capture(path, Hints())
     assert decoded.warnings == ()
-    return list(rows(decoded, by_time=True))
+    return [dict(row) for row in rows(decoded, by_time=True)]
 
 
 def _exchange(path: Path, *, accepted_only: bool = False, address: str = "127.0.0.1") -> None:
