@@ -23,9 +23,8 @@ from replispec.runtime.world.effects import Buffer
 
 SEGMENT_BYTES_MAX: Final = 65_000
 """Payload of one packet; its length field has 16 bits."""
-FILE_HEADER: Final = bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000") + b"".join(
-    number.to_bytes(4, "little") for number in (262_144, 101)
-)
+# Microseconds, little-endian, version 2.4, records of up to 262,144 bytes, link type RAW.
+FILE_HEADER: Final = bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 65000000")
 RECORD_HEADER_BYTES: Final = 16
 _FIN, _SYN, _RST, _PUSH, _ACK = 1, 2, 4, 8, 16
 _TCP: Final = 6
