@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replispec.runtime.log import GroupCommit, MessageStore, Placed
-from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.replication import HaMaster, HaReplica, HaSettings
 from replispec.runtime.sim import Chance
 from replispec.runtime.storage import Files, StorageFailed
@@ -234,7 +233,7 @@ class Copier:
 
     # What the replication tells a replica
 
-    def confirmed(self, offset: int, now_ms: int) -> None:
+    def confirmed(self, offset: int, now_ms: int) -> None:  # noqa: ARG002
         """What consumers may see."""
         self.confirm_offset = offset
 
