@@ -12,7 +12,7 @@ from typing import Final
 from replispec.controller.core.acts import Act, Answer, ExtFields, Notify, Recorded
 from replispec.controller.core.heartbeats import Heartbeats
 from replispec.runtime import rules
-from replispec.runtime.primitives.machines import step
+from replispec.runtime.primitives.machines import edge_of, step
 from replispec.wire.rocketmq.controller import (
     AlterSyncStateSetResponse,
     ApplyBrokerIdResponse,
@@ -83,8 +83,8 @@ class BrokerSet:
         """Whether anything on record would change; what changes nothing is answered without the log."""
         if type(event) in _READS:
             return False
-        taken = step(MACHINE, self.state, self.variables, event, rules)
-        return not _RECORDS.isdisjoint(taken.effects)
+        edge = edge_of(MACHINE, self.state, self.variables, event, rules)
+        return not _RECORDS.isdisjoint(edge.do)
 
     def receive(self, event: Event, cluster_name: str) -> Acts:
         """Take an event by the machine's edge for it, and return what comes of it, in order.

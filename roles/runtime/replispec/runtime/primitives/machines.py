@@ -154,10 +154,23 @@ def step(
     when no edge fits an event that the peer caused, LocalProtocolError when this side caused it,
     and UnknownRead when a guard asks for an unknown value.
     """
+    edge = edge_of(machine, state, variables, event, rules, kind)
+    return Step(edge.to, assigned(edge.assign, variables, event, rules), edge.do, edge)
+
+
+def edge_of(
+    machine: Machine[StateT, VariablesT],
+    state: StateT,
+    variables: VariablesT,
+    event: Any,
+    rules: Any,
+    kind: type | None = None,
+) -> Edge[StateT]:
+    """The edge that `step` takes. Raises like `step`."""
     kind = type(event) if kind is None else kind
     for edge in machine.transitions.get((state, kind), ()):
         if edge.guard is None or edge.guard(variables, event, rules):
-            return Step(edge.to, assigned(edge.assign, variables, event, rules), edge.do, edge)
+            return edge
     raise _no_edge(machine, kind, state.name)
 
 
