@@ -275,6 +275,7 @@ CLAUSES: dict[str, Clause] = {
             "edge broker_registration: REGISTERED on registration_sent",
             "edge broker_registration: REGISTERED on registered",
             "edge broker_registration: REGISTERED on retry_due",
+            "edge replicas_manager: REGISTER_TO_CONTROLLER_DONE on registered",
             "edge replicas_manager: RUNNING on registered",
         ),
     ),
@@ -2640,7 +2641,7 @@ CLAUSES: dict[str, Clause] = {
         case="",
         not_yet="",
         divergence={},
-        uses=("message SendMessageV2Request", "message SendMessageResponse"),
+        uses=("message SendMessageV2Request", "message SendMessageResponse", "message BatchMessage"),
     ),
     "WIRE-PULL-1": Clause(
         id="WIRE-PULL-1",

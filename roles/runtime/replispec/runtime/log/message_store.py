@@ -40,6 +40,15 @@ class MessageStore:
         self.truncate(self.log.whole_end())
         self.log.flush()
         self.epochs.keep(tuple(rules.epochs_as_master(self.epochs.entries, epoch, self.log.end)))
+        self._count_positions()
+
+    def resume_as_master(self) -> None:
+        """Go on as master of the newest epoch of this log, after a restart that nobody noticed."""
+        self.truncate(self.log.whole_end())
+        self.log.flush()
+        self._count_positions()
+
+    def _count_positions(self) -> None:
         self._next = {key: queue.next for key, queue in self.index.queues.items()}
         for placed in self.log.records(self.index.end, self.log.end):
             self._next[placed.record.topic, placed.record.queue_id] = placed.record.queue_offset + 1

@@ -25,8 +25,10 @@ from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 
 PERIOD_MS: Final = 30_000
 """How often a broker makes itself known again."""
-SEARCH_MS: Final = 1_000
-"""How often it does while a name server did not know its master, or did not answer."""
+SEARCH_MS: Final = 250
+"""How soon a replica does while a name server knows no master, or another one."""
+SILENT_MS: Final = 1_000
+"""How soon it does while a name server does not answer."""
 TIMEOUT_MS: Final = 3_000
 _CHECKSUM_BITS: Final = 0x7FFFFFFF
 
@@ -47,7 +49,8 @@ class NameServers:
     """Tells every name server `current()`, as often as it must be.
 
     `master_told` hears the addresses of the master, first its own, then that for replication, from every
-    answer that has them. `current` returns None while nothing may be told.
+    answer that has them, and says whether they are those of the right one. `current` returns None while
+    nothing may be told.
     """
 
     def __init__(
@@ -56,8 +59,11 @@ class NameServers:
         calls: Calls,
         addresses: Sequence[str],
         current: Callable[[], Announcement | None],
-        master_told: Callable[[str, str, int], None],
+        master_told: Callable[[str, str, int], bool],
+        *,
+        period_ms: int = PERIOD_MS,
     ) -> None:
+        self._period_ms = period_ms
         self._outbox = outbox
         self._calls = calls
         self._addresses = tuple(addresses)
@@ -69,7 +75,7 @@ class NameServers:
     def announce(self, now_ms: int) -> None:
         """Tell them now, and from now on."""
         said = self._current()
-        self._due_ms = now_ms + PERIOD_MS
+        self._due_ms = now_ms + self._period_ms
         if said is None:
             return
         body = RegisterBrokerBody([], said.topics).encode()
@@ -119,12 +125,18 @@ class NameServers:
     def _answer_to(self, address: str, said: Announcement) -> Callable[[Outcome, int], None]:
         def answered(outcome: Outcome, now_ms: int) -> None:
             told = self._read(address, outcome)
-            if told is not None and told.master_addr and told.ha_server_addr:
-                self._master_told(told.master_addr, told.ha_server_addr, now_ms)
-            elif self._due_ms is not None and (told is None or said.broker_id != 0):
-                self._due_ms = min(self._due_ms, now_ms + SEARCH_MS)
+            if told is None:
+                self._again_in(SILENT_MS, now_ms)
+            elif said.broker_id != 0:
+                master, ha = told.master_addr, told.ha_server_addr
+                if not (master and ha and self._master_told(master, ha, now_ms)):
+                    self._again_in(SEARCH_MS, now_ms)
 
         return answered
+
+    def _again_in(self, after_ms: int, now_ms: int) -> None:
+        if self._due_ms is not None:
+            self._due_ms = min(self._due_ms, now_ms + after_ms)
 
     def _read(self, address: str, outcome: Outcome) -> RegisterBrokerResponse | None:
         """The answer; None, with one line for each time that a name server falls silent, for none."""

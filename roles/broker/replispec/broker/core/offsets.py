@@ -1,0 +1,79 @@
+"""How far each group of consumers has read each queue.
+
+Source: apache/rocketmq rocketmq-all-5.4.0, ConsumerOffsetManager.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.storage import Files, StorageFailed
+from replispec.wire.rocketmq.broker import DataVersion
+from replispec.wire.rocketmq.client import ConsumerOffsetTable, QueueOffsets
+
+FILE: Final = "config/consumerOffset.json"
+SEPARATOR: Final = "@"
+ENTRIES_MAX: Final = 100_000
+"""Pairs of topic and group; those beyond are not kept."""
+
+
+class ConsumerOffsets:
+    """Positions by topic and group, kept in a file every few seconds: a consumer that is told an older one
+    reads again what it has read. Raises StorageFailed when the file is there and cannot be read."""
+
+    def __init__(self, files: Files, interval_ms: int) -> None:
+        self._files = files
+        self._interval_ms = interval_ms
+        self._due_ms: int | None = None
+        self._table: dict[str, dict[int, int]] = {}
+        data = files.read(FILE)
+        if data is not None:
+            try:
+                self._table = _plain(ConsumerOffsetTable.decode(data))
+            except RemoteProtocolError as error:
+                raise StorageFailed(f"{FILE}: {error}") from error
+
+    def get(self, group: str, topic: str, queue: int) -> int | None:
+        """The next position that a group reads; None when it never said."""
+        return self._table.get(f"{topic}{SEPARATOR}{group}", {}).get(queue)
+
+    def put(self, group: str, topic: str, queue: int, position: int, now_ms: int) -> None:
+        """A group has read up to here."""
+        key = f"{topic}{SEPARATOR}{group}"
+        if key not in self._table and len(self._table) >= ENTRIES_MAX:
+            return
+        self._table.setdefault(key, {})[queue] = position
+        if self._due_ms is None:
+            self._due_ms = now_ms + self._interval_ms
+
+    def table(self) -> ConsumerOffsetTable:
+        """All of them, as replicas are told."""
+        offsets = {key: QueueOffsets(dict(queues)) for key, queues in self._table.items()}
+        return ConsumerOffsetTable(DataVersion(0, 0, 0), {}, offsets)
+
+    def adopt(self, table: ConsumerOffsetTable, now_ms: int) -> None:
+        """Take over a master's."""
+        told = _plain(table)
+        if any(self._table.get(key) != queues for key, queues in told.items()):
+            self._table.update(list(told.items())[:ENTRIES_MAX])
+            if self._due_ms is None:
+                self._due_ms = now_ms + self._interval_ms
+
+    def keep(self) -> None:
+        """Write them down now, if they changed. Raises StorageFailed; they are written later then."""
+        if self._due_ms is not None:
+            self._files.replace(FILE, self.table().encode())
+            self._due_ms = None
+
+    def postpone(self, now_ms: int) -> None:
+        """Try to write them down later."""
+        self._due_ms = now_ms + self._interval_ms
+
+    def deadline_ms(self) -> int | None:
+        """When `keep` has something to do."""
+        return self._due_ms
+
+
+def _plain(table: ConsumerOffsetTable) -> dict[str, dict[int, int]]:
+    return {key: dict(queues.offsets or {}) for key, queues in (table.offset_table or {}).items()}

@@ -1,0 +1,100 @@
+"""What a process of the role broker consists of, from its configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from replispec.broker.core.options import Options
+from replispec.broker.node import BrokerNode
+from replispec.runtime.configuration import Parameter, Settings
+from replispec.runtime.configuration import parameters as p
+from replispec.runtime.remoting import Limits
+from replispec.runtime.replication import HaSettings
+from replispec.runtime.storage import Storage
+from replispec.runtime.world import Member
+
+BROKER: Final = "broker"
+LOG_FOLDER: Final = "commitlog"
+FAST_BELOW: Final = 2
+"""The fast port lies this far below the one for requests, as clients of Apache's expect."""
+ANY_PORT: Final = 0
+
+
+def members(settings: Settings, storage: Storage, seed: int) -> Sequence[Member]:  # noqa: ARG001
+    """The node of a broker. Nothing here depends on chance. Raises ConfigurationError and StorageFailed."""
+    if settings[p.ASYNC_LEARNER]:
+        raise settings.refuse(p.ASYNC_LEARNER, "false: a learner is a process of the role learner")
+    files = storage.files(settings[p.STORE_PATH_ROOT_DIR])
+    return (Member(BROKER, BrokerNode(options(settings), files), files),)
+
+
+def options(settings: Settings) -> Options:
+    """What was configured. Raises ConfigurationError."""
+    if not settings[p.ENABLE_CONTROLLER_MODE]:
+        raise settings.refuse(p.ENABLE_CONTROLLER_MODE, "true: there is no other mode here")
+    if not settings[p.CONTROLLER_ADDR]:
+        raise settings.refuse(p.CONTROLLER_ADDR, "HOST:PORT of at least one controller")
+    port = settings[p.LISTEN_PORT]
+    bind = settings[p.BIND_ADDRESS]
+    return Options(
+        cluster_name=_name(settings, p.BROKER_CLUSTER_NAME),
+        broker_name=_name(settings, p.BROKER_NAME),
+        controllers=settings[p.CONTROLLER_ADDR],
+        name_servers=settings[p.NAMESRV_ADDR],
+        bind=bind,
+        host=settings[p.BROKER_IP1] or bind,
+        port=port,
+        fast_port=port - FAST_BELOW if port > FAST_BELOW else ANY_PORT,
+        ha_port=settings[p.HA_LISTEN_PORT] or (port + 1 if port else ANY_PORT),
+        all_ack=settings[p.ALL_ACK_IN_SYNC_STATE_SET],
+        in_sync_replicas=settings[p.IN_SYNC_REPLICAS],
+        min_in_sync_replicas=settings[p.MIN_IN_SYNC_REPLICAS],
+        auto_create_topics=settings[p.AUTO_CREATE_TOPIC_ENABLE],
+        default_queues=settings[p.DEFAULT_TOPIC_QUEUE_NUMS],
+        message_bytes_max=settings[p.MAX_MESSAGE_SIZE],
+        replica_timeout_ms=settings[p.SLAVE_TIMEOUT],
+        heartbeat_interval_ms=settings[p.BROKER_HEARTBEAT_INTERVAL],
+        heartbeat_timeout_ms=settings[p.CONTROLLER_HEART_BEAT_TIMEOUT_MILLS],
+        election_priority=settings[p.BROKER_ELECTION_PRIORITY],
+        broker_metadata_ms=settings[p.SYNC_BROKER_METADATA_PERIOD],
+        controller_metadata_ms=settings[p.SYNC_CONTROLLER_METADATA_PERIOD],
+        check_set_ms=settings[p.CHECK_SYNC_STATE_SET_PERIOD],
+        announce_ms=settings[p.REGISTER_NAME_SERVER_PERIOD],
+        log_folder=inside(settings, p.STORE_PATH_COMMIT_LOG, LOG_FOLDER),
+        log_file_bytes=settings[p.MAPPED_FILE_SIZE_COMMIT_LOG],
+        ha=ha_settings(settings),
+        limits=Limits.of(settings),
+    )
+
+
+def ha_settings(settings: Settings) -> HaSettings:
+    """What was configured of replication."""
+    return HaSettings(
+        heartbeat_ms=settings[p.HA_SEND_HEARTBEAT_INTERVAL],
+        housekeeping_ms=settings[p.HA_HOUSEKEEPING_INTERVAL],
+        reconnect_ms=settings[p.HA_RECONNECT_INTERVAL],
+        batch_bytes=settings[p.HA_TRANSFER_BATCH_SIZE],
+        not_caught_up_ms=settings[p.HA_MAX_TIME_SLAVE_NOT_CATCHUP],
+        sync_from_last_file=settings[p.SYNC_FROM_LAST_FILE],
+        durable=settings[p.FLUSH_DISK_TYPE] == "SYNC_FLUSH",
+    )
+
+
+def inside(settings: Settings, parameter: Parameter[str], default: str) -> str:
+    """A folder by its name in the root folder. Raises ConfigurationError for one that lies elsewhere."""
+    root = settings[p.STORE_PATH_ROOT_DIR].rstrip("/")
+    wanted = settings[parameter].rstrip("/")
+    if not wanted:
+        return default
+    if not wanted.startswith(f"{root}/") or ".." in wanted.split("/"):
+        raise settings.refuse(parameter, f"a folder in {root}, so that one lock guards all files of a broker")
+    return wanted.removeprefix(f"{root}/").strip("/")
+
+
+def _name(settings: Settings, parameter: Parameter[str]) -> str:
+    """A name that identity files can hold. Raises ConfigurationError."""
+    value = settings[parameter]
+    if "#" in value or ";" in value:
+        raise settings.refuse(parameter, "a name without # and ;")
+    return value
