@@ -20,7 +20,7 @@ from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.client import BatchMessage
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import LogMagic, RequestCode, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
 
 PROPERTIES_BYTES_MAX: Final = 32_767
@@ -160,6 +160,7 @@ class Sends:
         born_ip, born_port = _host(request.peer)
         return [
             LogRecord(
+                magic=LogMagic.MESSAGE_V1,
                 queue_id=queue_id,
                 flag=part.flag,
                 sys_flag=(header.sys_flag or 0) & ~_HOSTS_OF_SIX,
