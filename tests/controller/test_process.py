@@ -7,7 +7,7 @@ import pytest
 from replispec.controller.process import LOG_NAME, members
 from replispec.runtime.configuration import ConfigurationError, Role, parse
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
-from replispec.runtime.world import Member
+from replispec.runtime.world import Member, Received
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetMetadataResponse, Properties
@@ -43,12 +43,24 @@ def test_a_name_server_has_a_controller_on_a_port_of_its_own_when_it_is_told_so(
     assert listeners(text, "nameserver") == [("nameserver", "127.0.0.1:9876"), ("controller", "127.0.0.1:9")]
 
 
-def test_without_its_controller_a_name_server_still_tells_routes() -> None:
+@pytest.mark.parametrize("failing", ["records", "append"])
+def test_without_its_controller_a_name_server_still_tells_routes(failing: str) -> None:
     text = "enableControllerInNamesrv=true\ncontrollerDLegerPeers=n0-127.0.0.1:9\n"
     disk = Disk(Chance(1))
     name_server, controller = made(text, "nameserver", disk)
-    disk.plan = lambda _: "broken"
-    assert talk(controller).halted() is not None
+    broken = talk(controller) if failing == "append" else talks.Talk(controller.node, "controller")
+    before = broken.connect() if failing == "append" else None
+    disk.plan = lambda what: "broken" if what.startswith(failing) else None
+    if before is None:
+        broken.start()
+    else:
+        data = broken.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1))
+        broken.give(Received(before, data, broken.now_ms))
+    after = broken.connect()
+    assert broken.halted() is None
+    assert "controller ended, its process goes on" in broken.noted()
+    assert broken.closed() == [each for each in (before, after) if each is not None]
+    assert controller.node.deadline_ms() is None
     asked = talk(name_server)
     answer = asked.ask(asked.connect(), RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest("TopicA"))
     assert answer.header.code == ResponseCode.TOPIC_NOT_EXIST

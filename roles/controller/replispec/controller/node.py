@@ -26,6 +26,7 @@ from replispec.runtime.remoting import Request, RequestServer
 from replispec.runtime.storage import Journal, StorageFailed
 from replispec.runtime.world import (
     Accepted,
+    Close,
     Closed,
     Connected,
     Effect,
@@ -60,6 +61,7 @@ class ControllerNode:
         self._administration = Administration(options, self._sets)
         self._consensus: Consensus | None = None
         self._waiting: dict[int, Request] = {}
+        self._open: set[int] = set()
         self._halted = False
         self._next_expiry_ms: int | None = None
         self._next_search_ms: int | None = None
@@ -77,9 +79,9 @@ class ControllerNode:
         return {LISTENER: self._options.listen_address}
 
     def receive(self, event: Event) -> Sequence[Effect]:
-        """Take one event and return its effects, in order; none after the disk refused."""
+        """Take one event and return its effects, in order. After the disk refused nobody is served."""
         if self._halted:
-            return ()
+            return (Close(event.connection),) if isinstance(event, Accepted) else ()
         self._sets.heartbeats.now_ms = event.now_ms
         self._take(event)
         self._commit(event.now_ms)
@@ -87,6 +89,8 @@ class ControllerNode:
 
     def deadline_ms(self) -> int | None:
         """The next look at heartbeats, or a notification that waits too long."""
+        if self._halted:
+            return None
         times = (self._next_expiry_ms, self._next_search_ms, self._notifier.deadline_ms())
         return min((each for each in times if each is not None), default=None)
 
@@ -100,8 +104,10 @@ class ControllerNode:
                 else:
                     self._server.writable(event)
             case Accepted():
+                self._open.add(event.connection)
                 self._server.accepted(event)
             case Closed():
+                self._open.discard(event.connection)
                 self._close(event)
             case Connected():
                 self._notifier.connected(event)
@@ -127,8 +133,15 @@ class ControllerNode:
         self._next_search_ms = event.now_ms + self._options.scan_inactive_master_ms
 
     def _halt(self, reason: str) -> None:
+        """Serve nobody any more, and end the process unless others live in it."""
         self._halted = True
-        self._outbox.halt(reason)
+        self._next_expiry_ms = self._next_search_ms = None
+        if self._options.ends_process:
+            self._outbox.halt(reason)
+            return
+        self._outbox.note(Level.ERROR, "controller ended, its process goes on", reason=reason)
+        for connection in sorted(self._open):
+            self._outbox.close(connection)
 
     # Requests
 

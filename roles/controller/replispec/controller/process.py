@@ -50,6 +50,7 @@ def members(settings: Settings, storage: Storage, seed: int) -> Sequence[Member]
 def _controller(settings: Settings, storage: Storage) -> Member:
     folder = settings[p.CONTROLLER_STORE_PATH] or settings[p.STORE_PATH_ROOT_DIR]
     options = _controller_options(settings)
+    options.ends_process = settings.role == CONTROLLER
     return Member(CONTROLLER, ControllerNode(options, storage.journal(f"{folder}/{LOG_NAME}")))
 
 
