@@ -68,16 +68,16 @@ class Copier:
 
     def __init__(self, broker: int, files: Files, arbiter: Arbiter, chance: Chance) -> None:
         self._broker = broker
-        self._arbiter = arbiter
+        self.arbiter = arbiter
         self._chance = chance
         self._outbox = Outbox()
         self.store = MessageStore(files, file_bytes=FILE_BYTES)
         self._commit = GroupCommit(self._outbox, self.store.log, self._durable)
         self._replica: HaReplica | None = None
         self._master: HaMaster | None = None
-        self._epoch = 0
-        self._members: tuple[int, ...] = ()
-        self._ends: dict[int, int] = {}
+        self.epoch = 0
+        self.members: tuple[int, ...] = ()
+        self.ends: dict[int, int] = {}
         self._pending: list[Placed] = []
         self._look_ms = 0
         self._put_ms = 0
@@ -86,7 +86,7 @@ class Copier:
     @property
     def listeners(self) -> Mapping[str, str]:
         """The one of replication."""
-        return {"ha": self._arbiter.addresses[self._broker]}
+        return {"ha": self.arbiter.addresses[self._broker]}
 
     def deadline_ms(self) -> int | None:
         """The next thing to do."""
@@ -138,34 +138,34 @@ class Copier:
     def _tick(self, now_ms: int) -> None:
         if now_ms >= self._look_ms:
             self._look_ms = now_ms + self._chance.between(50, 1_000)
-            if self._arbiter.epoch > self._epoch:
+            if self.arbiter.epoch > self.epoch:
                 self._obey(now_ms)
         for part in (self._master, self._replica):
             if part is not None:
                 part.ticked(now_ms)
         if self._master is not None:
             for broker in self._master.overdue(
-                [each for each in self._members if each != self._broker], now_ms
+                [each for each in self.members if each != self._broker], now_ms
             ):
                 self.must_go(broker, now_ms)
-            if now_ms >= self._put_ms and self._arbiter.is_sending:
+            if now_ms >= self._put_ms and self.arbiter.is_sending:
                 self._put(now_ms)
         if now_ms >= self._put_ms:
             self._put_ms = now_ms + self._chance.between(10, 60)
 
     def _obey(self, now_ms: int) -> None:
-        self._epoch = self._arbiter.epoch
+        self.epoch = self.arbiter.epoch
         if self._master is not None:
             self._master.stop(now_ms)
             self._master = None
             self._pending.clear()
-        if self._arbiter.master == self._broker:
+        if self.arbiter.master == self._broker:
             if self._replica is not None:
                 self._replica.stop(now_ms)
                 self._replica = None
-            self.store.begin_as_master(self._epoch)
-            self._members = self._arbiter.members
-            self._ends.clear()
+            self.store.begin_as_master(self.epoch)
+            self.members = self.arbiter.members
+            self.ends.clear()
             self._master = HaMaster(self._outbox, self.store, self, SETTINGS)
             self._commit.request()
         else:
@@ -173,11 +173,11 @@ class Copier:
                 self._replica = HaReplica(
                     self._outbox, self.store, self._commit, self, SETTINGS, broker_id=self._broker
                 )
-            self._replica.follow(self._arbiter.addresses[self._arbiter.master], now_ms)
+            self._replica.follow(self.arbiter.addresses[self.arbiter.master], now_ms)
 
     def _put(self, now_ms: int) -> None:
-        number = self._arbiter.sent
-        self._arbiter.sent += 1
+        number = self.arbiter.sent
+        self.arbiter.sent += 1
         body = b"%d" % number + b"." * self._chance.below(200)
         placed = self.store.put(
             LogRecord(
@@ -192,42 +192,48 @@ class Copier:
     def _durable(self, _end: int, now_ms: int) -> None:
         if self._master is not None:
             self._master.log_grew(now_ms)
-            self._confirm(now_ms)
+            self.confirm(now_ms)
 
     # What the replication asks of a master
 
     def is_member(self, broker_id: int) -> bool:
         """Whether a replica is in the set."""
-        return broker_id in self._members
+        return broker_id in self.members
 
     def acknowledged(self, broker_id: int, offset: int, now_ms: int) -> None:
         """A replica told its end."""
-        self._ends[broker_id] = offset
-        self._confirm(now_ms)
+        self.ends[broker_id] = offset
+        self.confirm(now_ms)
 
     def wants_in(self, broker_id: int, now_ms: int) -> None:
         """Take it in, if this is still the master."""
-        self._alter((*self._members, broker_id), now_ms)
+        self.alter((*self.members, broker_id), now_ms)
 
     def must_go(self, broker_id: int, now_ms: int) -> None:
         """Take it out, likewise."""
-        self._alter(tuple(each for each in self._members if each != broker_id), now_ms)
+        self.alter(tuple(each for each in self.members if each != broker_id), now_ms)
 
-    def _alter(self, members: tuple[int, ...], now_ms: int) -> None:
-        if self._arbiter.epoch == self._epoch:
-            self._members = tuple(sorted(set(members)))
-            self._arbiter.alter(self._epoch, self._members)
-            self._confirm(now_ms)
+    def alter(self, members: tuple[int, ...], now_ms: int) -> None:
+        """Ask the arbiter for another set; who is master no more is refused."""
+        if self.arbiter.epoch == self.epoch:
+            self.members = tuple(sorted(set(members)))
+            self.arbiter.alter(self.epoch, self.members)
+            self.confirm(now_ms)
 
-    def _confirm(self, now_ms: int) -> None:
-        ends = [self._ends.get(each, 0) for each in self._members if each != self._broker]
-        confirm = min([self.store.log.flushed, *ends])
+    def own_end(self) -> int:
+        """Up to where this broker itself has the log for good."""
+        return self.store.log.flushed
+
+    def confirm(self, now_ms: int) -> None:
+        """Acknowledge what all members have on their disks."""
+        ends = [self.ends.get(each, 0) for each in self.members if each != self._broker]
+        confirm = min([self.own_end(), *ends])
         if confirm <= self.confirm_offset:
             return
         self.confirm_offset = confirm
         while self._pending and self._pending[0].offset + self._pending[0].size <= confirm:
             placed = self._pending.pop(0)
-            self._arbiter.acknowledged[number_of(placed.record)] = placed.offset
+            self.arbiter.acknowledged[number_of(placed.record)] = placed.offset
         if self._master is not None:
             self._master.confirm_offset_advanced(now_ms)
 

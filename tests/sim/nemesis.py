@@ -83,6 +83,7 @@ class Nemesis:
             (2, self._kill_controller),
             (2, self._kill_any),
             (2, self._kill_two),
+            (2, self._black_out),
             (2, self._pause),
             (3, self._isolate),
             (3, self._cut),
@@ -119,6 +120,13 @@ class Nemesis:
     def _kill_two(self) -> None:
         self._kill(self._master())
         self._kill(self._chance.one_of(self._servers))
+
+    def _black_out(self) -> None:
+        """All servers, or all brokers, lose their power at once."""
+        names = self._servers if self._chance.happens(500) else list(self._brokers)
+        self._tell(f"power loss of {', '.join(names)}")
+        for name in names:
+            self._world.kill(name, power=True)
 
     def _pause(self) -> None:
         name = self._master() if self._chance.happens(500) else self._chance.one_of(self._servers)
