@@ -76,19 +76,24 @@ class Stream:
         Returns -n when at least n bytes counted from `at` are needed to know the size. Raises
         RemoteProtocolError when no form fits or a length lies outside its bounds.
         """
+        return self.form_and_size(buffer, at, end)[1]
+
+    def form_and_size(self, buffer: Buffer, at: int, end: int) -> tuple[FrameForm | None, int]:
+        """Form and size of the frame that starts at `buffer[at]`; no form with a size of -n when n bytes
+        are needed to tell both. Raises RemoteProtocolError like `measure`."""
         form = self.form_at(buffer, at, end)
         if isinstance(form, int):
-            return form
+            return None, form
         if form.length_size == 0:
-            return form.fixed
+            return form, form.fixed
         if end - at < form.length_end:
-            return -form.length_end
+            return None, -form.length_end
         length = integer_at(buffer, at + form.length_at, form.length_size)
         if not form.minimum <= length <= form.maximum:
             raise RemoteProtocolError(
                 f"{form.message}: length {length} is outside {form.minimum}..{form.maximum}", offset=at
             )
-        return form.fixed + length
+        return form, form.fixed + length
 
     def form_at(self, buffer: Buffer, at: int, end: int) -> FrameForm | int:
         """The form of the frame that starts at `buffer[at]`, or -n when n bytes are needed to tell.

@@ -34,10 +34,6 @@ NO_DATA: Final = -1
 """The offset in a heartbeat of a master whose log has no bytes, as Apache RocketMQ sends it."""
 
 
-WRITES_MAX: Final = 2
-"""Writes under way to one replica: one that leaves, and one that is ready when it has."""
-
-
 class SyncStateSetKeeper(Protocol):
     """Who keeps the SyncStateSet of a master: the broker. Broker ids are those of handshakes."""
 
@@ -93,7 +89,7 @@ class Feed:
         self._variables = machine.Variables(log_end=self._end)
         self._now_ms = self._heard_ms = self._wrote_ms = now_ms
         self._end_at_send, self._sent_ms = 0, now_ms
-        self._under_way = 0
+        self._is_sending = False
         self._greets = False
         self._is_told_deleted = False
 
@@ -148,9 +144,9 @@ class Feed:
             self._send_batches()
 
     def writable(self, now_ms: int) -> None:
-        """What was sent before the oldest request to be told has left."""
+        """The runs that were sent have left."""
         self._now_ms = now_ms
-        self._under_way = max(0, self._under_way - 1)
+        self._is_sending = False
         self._send_batches()
 
     def log_grew(self, now_ms: int) -> None:
@@ -166,7 +162,7 @@ class Feed:
     def announce(self, now_ms: int) -> None:
         """Send a header without bytes, unless bytes are on their way."""
         self._now_ms = now_ms
-        if self._is_feeding() and self.next_offset == self._end and not self._under_way:
+        if self._is_feeding() and self.next_offset == self._end and not self._is_sending:
             self._send_heartbeat()
 
     def closed(self, reason: str, now_ms: int) -> None:
@@ -283,13 +279,12 @@ class Feed:
         return self._state is machine.State.TRANSFER
 
     def _send_batches(self) -> None:
-        """Send runs until enough is under way. Those that go out together leave in one write, of which the
-        world tells when it has left."""
-        while self._is_feeding() and self._under_way < WRITES_MAX:
-            parts = self._runs(self._settings.window_bytes // WRITES_MAX)
-            if not parts:
-                return
-            self._under_way += 1
+        """Send the next runs once those before have left, in one write of which the world tells."""
+        if self._is_sending or not self._is_feeding():
+            return
+        parts = self._runs(self._settings.window_bytes)
+        if parts:
+            self._is_sending = True
             self._wrote_ms = self._sent_ms = self._now_ms
             self._end_at_send = self._end
             self._outbox.send(self._connection, b"".join(parts), tell=True)

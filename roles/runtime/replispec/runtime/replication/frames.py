@@ -22,29 +22,21 @@ class Frames:
         Raises RemoteProtocolError when no message starts like this. The connection must end then.
         """
         piece, at = memoryview(data), 0
-        while self._cut and at < len(piece):
-            missing = self._missing()
-            taken = piece[at : at + missing]
+        while self._cut:
+            form, size = self._stream.form_and_size(self._cut, 0, len(self._cut))
+            if form is not None and size == len(self._cut):
+                whole, self._cut = self._cut, bytearray()
+                yield form.message, memoryview(whole)
+                break
+            if at == len(piece):
+                return
+            taken = piece[at : at + abs(size) - len(self._cut)]
             self._cut += taken
             at += len(taken)
-            if len(taken) == missing and self._missing() == 0:
-                whole, self._cut = self._cut, bytearray()
-                yield self._named(memoryview(whole))
         while at < len(piece):
-            size = self._stream.measure(piece, at, len(piece))
-            if size <= 0 or at + size > len(piece):
+            form, size = self._stream.form_and_size(piece, at, len(piece))
+            if form is None or at + size > len(piece):
                 self._cut += piece[at:]
                 return
-            yield self._named(piece[at : at + size])
+            yield form.message, piece[at : at + size]
             at += size
-
-    def _missing(self) -> int:
-        """How many bytes are needed, at least, before more can be said of the message that is cut."""
-        have = len(self._cut)
-        size = self._stream.measure(self._cut, 0, have)
-        return abs(size) - have
-
-    def _named(self, frame: memoryview) -> tuple[str, memoryview]:
-        form = self._stream.form_at(frame, 0, len(frame))
-        assert not isinstance(form, int), "a whole message has a form"
-        return form.message, frame

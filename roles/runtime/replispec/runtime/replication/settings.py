@@ -28,7 +28,7 @@ class HaSettings:
     `heartbeat_ms`: haSendHeartbeatInterval; `housekeeping_ms`: haHousekeepingInterval; `reconnect_ms`:
     haReconnectInterval; `batch_bytes`: haTransferBatchSize; `not_caught_up_ms`: haMaxTimeSlaveNotCatchup;
     `sync_from_last_file`: syncFromLastFile; `durable`: flushDiskType is SYNC_FLUSH. Ours alone:
-    `window_bytes` may be under way to one replica; `dial_ms`: how long a connection may take to open.
+    `window_bytes` leave for one replica in one write; `dial_ms`: how long a connection may take to open.
     """
 
     heartbeat_ms: int = _default_ms(ha_master.HeartbeatDue)
@@ -38,7 +38,7 @@ class HaSettings:
     not_caught_up_ms: int = 15_000
     sync_from_last_file: bool = False
     durable: bool = True
-    window_bytes: int = 2 * 1024 * 1024
+    window_bytes: int = 1024 * 1024
     dial_ms: int = 3_000
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from replispec.wire.rocketmq.ha import HaEpochEntry
 
@@ -54,10 +54,10 @@ def epochs_before(epochs: Sequence[EpochStart], offset: int) -> tuple[HaEpochEnt
 
 def with_epoch(epochs: Sequence[EpochStart], epoch: int, start_offset: int) -> tuple[HaEpochEntry, ...]:
     """The epochs with one more, unless it is not later than the last in number and in start."""
-    kept = _copied(epochs)
-    if kept and (epoch <= kept[-1].epoch or start_offset <= kept[-1].start_offset):
-        return kept
-    return (*kept, HaEpochEntry(epoch=epoch, start_offset=start_offset))
+    if epochs and (epoch <= epochs[-1].epoch or start_offset <= epochs[-1].start_offset):
+        # Asked for every run of a log: no copy of what stays as it is.
+        return cast("tuple[HaEpochEntry, ...]", epochs) if isinstance(epochs, tuple) else _copied(epochs)
+    return (*_copied(epochs), HaEpochEntry(epoch=epoch, start_offset=start_offset))
 
 
 def epochs_as_master(epochs: Sequence[EpochStart], epoch: int, log_end: int) -> tuple[HaEpochEntry, ...]:
