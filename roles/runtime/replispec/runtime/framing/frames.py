@@ -37,26 +37,34 @@ class FrameBuffer:
         """
         if self._failed:
             raise LocalProtocolError(f"bytes for {self._stream.name} after a fault")
-        self._buffer += data
+        buffer = self._buffer
+        if buffer:
+            buffer += data
         try:
-            return self._frames()
+            frames, taken = self._frames(buffer or data)
         except RemoteProtocolError:
             self._failed = True
-            self._buffer.clear()
+            buffer.clear()
             raise
+        self._consumed += taken
+        self._consumed += taken
+        if buffer:
+            del buffer[:taken]
+        elif taken < len(data):
+            buffer += memoryview(data)[taken:]
+        return frames
 
-    def _frames(self) -> list[bytes]:
+    def _frames(self, buffer: bytes | bytearray) -> tuple[list[bytes], int]:
+        """The whole frames at the start of `buffer`, and how many bytes they are."""
         frames: list[bytes] = []
-        at, end = 0, len(self._buffer)
+        at, end = 0, len(buffer)
         while at < end:
-            size = self._stream.measure(self._buffer, at, end)
+            size = self._stream.measure(buffer, at, end)
             if size > 0 and self._limit is not None and size > self._limit:
                 place = self._consumed + at
                 raise RemoteProtocolError(f"{size} bytes in one frame, {self._limit} allowed", offset=place)
             if size <= 0 or at + size > end:
                 break
-            frames.append(bytes(self._buffer[at : at + size]))
+            frames.append(bytes(buffer[at : at + size]))
             at += size
-        del self._buffer[:at]
-        self._consumed += at
-        return frames
+        return frames, at

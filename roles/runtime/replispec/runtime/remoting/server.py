@@ -16,7 +16,7 @@ from replispec.runtime.configuration import parameters as p
 from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
-from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag
+from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
@@ -25,19 +25,19 @@ LANGUAGE: Final = LanguageCode.PYTHON.name
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one peer may make grow.
+    """What peers may make grow.
 
-    `frame_bytes`: the longest request; `unanswered`: requests of one connection that were taken and not
-    answered; `unsent_bytes`: answers that wait for the peer to read. Beyond these a connection is not
-    served until it drains. `waiting_bytes`: what such a connection may send meanwhile; it ends beyond.
-    `connections`: open at a time; further ones are closed.
+    `connections`: open at a time; further ones are closed. `frame_bytes`: the longest request.
+    `unanswered`: requests of one connection that were taken and not answered; `unsent_bytes`: answers that
+    wait for the peer to read; beyond either a connection is not read until it drains. `waiting_bytes`:
+    requests of all peers together that are cut or wait; beyond, whoever has most of it is dropped.
     """
 
     connections: int = 10_000
-    frame_bytes: int = 4 * 1024 * 1024
+    frame_bytes: int = 16 * 1024 * 1024
     unanswered: int = 4_096
     unsent_bytes: int = 1024 * 1024
-    waiting_bytes: int = 8 * 1024 * 1024
+    waiting_bytes: int = 256 * 1024 * 1024
 
     @classmethod
     def of(cls, settings: Settings) -> Limits:
@@ -46,12 +46,16 @@ class Limits:
             connections=settings[p.CONNECTIONS_MAX],
             frame_bytes=settings[p.REQUEST_BYTES_MAX],
             unanswered=settings[p.UNANSWERED_MAX],
+            waiting_bytes=settings[p.WAITING_BYTES_MAX],
         )
 
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request of a peer, to be answered once (a one-way request: never), now or later."""
+    """One request of a peer, to be answered once, now or later; a one-way request need not be.
+
+    `now_ms`: when it was handed over.
+    """
 
     connection: int
     peer: str
@@ -82,26 +86,41 @@ class Request:
         self.answered = True
         self._server.answer(self, code, ext_fields, body, remark)
 
+    def refuse_unknown(self) -> None:
+        """Answer that the code is none that is served here.
+
+        Source: NettyRemotingAbstract.processRequestCommand.
+        """
+        remark = f" request type {self.code} not supported"
+        self.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
+
 
 @dataclass(slots=True)
 class _Peer:
-    """One connection: its cut frames, what waits to be handled, and what waits to be answered or read."""
+    """One connection: its cut frames, what waits to be handled, and what waits to be answered or read.
+
+    `answers` are those of the requests that are being handled, to leave together. `told`: Writable was
+    asked for. `held_bytes`: of requests that are cut or wait.
+    """
 
     address: str
     listener: str
     buffer: FrameBuffer
     waiting: deque[bytes] = field(default_factory=deque)
-    waiting_bytes: int = 0
+    answers: list[bytes] = field(default_factory=list)
+    held_bytes: int = 0
     unanswered: int = 0
     unsent_bytes: int = 0
     told: bool = False
+    serving: bool = False
+    paused: bool = False
 
 
 class RequestServer:
     """Serves any number of connections with one handler.
 
-    `handle` is called with each request, in the order of each connection; it answers at once or keeps
-    the request. `version` is what answers carry as the release of their sender.
+    `handle` is called with each request, in the order of each connection, and never from inside `answer`;
+    it answers at once or keeps the request. `version` is what answers carry as the release of their sender.
     """
 
     def __init__(
@@ -112,6 +131,7 @@ class RequestServer:
         self._limits = limits
         self._version = version
         self._peers: dict[int, _Peer] = {}
+        self._held_bytes = 0
 
     def serves(self, connection: int) -> bool:
         """Whether this connection is one of ours, and open."""
@@ -121,6 +141,11 @@ class RequestServer:
     def connections(self) -> int:
         """How many are open."""
         return len(self._peers)
+
+    @property
+    def held_bytes(self) -> int:
+        """Requests of all peers that are cut or wait, in bytes."""
+        return self._held_bytes
 
     def accepted(self, event: Accepted) -> None:
         """Take a connection, or close it when there are too many."""
@@ -142,11 +167,10 @@ class RequestServer:
             self._drop(event.connection, peer, str(error))
             return
         peer.waiting.extend(frames)
-        peer.waiting_bytes += sum(map(len, frames))
         self._serve(event.connection, peer, event.now_ms)
 
     def writable(self, event: Writable) -> None:
-        """The peer has read what was sent: go on with its requests."""
+        """Room is there again: go on with this peer's requests."""
         peer = self._peers.get(event.connection)
         if peer is not None:
             peer.unsent_bytes = 0
@@ -155,11 +179,13 @@ class RequestServer:
 
     def closed(self, event: Closed) -> None:
         """Forget a connection; what is still being answered is answered to nobody."""
-        self._peers.pop(event.connection, None)
+        self._forget(event.connection)
 
     def close(self, connection: int) -> None:
-        """End a connection on our own account."""
-        if self._peers.pop(connection, None) is not None:
+        """End a connection on our own account, behind what was answered."""
+        peer = self._forget(connection)
+        if peer is not None:
+            self._send_answers(connection, peer)
             self._outbox.close(connection)
 
     def answer(
@@ -174,46 +200,75 @@ class RequestServer:
         peer = self._peers.get(request.connection)
         if peer is None:
             return
-        peer.unanswered -= 1
-        if not request.command.wants_answer:
-            return
-        header = RemotingHeader(
-            code=int(code),
-            language=LANGUAGE,
-            version=self._version,
-            opaque=request.command.header.opaque,
-            flag=RemotingFlag.RESPONSE,
-            remark=remark,
-            ext_fields=ext_fields or None,
-        )
-        data = Command(header, body, request.command.serialize_type).encode()
-        peer.unsent_bytes += len(data)
-        tell = not peer.told and peer.unsent_bytes > self._limits.unsent_bytes
+        command = request.command
+        if command.wants_answer:
+            peer.unanswered -= 1
+            header = RemotingHeader(
+                code=int(code),
+                language=LANGUAGE,
+                version=self._version,
+                opaque=command.header.opaque,
+                flag=RemotingFlag.RESPONSE,
+                remark=remark,
+                ext_fields=ext_fields or None,
+            )
+            data = Command(header, body, command.serialize_type).encode()
+            peer.unsent_bytes += len(data)
+            peer.answers.append(data)
+        if not peer.serving:
+            self._send_answers(request.connection, peer)
+
+    def _send_answers(self, connection: int, peer: _Peer) -> None:
+        """Send what was answered; ask to be told when the peer's further requests should be looked at."""
+        limits = self._limits
+        data = peer.answers[0] if len(peer.answers) == 1 else b"".join(peer.answers)
+        peer.answers.clear()
+        drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered // 2
+        tell = not peer.told and (drained or peer.unsent_bytes > limits.unsent_bytes)
         peer.told = peer.told or tell
-        self._outbox.send(request.connection, data, tell=tell)
+        if data or tell:
+            self._outbox.send(connection, data, tell=tell)
 
     def _serve(self, connection: int, peer: _Peer, now_ms: int) -> None:
-        limits = self._limits
-        while (
-            peer.waiting and peer.unanswered < limits.unanswered and peer.unsent_bytes <= limits.unsent_bytes
-        ):
-            frame = peer.waiting.popleft()
-            peer.waiting_bytes -= len(frame)
+        limits, waiting = self._limits, peer.waiting
+        peer.serving = True
+        while waiting and peer.unanswered < limits.unanswered and peer.unsent_bytes <= limits.unsent_bytes:
             try:
-                command = decode_command(frame)
+                command = decode_command(waiting.popleft())
             except RemoteProtocolError as error:
                 self._drop(connection, peer, str(error))
                 return
             if command.is_answer:
                 continue
-            peer.unanswered += 1
+            peer.unanswered += command.wants_answer
             self._handle(Request(connection, peer.address, peer.listener, command, now_ms, self))
             if connection not in self._peers:
                 return
-        if peer.waiting_bytes > limits.waiting_bytes:
-            self._drop(connection, peer, f"{peer.waiting_bytes} bytes of requests and nothing read")
+        peer.serving = False
+        self._send_answers(connection, peer)
+        if bool(waiting) != peer.paused:
+            peer.paused = bool(waiting)
+            (self._outbox.pause if peer.paused else self._outbox.resume)(connection)
+        held = peer.buffer.waiting_bytes + (sum(map(len, waiting)) if waiting else 0)
+        self._held_bytes += held - peer.held_bytes
+        peer.held_bytes = held
+        while self._held_bytes > limits.waiting_bytes:
+            self._drop_greediest()
+
+    def _drop_greediest(self) -> None:
+        connection, peer = max(self._peers.items(), key=lambda item: item[1].held_bytes)
+        self._drop(connection, peer, f"{peer.held_bytes} bytes of requests wait, too many in all")
 
     def _drop(self, connection: int, peer: _Peer, reason: str) -> None:
-        self._peers.pop(connection, None)
+        """End the connection of a peer at fault, behind what it was answered before."""
+        self._forget(connection)
+        self._send_answers(connection, peer)
         self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
         self._outbox.close(connection)
+
+    def _forget(self, connection: int) -> _Peer | None:
+        peer = self._peers.pop(connection, None)
+        if peer is not None:
+            self._held_bytes -= peer.held_bytes
+            peer.waiting.clear()
+        return peer

@@ -298,7 +298,8 @@ class Network:
                 self._clock.after(1, partial(self._tell_writable, end))
             end.kernel_bytes += len(piece)
             end.progress += 1
-            self._move(end, piece)
+            if piece:
+                self._move(end, piece)
         if not end.unsent and end.closing:
             end.is_open = False
             self._move(end, None)
