@@ -58,9 +58,10 @@ check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
 	@$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: test-full
-test-full: $(READY) ## the long proofs: 10,000 turned bits of a capture, each judged, and more mixtures
-	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 $(BIN)/python -m pytest tests/replay/test_damage.py \
-		tests/replay/test_mixtures.py
+test-full: $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault
+	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 REPLISPEC_FAULTS=all $(BIN)/python -m pytest \
+		tests/replay/test_damage.py tests/replay/test_mixtures.py \
+		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py
 
 .PHONY: generate
 generate: $(READY) ## compile spec/ into generated/

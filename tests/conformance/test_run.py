@@ -134,7 +134,7 @@ def test_a_second_answer_is_seen_though_no_step_looks_at_it(tmp_path: Path, last
 
 def test_an_answer_to_a_oneway_request_breaks_the_protocol(tmp_path: Path) -> None:
     step = "{send: {command: CONTROLLER_GET_METADATA_INFO, oneway: true}, expect: [{silence: true}]}"
-    assert told(tmp_path, always(), step)[0] is Verdict.FAIL
+    assert told(tmp_path, always(), step) == (Verdict.FAIL, "step 1: an answer to a one-way request")
 
 
 def test_an_undecodable_header_of_an_answer_breaks_the_protocol(tmp_path: Path) -> None:

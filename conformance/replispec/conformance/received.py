@@ -71,12 +71,14 @@ class RemotingReader:
         self._frames = FrameBuffer(REMOTING)
         self._open: Counter[int] = Counter()
         self._codes: dict[int, int] = {}
+        self._answerable: set[int] = set()
 
     def asked(self, question: Question) -> None:
         """A question went out."""
         self._codes[question.opaque] = question.code
         if not question.oneway:
             self._open[question.opaque] += 1
+            self._answerable.add(question.opaque)
 
     def receive(self, data: bytes) -> list[Received]:
         """What these bytes complete. After a breach nothing more is read."""
@@ -103,7 +105,8 @@ class RemotingReader:
         if opaque not in self._codes:
             return Breach("an answer to no request")
         if self._open[opaque] <= 0:
-            return Breach("a second answer")
+            second = opaque in self._answerable
+            return Breach("a second answer" if second else "an answer to a one-way request")
         self._open[opaque] -= 1
         code = self._codes[opaque]
         ext_fields = command.header.ext_fields or {}

@@ -1,9 +1,10 @@
 """Which cases catch which fault: a table, and what of the suite is played to check it.
 
 The table names for every fault the cases that must fail because of it, and the clauses whose other cases may.
-A case of any other clause has nothing to do with the fault and must not fail. To play everything takes many
-minutes, so a usual run plays the cases of the table and a few others, chosen by the fault's name; with
-REPLISPEC_FAULTS=all in the environment every case is played against every fault.
+A case of any other clause has nothing to do with the fault and must not fail; it may be one that cannot be
+prepared. To play everything takes minutes, so a usual run plays the cases of the table and a few others,
+chosen by the fault's name; with REPLISPEC_FAULTS=all in the environment (`make test-full`) every case meets
+every fault.
 """
 
 from __future__ import annotations
