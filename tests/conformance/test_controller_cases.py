@@ -22,6 +22,9 @@ SHOWN = IDENTITY | DECISIONS | {"C1", "C2", "D3", "E9", "G6"}
 FOUND = {"A4", "A5", "B9", "B10", "B11", "B12", "B13", "B14"}
 MENDED = {"E9"}  # found in releases before the newest
 
+# Cases that read state back by 1004 and must not look at it first: they judge what the election itself told.
+JUDGE_WHAT_IS_SHOWN = {"RIP44-REPLICAINFO-1", "RIP44-ELECT-12", "RIP44-ELECT-3"}
+
 # Every code that an active controller can answer a request of a broker or an administrator with.
 CODES = {
     "CONTROLLER_ALTER_SYNC_STATE_SET": (
@@ -168,3 +171,20 @@ def test_only_what_changes_the_whole_controller_is_played_alone() -> None:
         if isinstance(step.action, Sent) and step.action.command == "UPDATE_CONTROLLER_CONFIG"
     }
     assert {case.id for case in CASES if case.alone} == changing
+
+
+def test_a_case_that_reads_state_back_has_looked_at_it_before_its_own_changes() -> None:
+    """Where what is shown is wrong from the start, such a case does not blame its clause for it."""
+    blind = {
+        case.clause
+        for case in CASES
+        if "the_master_is_shown" not in case.given
+        and set(case.given) & {"a_master", "a_silent_master", "two_in_sync", "three_in_sync"}
+        and any(_reads_back(step) for step in case.steps)
+    }
+    assert blind == JUDGE_WHAT_IS_SHOWN
+
+
+def _reads_back(step: Step) -> bool:
+    asks = isinstance(step.action, Sent) and step.action.command == "CONTROLLER_GET_REPLICA_INFO"
+    return asks and any(each.header or each.body is not None for each in step.expect)
