@@ -264,3 +264,43 @@ def test_a_record_of_which_only_the_beginning_was_written_is_not_taken() -> None
         at = placed.offset + size
         one.contents["commitlog/00000000000000000000"].data[at:] = bytes(FILE_BYTES - at)
         assert log_on(one).end == end, size
+
+
+@pytest.mark.parametrize("refused", ["write commitlog", "flush commitlog", "remove commitlog"])
+def test_a_log_of_which_a_file_refuses_takes_nothing_until_it_is_opened_anew(refused: str) -> None:
+    one = disk()
+    log = filled(one, 100)
+    log.flush()
+    cut = list(log.records(0, log.end))[10].offset
+    one.plan = lambda what: "input/output error" if what.startswith(refused) else None
+    with pytest.raises(StorageFailed):
+        log.truncate(cut)
+    one.plan = None
+    assert log.broken == "input/output error"
+    for change in (lambda: log.append(message("x")), lambda: log.truncate(0), log.flush):
+        with pytest.raises(StorageFailed, match="broken"):
+            change()
+    one.crash(power=False)
+    again = log_on(one)
+    assert texts(again) == [f"message {number}" for number in range(len(texts(again)))]
+    assert again.end >= cut
+    again.append(message("goes on"))
+
+
+def test_what_a_refused_write_left_never_becomes_part_of_the_log() -> None:
+    for seed in range(20):
+        one = disk(seed)
+        log = filled(one, 5)
+        log.flush()
+        rest = filled(disk(), 30).view(log.end, FILE_BYTES)
+        one.plan = lambda what: "no space left" if what.startswith("write") else None
+        with pytest.raises(StorageFailed):
+            log.append_bytes(log.end, rest)
+        one.plan = None
+        one.crash()
+        again = log_on(one)
+        again.append(message("message X"))
+        again.flush()
+        kept_texts = texts(again)
+        one.crash()
+        assert texts(log_on(one)) == kept_texts

@@ -97,6 +97,8 @@ class Sends:
         except StorageFailed as error:
             self._outbox.note(Level.ERROR, "a message cannot be kept", reason=str(error))
             request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"store: {error}")
+            if self._store.log.broken:
+                self._outbox.halt(f"the commit log is broken: {error}")
         else:
             self._wait(request, placed)
             self._master.stored(request.now_ms)

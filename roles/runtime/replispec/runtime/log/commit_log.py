@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import Files, Region
+from replispec.runtime.storage import Files, Region, StorageFailed
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
 
@@ -38,8 +38,11 @@ class CommitLog:
 
     It opens with what a crash left: records are checked from `from_offset` on (an offset at which one
     is known to start; None: the first byte), what lies behind the last whole one is zeroed, and the rest is
-    on the disk for good. `file_bytes` must be the same on all brokers of a set. All methods that change
-    something raise StorageFailed; nobody may go on with this object then.
+    on the disk for good. `file_bytes` must be the same on all brokers of a set.
+
+    All methods that change something raise StorageFailed. When there was no room for another file, nothing
+    was changed. When a file that is there refused, `broken` says why, and everything fails from then on: part
+    of it may lie behind the end, and only opening the log anew removes it. The process must end.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class CommitLog:
         self._files = files
         self._folder = folder
         self._regions: dict[int, Region] = {}
+        self.broken = ""
         self._dirty: set[int] = set()
         self._flushing: set[int] = set()
         starts = self._contiguous()
@@ -168,16 +172,33 @@ class CommitLog:
         while rest:
             start = self._start_of(self.end)
             run = rest[: start + self.file_bytes - self.end]
-            self._region(start).write(self.end - start, run)
+            self._write_to(self._region(start), self.end - start, run)
             self._dirty.add(start)
             self.end += len(run)
             rest = rest[len(run) :]
+
+    def _write_to(self, region: Region, at: int, run: memoryview) -> None:
+        self._check()
+        try:
+            region.write(at, run)
+        except StorageFailed as error:
+            self.broken = str(error)
+            raise
+
+    def _check(self) -> None:
+        if self.broken:
+            raise StorageFailed(f"the commit log is broken: {self.broken}")
 
     # Bringing it to the disk
 
     def flush(self) -> None:
         """Bring everything to the disk at once, and wait for it."""
-        self._flush_now()
+        self._check()
+        try:
+            self._flush_now()
+        except StorageFailed as error:
+            self.broken = str(error)
+            raise
         self.flushed = self._claimed = self.end
 
     def begin_flush(self) -> tuple[str, ...]:
@@ -200,6 +221,14 @@ class CommitLog:
         offset = max(offset, self._first)
         if offset >= self.end:
             return
+        self._check()
+        try:
+            self._cut(offset)
+        except StorageFailed as error:
+            self.broken = str(error)
+            raise
+
+    def _cut(self, offset: int) -> None:
         end, self.end = self.end, offset
         self._whole = self._whole if self._whole <= offset else max(self._first, self._start_of(offset))
         self._remove_behind(offset)

@@ -44,8 +44,9 @@ class HaReplica:
     """Copies the log of the master at the address that `follow` names, until `stop`.
 
     A report says what is on the disk when the settings ask for durability, else what has arrived. A disk
-    that refuses ends the connection; it is tried again after haReconnectInterval. `ticked` is to be called
-    when `deadline_ms` has come. Answers to flushes go to `commit`, which belongs to the log.
+    without room ends the connection, and it is tried again after haReconnectInterval; a broken log halts.
+    `ticked` is to be called when `deadline_ms` has come. Answers to flushes go to `commit`, which belongs to
+    the log.
     """
 
     def __init__(
@@ -150,7 +151,7 @@ class HaReplica:
         except RemoteProtocolError as error:
             self._give_up(Level.WARNING, "master dropped", str(error))
         except StorageFailed as error:
-            self._give_up(Level.ERROR, "log bytes cannot be kept", str(error))
+            self._refused("log bytes cannot be kept", error)
         else:
             self._report_if_due()
 
@@ -325,7 +326,13 @@ class HaReplica:
         try:
             self._step(machine.DialDue())
         except StorageFailed as error:
-            self._give_up(Level.ERROR, "the log cannot be cut", str(error))
+            self._refused("the log cannot be cut", error)
+
+    def _refused(self, what: str, error: StorageFailed) -> None:
+        """The disk refused: without room it may have some later, with a broken log the process ends."""
+        self._give_up(Level.ERROR, what, str(error))
+        if self._store.log.broken:
+            self._outbox.halt(f"{what}: {error}")
 
     def _give_up(self, level: Level, what: str, reason: str) -> None:
         """End this attempt and wait for the next, on the log as it is."""
