@@ -5,6 +5,8 @@ Source: NettyRemotingClient (apache/rocketmq rocketmq-all-5.4.0).
 
 from __future__ import annotations
 
+import heapq
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
@@ -19,6 +21,8 @@ from replispec.wire.rocketmq.streams import REMOTING
 
 OPAQUE_MAX: Final = 2**31 - 1
 """An opaque is a signed 32-bit integer; ours wraps to 0."""
+# Deadlines of what was answered long ago are thrown away once they are most of the heap.
+_STALE_MIN: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +45,36 @@ class _Waiting:
 
 @dataclass(slots=True)
 class _Channel:
-    """The connection to one address; requests wait in `unsent` until it is open."""
+    """The connection to one address; requests wait in `unsent`, by their opaque, until it is open."""
 
     address: str
     connection: int
-    give_up_ms: int
     is_open: bool = False
     buffer: FrameBuffer = field(default_factory=lambda: FrameBuffer(REMOTING))
-    unsent: list[bytes] = field(default_factory=list)
+    unsent: dict[int, bytes] = field(default_factory=dict)
     waiting: dict[int, _Waiting] = field(default_factory=dict)
+    is_lost: bool = False
+
+
+@dataclass(slots=True)
+class _Alarm:
+    """A moment at which a request (by its opaque) or a dial (None) has waited for too long."""
+
+    at_ms: int
+    serial: int
+    channel: _Channel
+    opaque: int | None
+
+    def __lt__(self, other: _Alarm) -> bool:
+        return (self.at_ms, self.serial) < (other.at_ms, other.serial)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether it still matters."""
+        if self.opaque is None:
+            return not self.channel.is_open and not self.channel.is_lost
+        waiting = self.channel.waiting.get(self.opaque)
+        return waiting is not None and waiting.deadline_ms == self.at_ms
 
 
 class Calls:
@@ -75,7 +100,10 @@ class Calls:
         self._by_address: dict[str, _Channel] = {}
         self._by_connection: dict[int, _Channel] = {}
         self._opaque = 0
-        self._failed: list[tuple[Then, Failure]] = []
+        self._waiting = 0
+        self._alarms: list[_Alarm] = []
+        self._serial = 0
+        self._failed: deque[tuple[Then, Failure]] = deque()
 
     def ask(
         self,
@@ -95,6 +123,8 @@ class Calls:
             return
         opaque = self._next_opaque()
         channel.waiting[opaque] = _Waiting(now_ms + timeout_ms, then)
+        self._waiting += 1
+        self._set_alarm(now_ms + timeout_ms, channel, opaque)
         self._transmit(channel, code, RemotingFlag.REQUEST, opaque, ext_fields, body)
 
     def tell(
@@ -125,11 +155,13 @@ class Calls:
 
     def connected(self, event: Connected) -> None:
         """The connection is open: send what waits."""
-        channel = self._by_connection[event.connection]
+        channel = self._by_connection.get(event.connection)
+        if channel is None:
+            return
         channel.is_open = True
-        for data in channel.unsent:
-            self._outbox.send(channel.connection, data)
-        channel.unsent.clear()
+        if channel.unsent:
+            self._outbox.send(channel.connection, b"".join(channel.unsent.values()))
+            channel.unsent.clear()
 
     def received(self, event: Received) -> None:
         """Hand answers to those who wait; a peer that breaks the protocol is hung up on."""
@@ -146,6 +178,7 @@ class Calls:
         for command in commands:
             waiting = channel.waiting.pop(command.header.opaque, None) if command.is_answer else None
             if waiting is not None:
+                self._waiting -= 1
                 waiting.then(command, event.now_ms)
 
     def closed(self, event: Closed) -> None:
@@ -159,29 +192,41 @@ class Calls:
 
         To be called after every event that the node received.
         """
-        for channel in tuple(self._by_connection.values()):
-            if not channel.is_open and now_ms >= channel.give_up_ms:
-                self._lose(channel, "no connection in time")
-                self._outbox.close(channel.connection)
-            else:
-                self._expire(channel, now_ms)
-        while self._failed:
-            then, failure = self._failed.pop(0)
+        while self._alarms and self._alarms[0].at_ms <= now_ms:
+            alarm = heapq.heappop(self._alarms)
+            if alarm.is_on:
+                self._ring(alarm)
+        # Who hears of a failure may ask again and fail again: that is for the next time.
+        for _ in range(len(self._failed)):
+            then, failure = self._failed.popleft()
             then(failure, now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         if self._failed:
             return 0
-        times = [each.give_up_ms for each in self._by_connection.values() if not each.is_open]
-        times += [one.deadline_ms for each in self._by_connection.values() for one in each.waiting.values()]
-        return min(times, default=None)
+        alarms = self._alarms
+        while alarms and not alarms[0].is_on:
+            heapq.heappop(alarms)
+        return alarms[0].at_ms if alarms else None
 
-    def _expire(self, channel: _Channel, now_ms: int) -> None:
-        late = [opaque for opaque, one in channel.waiting.items() if one.deadline_ms <= now_ms]
-        for opaque in late:
-            one = channel.waiting.pop(opaque)
-            self._failed.append((one.then, Failure(f"no answer from {channel.address} in time", True)))
+    def _ring(self, alarm: _Alarm) -> None:
+        channel = alarm.channel
+        if alarm.opaque is None:
+            self._lose(channel, "no connection in time")
+            self._outbox.close(channel.connection)
+            return
+        one = channel.waiting.pop(alarm.opaque)
+        self._waiting -= 1
+        sent = channel.unsent.pop(alarm.opaque, None) is None
+        self._failed.append((one.then, Failure(f"no answer from {channel.address} in time", sent)))
+
+    def _set_alarm(self, at_ms: int, channel: _Channel, opaque: int | None) -> None:
+        if len(self._alarms) > _STALE_MIN + 2 * (self._waiting + len(self._by_connection)):
+            self._alarms = [each for each in self._alarms if each.is_on]
+            heapq.heapify(self._alarms)
+        self._serial += 1
+        heapq.heappush(self._alarms, _Alarm(at_ms, self._serial, channel, opaque))
 
     def _next_opaque(self) -> int:
         self._opaque = 0 if self._opaque >= OPAQUE_MAX else self._opaque + 1
@@ -191,10 +236,11 @@ class Calls:
         channel = self._by_address.get(address)
         if channel is None:
             connection = self._outbox.dial(address)
-            channel = _Channel(address, connection, now_ms + self._connect_timeout_ms)
+            channel = _Channel(address, connection)
             channel.buffer = FrameBuffer(REMOTING, limit_bytes=self._frame_bytes)
             self._by_address[address] = channel
             self._by_connection[connection] = channel
+            self._set_alarm(now_ms + self._connect_timeout_ms, channel, None)
         return channel
 
     def _transmit(
@@ -218,11 +264,14 @@ class Calls:
         if channel.is_open:
             self._outbox.send(channel.connection, data)
         else:
-            channel.unsent.append(data)
+            channel.unsent[opaque] = data
 
     def _lose(self, channel: _Channel, reason: str) -> None:
         self._by_address.pop(channel.address, None)
         self._by_connection.pop(channel.connection, None)
+        channel.is_lost = True
+        self._waiting -= len(channel.waiting)
         for one in channel.waiting.values():
             self._failed.append((one.then, Failure(reason, channel.is_open)))
         channel.waiting.clear()
+        channel.unsent.clear()
