@@ -7,15 +7,15 @@ from typing import Final
 
 from replispec.broker.core.options import Options
 from replispec.broker.node import BrokerNode
-from replispec.runtime.configuration import Parameter, Settings
+from replispec.runtime.configuration import Settings
 from replispec.runtime.configuration import parameters as p
+from replispec.runtime.configuration.places import log_folder, name_of
 from replispec.runtime.remoting import Limits
 from replispec.runtime.replication import HaSettings
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
 
 BROKER: Final = "broker"
-LOG_FOLDER: Final = "commitlog"
 FAST_BELOW: Final = 2
 """The fast port lies this far below the one for requests, as clients of Apache's expect."""
 ANY_PORT: Final = 0
@@ -38,8 +38,8 @@ def options(settings: Settings) -> Options:
     port = settings[p.LISTEN_PORT]
     bind = settings[p.BIND_ADDRESS]
     return Options(
-        cluster_name=_name(settings, p.BROKER_CLUSTER_NAME),
-        broker_name=_name(settings, p.BROKER_NAME),
+        cluster_name=name_of(settings, p.BROKER_CLUSTER_NAME),
+        broker_name=name_of(settings, p.BROKER_NAME),
         controllers=settings[p.CONTROLLER_ADDR],
         name_servers=settings[p.NAMESRV_ADDR],
         bind=bind,
@@ -61,40 +61,8 @@ def options(settings: Settings) -> Options:
         controller_metadata_ms=settings[p.SYNC_CONTROLLER_METADATA_PERIOD],
         check_set_ms=settings[p.CHECK_SYNC_STATE_SET_PERIOD],
         announce_ms=settings[p.REGISTER_NAME_SERVER_PERIOD],
-        log_folder=inside(settings, p.STORE_PATH_COMMIT_LOG, LOG_FOLDER),
+        log_folder=log_folder(settings),
         log_file_bytes=settings[p.MAPPED_FILE_SIZE_COMMIT_LOG],
-        ha=ha_settings(settings),
+        ha=HaSettings.of(settings),
         limits=Limits.of(settings),
     )
-
-
-def ha_settings(settings: Settings) -> HaSettings:
-    """What was configured of replication."""
-    return HaSettings(
-        heartbeat_ms=settings[p.HA_SEND_HEARTBEAT_INTERVAL],
-        housekeeping_ms=settings[p.HA_HOUSEKEEPING_INTERVAL],
-        reconnect_ms=settings[p.HA_RECONNECT_INTERVAL],
-        batch_bytes=settings[p.HA_TRANSFER_BATCH_SIZE],
-        not_caught_up_ms=settings[p.HA_MAX_TIME_SLAVE_NOT_CATCHUP],
-        sync_from_last_file=settings[p.SYNC_FROM_LAST_FILE],
-        durable=settings[p.FLUSH_DISK_TYPE] == "SYNC_FLUSH",
-    )
-
-
-def inside(settings: Settings, parameter: Parameter[str], default: str) -> str:
-    """A folder by its name in the root folder. Raises ConfigurationError for one that lies elsewhere."""
-    root = settings[p.STORE_PATH_ROOT_DIR].rstrip("/")
-    wanted = settings[parameter].rstrip("/")
-    if not wanted:
-        return default
-    if not wanted.startswith(f"{root}/") or ".." in wanted.split("/"):
-        raise settings.refuse(parameter, f"a folder in {root}, so that one lock guards all files of a broker")
-    return wanted.removeprefix(f"{root}/").strip("/")
-
-
-def _name(settings: Settings, parameter: Parameter[str]) -> str:
-    """A name that identity files can hold. Raises ConfigurationError."""
-    value = settings[parameter]
-    if "#" in value or ";" in value:
-        raise settings.refuse(parameter, "a name without # and ;")
-    return value

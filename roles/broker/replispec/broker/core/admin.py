@@ -11,6 +11,7 @@ from replispec.broker.core.offsets import ConsumerOffsets
 from replispec.broker.core.options import Options
 from replispec.broker.core.topics import NAME, Topics
 from replispec.runtime.log import MessageStore
+from replispec.runtime.membership import epoch_cache
 from replispec.runtime.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig
@@ -28,11 +29,8 @@ from replispec.wire.rocketmq.client import (
     TimerMetrics,
 )
 from replispec.wire.rocketmq.codes import Release, ResponseCode
-from replispec.wire.rocketmq.controller import EpochEntry, EpochEntryCache
 
 QUEUES_MAX: Final = 1_024
-OPEN_END: Final = 2**63 - 1
-"""Where the epoch ends that has not ended."""
 
 
 class Described(Protocol):
@@ -160,19 +158,9 @@ class Admin:
 
     def epochs(self, request: Request) -> None:
         """Epochs and log end."""
-        entries = self._store.epochs.entries
-        ends = [entry.start_offset for entry in entries[1:]] + [OPEN_END]
-        listed = [
-            EpochEntry(end, entry.epoch, entry.start_offset)
-            for entry, end in zip(entries, ends, strict=False)
-        ]
-        cache = EpochEntryCache(
-            self._broker.route_id,
-            self._options.broker_name,
-            self._options.cluster_name,
-            listed,
-            self._store.log.end,
-        )
+        options = self._options
+        names = options.cluster_name, options.broker_name
+        cache = epoch_cache(self._store, *names, self._broker.route_id)
         request.answer(ResponseCode.SUCCESS, body=cache.encode())
 
     def ha_status(self, request: Request) -> None:

@@ -1,6 +1,7 @@
 """How a process becomes and stays a member of a broker set: its identity, controller and name servers."""
 
 from replispec.runtime.membership.controllers import Controllers
+from replispec.runtime.membership.epoch_cache import epoch_cache
 from replispec.runtime.membership.identity import Identity, IdentityFiles, IdentityRefused
 from replispec.runtime.membership.name_servers import Announcement, NameServers
 from replispec.runtime.membership.registration import Registration
@@ -16,4 +17,5 @@ __all__ = [
     "Nothing",
     "Registration",
     "Walker",
+    "epoch_cache",
 ]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from replispec.runtime.configuration import Settings
+from replispec.runtime.configuration import parameters as p
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
 from replispec.wire.rocketmq.streams import HA_MASTER
 
@@ -40,6 +42,19 @@ class HaSettings:
     durable: bool = True
     window_bytes: int = 1024 * 1024
     dial_ms: int = 3_000
+
+    @classmethod
+    def of(cls, settings: Settings) -> HaSettings:
+        """What was configured."""
+        return cls(
+            heartbeat_ms=settings[p.HA_SEND_HEARTBEAT_INTERVAL],
+            housekeeping_ms=settings[p.HA_HOUSEKEEPING_INTERVAL],
+            reconnect_ms=settings[p.HA_RECONNECT_INTERVAL],
+            batch_bytes=settings[p.HA_TRANSFER_BATCH_SIZE],
+            not_caught_up_ms=settings[p.HA_MAX_TIME_SLAVE_NOT_CATCHUP],
+            sync_from_last_file=settings[p.SYNC_FROM_LAST_FILE],
+            durable=settings[p.FLUSH_DISK_TYPE] == "SYNC_FLUSH",
+        )
 
     def __post_init__(self) -> None:
         assert 1 <= self.batch_bytes <= BATCH_BYTES_MAX, f"haTransferBatchSize {self.batch_bytes}"

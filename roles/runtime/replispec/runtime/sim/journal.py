@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from replispec.runtime.sim.disk import Disk, Left, Records
 from replispec.runtime.sim.files import SimulatedFiles
+from replispec.runtime.sim.lines import SimulatedLines
 from replispec.runtime.storage import StorageFailed
 
 
@@ -67,3 +68,7 @@ class SimulatedStorage:
     def journal(self, name: str) -> SimulatedJournal:
         """The journal of this file name."""
         return SimulatedJournal(self._disk, name)
+
+    def lines(self, name: str) -> SimulatedLines:
+        """The text file of this name."""
+        return SimulatedLines(self._disk, name)

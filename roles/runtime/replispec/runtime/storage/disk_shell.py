@@ -13,6 +13,7 @@ from typing import Final
 
 from replispec.runtime.storage.interface import StorageFailed
 from replispec.runtime.storage.journal_shell import DiskJournal
+from replispec.runtime.storage.lines_shell import DiskLines
 
 LOCK_NAME: Final = ".in-use"
 UNFINISHED: Final = ".unfinished"
@@ -35,6 +36,13 @@ class DiskStorage:
             journal = DiskJournal(path)
             _sync_folder(path.parent)
         return journal
+
+    def lines(self, name: str) -> DiskLines:
+        """The text file of this name; its folder is made when it is not there. Raises StorageFailed."""
+        path = Path(name).expanduser()
+        with _failing(name):
+            _make_folder(path.parent)
+            return DiskLines(path)
 
 
 class DiskRegion:

@@ -88,6 +88,21 @@ class Journal(Protocol):
         ...
 
 
+class Lines(Protocol):
+    """A text file for others to read that only grows, line by line. A crash leaves it with fewer lines, and
+    perhaps with a part of one."""
+
+    def last(self) -> bytes | None:
+        """The last whole line, without its end; what follows it is cut. None when there is none. Raises
+        StorageFailed."""
+        ...
+
+    def append(self, lines: Sequence[bytes]) -> None:
+        """Put lines, given without their ends, behind the last. Raises StorageFailed; a part of them may be
+        there then, and `last` is to be asked before more are put."""
+        ...
+
+
 class Storage(Protocol):
     """Everything that one process keeps: opens its folders and journals, each at most once at a time."""
 
@@ -98,4 +113,8 @@ class Storage(Protocol):
 
     def journal(self, name: str) -> Journal:
         """The journal of this file name. Raises StorageFailed."""
+        ...
+
+    def lines(self, name: str) -> Lines:
+        """The text file of this name, made when it is not there. Raises StorageFailed."""
         ...

@@ -1,0 +1,1 @@
+"""The decisions of a learner: whom it copies, and what it exports."""

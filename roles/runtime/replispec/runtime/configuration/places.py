@@ -1,0 +1,33 @@
+"""Checks of parameters that brokers and learners share."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from replispec.runtime.configuration import parameters as p
+from replispec.runtime.configuration.kinds import Parameter
+from replispec.runtime.configuration.settings import Settings
+
+LOG_FOLDER: Final = "commitlog"
+_SEPARATORS: Final = "#;"
+"""What files of identities and lists of addresses put between values."""
+
+
+def log_folder(settings: Settings) -> str:
+    """The folder of the commit log by its name in the root folder, so that one lock guards all files of a
+    process. Raises ConfigurationError for one that lies elsewhere."""
+    root = settings[p.STORE_PATH_ROOT_DIR].rstrip("/")
+    wanted = settings[p.STORE_PATH_COMMIT_LOG].rstrip("/")
+    if not wanted:
+        return LOG_FOLDER
+    if not wanted.startswith(f"{root}/") or ".." in wanted.split("/"):
+        raise settings.refuse(p.STORE_PATH_COMMIT_LOG, f"a folder in {root}")
+    return wanted.removeprefix(f"{root}/").strip("/")
+
+
+def name_of(settings: Settings, parameter: Parameter[str]) -> str:
+    """A name that identity files can hold. Raises ConfigurationError."""
+    value = settings[parameter]
+    if any(each in value for each in _SEPARATORS):
+        raise settings.refuse(parameter, "a name without # and ;")
+    return value
