@@ -280,17 +280,20 @@ def test_a_body_that_is_not_what_its_checksum_says_is_refused(crc: int) -> None:
 
 
 def test_what_brokers_register_is_bounded() -> None:
-    talk = started(Limits(brokers=1, topics=2))
-    connection = talk.connect()
-    assert (
-        register(talk, connection, 0, body("A", "B", "C"), broker=1).header.code == ResponseCode.SYSTEM_ERROR
-    )
-    assert register(talk, connection, 0, body("A", "B"), broker=1).header.code == ResponseCode.SUCCESS
-    assert (
-        register(talk, connection, 0, body("B", "C", counter=2), broker=1).header.code == ResponseCode.SUCCESS
-    )
-    assert route(talk, "C") is None
-    assert register(talk, connection, 2, body("A")).header.code == ResponseCode.SYSTEM_ERROR
+    talk = started(Limits(brokers=2, topics=3))
+    first, second = talk.connect(), talk.connect()
+
+    def code(connection: int, broker: int, data: bytes, name: str = talks.SET) -> int:
+        return register(talk, connection, 0, data, broker=broker, name=name).header.code
+
+    assert code(first, 1, body("A", "B", "C", "D")) == ResponseCode.SYSTEM_ERROR
+    assert code(first, 1, body("A", "B")) == ResponseCode.SUCCESS
+    assert code(second, 2, body("C", "D"), "broker-b") == ResponseCode.SUCCESS
+    assert route(talk, "D") is None
+    assert code(talk.connect(), 3, body(), "broker-c") == ResponseCode.SYSTEM_ERROR
+    talk.close(first)
+    assert code(second, 2, body("C", "D", counter=2), "broker-b") == ResponseCode.SUCCESS
+    assert route(talk, "D") is not None
 
 
 def test_requests_that_are_not_whole_are_refused() -> None:

@@ -70,7 +70,8 @@ class Administration:
         """1006: those of the named sets that have brokers."""
         if not command.body:
             raise Refused(ResponseCode.SYSTEM_ERROR, "no broker set is named")
-        found = [self._sets.find(name) for name in BrokerNames.decode(command.body).names or ()]
+        names = dict.fromkeys(BrokerNames.decode(command.body).names or ())
+        found = [self._sets.find(name) for name in names]
         table = {each.name: each.replicas_info() for each in found if each and each.variables.broker_ids}
         return Answer(ResponseCode.SUCCESS, body=BrokerReplicasInfo(replicas_info_table=table).encode())
 

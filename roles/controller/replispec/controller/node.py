@@ -17,7 +17,7 @@ from replispec.controller.core.acts import Act, Answer, Notify, Recorded
 from replispec.controller.core.broker_set import Acts, BrokerSet
 from replispec.controller.core.broker_sets import BrokerSets
 from replispec.controller.core.records import record_of
-from replispec.controller.core.requests import READERS, Asked, Refused, need
+from replispec.controller.core.requests import READERS, Asked, Refused, need, text
 from replispec.controller.notifier import Notifier
 from replispec.controller.options import Options
 from replispec.event.v1.event_pb2 import ControllerEvent
@@ -161,7 +161,7 @@ class ControllerNode:
     def _heartbeat(self, request: Request) -> None:
         """904: whoever sends one is alive; nobody waits for the log."""
         said = BrokerHeartbeatRequest.from_ext_fields(request.command.header.ext_fields or {})
-        broker_id, name = need(said.broker_id, "the broker's id"), need(said.broker_name, "the broker's name")
+        broker_id, name = need(said.broker_id, "the broker's id"), text(said.broker_name, "the broker's name")
         if self._sets.heartbeats.heard(request.connection, name, broker_id, said):
             request.answer(ResponseCode.SUCCESS)
         else:

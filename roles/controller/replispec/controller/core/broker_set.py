@@ -287,11 +287,12 @@ class BrokerSet:
         """1011."""
         return (Answer(ANSWERS["answer_cleaned"]),)
 
-    def refuse_cleaning(self, _event: CleaningAsked) -> Acts:
+    def refuse_cleaning(self, event: CleaningAsked) -> Acts:
         """1011."""
-        return self._refusal(
-            "refuse_cleaning", f"{self.name} is not known, has a master, or somebody is alive"
-        )
+        named = self.variables.broker_ids if event.broker_ids is None else event.broker_ids
+        living = _listed(sorted(named & event.living))
+        why = f"{living} are alive" if living else f"{self.name} is not known, or has a master"
+        return self._refusal("refuse_cleaning", why)
 
     def _refusal(self, effect: str, remark: str) -> Acts:
         return (Answer(ANSWERS[effect], remark=remark),)

@@ -42,8 +42,14 @@ class Heartbeats:
         self._strangers: set[Key] = set()
 
     def heard(self, connection: int, name: str, broker_id: int, said: BrokerHeartbeatRequest) -> bool:
-        """Take a heartbeat; false when it is one of too many strangers."""
+        """Take a heartbeat; false when it is one of too many strangers.
+
+        Of what it says only numbers are kept: no peer makes the table grow by long texts.
+        """
         key = (name, broker_id)
+        said.cluster_name = said.broker_name = said.broker_addr = None
+        if said.unknown:
+            said.unknown = {}
         timeout_ms = said.heartbeat_timeout_mills
         until_ms = self.now_ms + (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         entry = self._entries.get(key)

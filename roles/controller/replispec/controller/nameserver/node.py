@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from replispec.controller.core.acts import Answer
-from replispec.controller.core.requests import Refused, need, text
+from replispec.controller.core.requests import TEXT_MAX, Refused, need, text
 from replispec.controller.nameserver.options import NameServerOptions
 from replispec.controller.nameserver.routes import Registration, Routes
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -177,7 +177,8 @@ class NameServerNode:
         """322: whether the broker's topics changed since it registered; asking is a sign of life."""
         ask = QueryDataVersionRequest.from_ext_fields(request.command.header.ext_fields or {})
         cluster, address = ask.cluster_name or "", ask.broker_addr or ""
-        ours, theirs = self._routes.version_of(cluster, address), DataVersion.decode(request.command.body)
+        ours = self._routes.version_of(cluster, address)
+        theirs = _version(DataVersion.decode(request.command.body))
         changed = ours != theirs
         if not changed:
             self._routes.refresh(cluster, address, request.now_ms)
@@ -208,10 +209,18 @@ def _registration(request: Request) -> Registration:
         broker_name=text(ask.broker_name, "the broker's name"),
         broker_id=need(ask.broker_id, "the broker's id"),
         address=text(ask.broker_addr, "the address"),
-        ha_address=ask.ha_server_addr or "",
-        version=table.data_version or DataVersion(counter=0, state_version=0, timestamp=0),
-        topics=table.topic_config_table or {},
+        ha_address=(ask.ha_server_addr or "")[:TEXT_MAX],
+        version=_version(table.data_version),
+        topics={
+            text(name, "a topic's name"): each for name, each in (table.topic_config_table or {}).items()
+        },
         timeout_ms=ask.heartbeat_timeout_millis,
         acting_master=ask.enable_acting_master,
-        zone=ask.zone_name,
+        zone=ask.zone_name and text(ask.zone_name, "the zone"),
     )
+
+
+def _version(said: DataVersion | None) -> DataVersion:
+    """The three numbers of a version."""
+    said = said or DataVersion()
+    return DataVersion(said.counter or 0, said.state_version or 0, said.timestamp or 0)

@@ -10,7 +10,7 @@ broker with one topic is taken like any other.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from replispec.wire.rocketmq.broker import (
@@ -32,10 +32,10 @@ MASTER_ID: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What brokers may make grow: registrations that count, and topics of each broker set."""
+    """What brokers may make grow: registrations that count, and topics, once for each broker set."""
 
     brokers: int = 10_000
-    topics: int = 50_000
+    topics: int = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,7 @@ class Routes:
         self._sets: dict[str, _BrokerSet] = {}
         self._holders: dict[str, set[str]] = {}
         self._told: dict[str, bytes] = {}
+        self._topics = 0
 
     def register(self, new: Registration, connection: int, now_ms: int) -> bool:
         """Take a registration; false when it is one too many."""
@@ -117,7 +118,7 @@ class Routes:
         if new.broker_id == min(broker_set.addresses):
             self._take_topics(broker_set, new, known)
         self._forget_live(key)
-        self._live[key] = _Live(new, connection, now_ms)
+        self._live[key] = _Live(replace(new, topics={}), connection, now_ms)
         self._by_connection.setdefault(connection, set()).add(key)
         return True
 
@@ -215,8 +216,10 @@ class Routes:
         if is_unchanged and new.topics.keys() <= broker_set.queues.keys():
             return
         for name, topic in new.topics.items():
-            if name not in broker_set.queues and len(broker_set.queues) >= self._limits.topics:
-                return
+            if name not in broker_set.queues:
+                if self._topics >= self._limits.topics:
+                    return
+                self._topics += 1
             broker_set.queues[name] = QueueData(
                 new.broker_name,
                 topic.perm,
@@ -248,7 +251,9 @@ class Routes:
         return gone
 
     def _remove_set(self, name: str) -> None:
-        for topic in self._sets.pop(name).queues:
+        queues = self._sets.pop(name).queues
+        self._topics -= len(queues)
+        for topic in queues:
             holders = self._holders[topic]
             holders.discard(name)
             if not holders:
