@@ -143,6 +143,7 @@ class Pair:
         self.now_ms = 1_000
         self.lines: list[str] = []
         self.notes: list[Note] = []
+        self.said = {HA_REPLICA.name: bytearray(), HA_MASTER.name: bytearray()}
         self.halted = ""
         self.frozen: object = None
         self._cut = cut or iter_whole
@@ -228,6 +229,7 @@ class Pair:
 
     def _carry(self, effect: Send, stream: str, other: int) -> None:
         data = bytes(effect.data)
+        self.said[stream] += data
         self.lines += [
             f"{'replica' if stream == HA_REPLICA.name else 'master'}: {shown(name, frame)}"
             for name, frame in self._watch[effect.connection].receive(data)
