@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import signal
+import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,7 @@ from click.testing import CliRunner
 from replispec.cli.main import command_line
 from replispec.cli.roles import EXAMPLE_FILES
 from replispec.runtime.configuration import ROLES, parse
-from tests.cli.command import replispec
+from tests.cli.command import command, replispec
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -40,3 +44,30 @@ def test_print_config_shows_what_holds_and_starts_nothing(tmp_path: Path) -> Non
     done = replispec("nameserver", "-c", str(file), "--set", "logLevel=DEBUG", "--print-config")
     assert done.returncode == 0
     assert {"listenPort=1", "logLevel=DEBUG", "bindAddress=127.0.0.1"} <= set(done.stdout.splitlines())
+
+
+def test_a_role_says_where_it_listens_and_ends_on_sigterm(tmp_path: Path) -> None:
+    tap = tmp_path / "tap.pcap"
+    arguments = ["nameserver", "--set", "listenPort=0", "--set", f"tapFile={tap}"]
+    process = subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    try:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        assert ready["pid"] == process.pid
+        host, _, port = ready["roles"]["nameserver"]["nameserver"].rpartition(":")
+        with socket.create_connection((host, int(port)), timeout=30) as connection:
+            connection.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            assert connection.recv(1) == b""
+        taken = replispec("nameserver", "--set", f"listenPort={port}")
+        process.send_signal(signal.SIGTERM)
+        out, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert (process.returncode, out) == (0, "")
+    (line,) = [json.loads(each) for each in errors.splitlines() if '"peer dropped"' in each]
+    assert (line["level"], line["role"]) == ("warning", "nameserver")
+    assert tap.stat().st_size > 100
+    assert taken.returncode == 1
+    assert f"127.0.0.1:{port}" in taken.stderr
