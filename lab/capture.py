@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lab.cluster import BROKER_SHAPE, LabError
-from targets.lib.ports import FIRST, LAST
+from lab.cluster import Cluster, LabError
 
 SETTLE_S = 0.5
 START_S_MAXIMUM = 10.0
@@ -19,10 +18,10 @@ BUFFER_MIB = 64
 
 
 @contextmanager
-def captured(path: Path) -> Iterator[None]:
+def captured(cluster: Cluster, path: Path) -> Iterator[None]:
     """Write what the cluster's processes say to each other to this file. Needs dumpcap or tcpdump, and the
     right to capture. Raises LabError when there is none."""
-    which = f"tcp portrange {FIRST}-{LAST + len(BROKER_SHAPE)}"
+    which = f"tcp portrange {cluster.ports[0]}-{cluster.ports[-1]}"
     program = shutil.which("dumpcap")
     if program is None:
         raise LabError("dumpcap is missing: install it (Debian, Ubuntu: apt-get install tshark)")

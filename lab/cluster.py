@@ -18,8 +18,10 @@ from targets.lib.processes import Process, kill, spawn, terminate
 CLUSTER_NAME, BROKER_NAME = "ReplispecLab", "broker-a"
 POLL_S = 0.02
 START_S_MAXIMUM = 120.0
-# A broker's ports: the one for everybody, the one two below it that replicas ask, and that of replication.
-BROKER_SHAPE = (0, 2, 3)
+# Ports of one process: of a broker the one that replicas ask, the one for everybody two above, and that of
+# replication behind it.
+PORTS_EACH, MAIN = 4, 2
+PROCESSES_MAXIMUM = 12
 Found = TypeVar("Found")
 
 
@@ -33,7 +35,9 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         self.processes: dict[str, Process] = {}
-        self._ports: dict[str, int] = {}
+        # One run of ports for the whole cluster, so that its packets can be told from all others.
+        self.ports = free_ports(range(PORTS_EACH * PROCESSES_MAXIMUM))
+        self._names: list[str] = []
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -52,10 +56,11 @@ class Cluster:
         return place
 
     def port(self, name: str) -> int:
-        """A free port that belongs to this name from now on; of a broker, its main one."""
-        if name not in self._ports:
-            self._ports[name] = free_ports(BROKER_SHAPE)[1]
-        return self._ports[name]
+        """The port that belongs to this name from now on; of a broker, its main one."""
+        if name not in self._names:
+            assert len(self._names) < PROCESSES_MAXIMUM
+            self._names.append(name)
+        return self.ports[self._names.index(name) * PORTS_EACH + MAIN]
 
     def ha_port(self, name: str) -> int:
         """The port at which a broker's replicas copy its log: one above the main one, as Apache has it."""

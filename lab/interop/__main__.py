@@ -58,7 +58,7 @@ def _play(name: str, folder: Path) -> dict[str, object]:
     measured = checks.Measured(name)
     with Cluster(folder) as cluster:
         java = Java.fetched(cluster)
-        with captured(capture):
+        with captured(cluster, capture):
             play(Stage(cluster, java, measured))
     checks.judge(measured, capture, folder / "replay", options=REPLAY_OPTIONS)
     return measured.figures

@@ -122,6 +122,7 @@ def judge(measured: Measured, capture: Path, out: Path, *, options: tuple[str, .
     verdicts = {verdict: summary["verdicts"].get(verdict, 0) for verdict in ("ok", "unknown", "diverged")}
     measured.note("verdicts", verdicts)
     broken = [each for each in summary["findings"] if each["verdict"] == "violated"]
-    measured.demand(not broken, "rules violated", broken[:3] or 0)
+    texts = [f"{each['invariant']}: {each['evidence'][0]['text']}" for each in broken]
+    measured.demand(not broken, "rules violated", texts[:3] or 0)
     lost = sum(each["acknowledged"] for each in summary["losses"])
     measured.demand(not lost, "acknowledged messages lost by the account of the replay", lost)
