@@ -209,6 +209,7 @@ class BrokerNode:
             RequestCode.SEND_MESSAGE_V2: self._sends.take,
             RequestCode.SEND_BATCH_MESSAGE: self._sends.take,
             RequestCode.PULL_MESSAGE: pulls.take,
+            RequestCode.LITE_PULL_MESSAGE: pulls.take,
             RequestCode.GET_MAX_OFFSET: pulls.max_offset,
             RequestCode.GET_MIN_OFFSET: pulls.min_offset,
             RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: pulls.search_offset,
