@@ -7,9 +7,15 @@ Source: RemotingCommand, NettyDecoder (apache/rocketmq rocketmq-all-5.4.0).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingHeader
+
+# Plain numbers: every command is asked, and an enumeration's operators are slow.
+_ANSWER: Final = int(RemotingFlag.RESPONSE)
+_UNANSWERED: Final = int(RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)
+_KINDS: Final = {int(kind): kind for kind in SerializeType}
 
 
 @dataclass(slots=True)
@@ -26,12 +32,12 @@ class Command:
     @property
     def is_answer(self) -> bool:
         """True for an answer; its header's code is a ResponseCode."""
-        return bool(self.header.flag & RemotingFlag.RESPONSE)
+        return bool(self.header.flag & _ANSWER)
 
     @property
     def wants_answer(self) -> bool:
         """True for a request that is not one-way."""
-        return not self.header.flag & (RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)
+        return not self.header.flag & _UNANSWERED
 
     def encode(self) -> bytes:
         """The frame. Raises LocalProtocolError when a value does not fit the chosen encoding."""
@@ -43,7 +49,7 @@ class Command:
 def decode_command(data: bytes) -> Command:
     """The command that one whole frame is. Raises RemoteProtocolError when it breaks the protocol."""
     frame = RemotingFrame.decode(data)
-    kind = SerializeType(frame.serialize_type)
+    kind = _KINDS[frame.serialize_type]
     binary = kind is SerializeType.ROCKETMQ
     header = (
         RemotingHeader.decode_binary(frame.header) if binary else RemotingHeader.decode_json(frame.header)

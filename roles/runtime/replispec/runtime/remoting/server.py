@@ -21,6 +21,7 @@ from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
 LANGUAGE: Final = LanguageCode.PYTHON.name
+_ANSWER: Final = int(RemotingFlag.RESPONSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,7 @@ class RequestServer:
                 language=LANGUAGE,
                 version=self._version,
                 opaque=command.header.opaque,
-                flag=RemotingFlag.RESPONSE,
+                flag=_ANSWER,
                 remark=remark,
                 ext_fields=ext_fields or None,
             )
