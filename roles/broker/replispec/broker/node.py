@@ -325,6 +325,11 @@ class BrokerNode:
         return len(self._role.members)
 
     @property
+    def sync_set(self) -> frozenset[int]:
+        """The SyncStateSet as the controller last told it."""
+        return self._role.members
+
+    @property
     def route_id(self) -> int:
         """0 for the master, the broker's own id else."""
         return 0 if self._role.is_master else self._role.broker_id
