@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.streams import Stream
-from replispec.wire.rocketmq import ha, remoting, store, streams
+from replispec.wire.rocketmq import client, ha, remoting, store, streams
 from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
 from tests.wire.strategies import messages
 
@@ -34,6 +34,7 @@ FRAMES: dict[str, st.SearchStrategy[bytes]] = {
     "COMMIT_LOG": st.one_of(*map(messages, (store.LogRecord, store.LogBlank))).map(
         lambda message: message.encode()
     ),
+    "MESSAGE_BATCH": messages(client.BatchMessage).map(lambda message: message.encode()),
 }
 
 
