@@ -208,9 +208,13 @@ class World:
             return
         now_ms = life.now_ms(self.now_us)
         event = make(now_ms)
+        connection = getattr(event, "connection", None)
+        if connection is not None and connection not in life.ends:
+            # The node has closed it meanwhile, and hears nothing more of it.
+            return
         self._trace_event(process.name, event)
         if isinstance(event, Closed):
-            life.ends.pop(event.connection, None)
+            del life.ends[event.connection]
         try:
             effects = life.node.receive(event)
         except Crashed as crash:

@@ -1,0 +1,193 @@
+"""A whole cluster in the simulated world: controller, name server, three brokers, a learner, a client."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import replispec.broker.process
+import replispec.controller.process
+from replispec.runtime.configuration import ROLES, Role, Settings, parse
+from replispec.runtime.sim import Chance, Pace, Weather, World
+from replispec.runtime.storage import Storage
+from replispec.runtime.world import Member
+from tests.sim.client import TOPIC, Client, number_of, records
+from tests.sim.cluster_kinds import some_pace, some_weather
+from tests.sim.history import History, Place
+from tests.sim.nemesis import Nemesis
+
+BROKER_NAME: Final = "simulated-set"
+BROKERS: Final = ("broker-1", "broker-2", "broker-3")
+LEARNER: Final = "learner"
+CONTROLLER: Final = "controller"
+NAMESERVER: Final = "nameserver"
+LEARNERS: Final[tuple[str, ...]] = ()
+SERVERS: Final = (CONTROLLER, NAMESERVER, *BROKERS, *LEARNERS)
+HOSTS: Final = {
+    CONTROLLER: "127.0.0.1",
+    NAMESERVER: "127.0.0.2",
+    "broker-1": "127.0.0.11",
+    "broker-2": "127.0.0.12",
+    "broker-3": "127.0.0.13",
+    LEARNER: "127.0.0.21",
+    "client": "127.0.0.31",
+}
+PORTS: Final = {CONTROLLER: 9878, NAMESERVER: 9876, LEARNER: 10911, **dict.fromkeys(BROKERS, 10911)}
+LEARNING: Final[Mapping[str, object]] = {"asyncLearner": "true", "exportPath": "store/messages.jsonl"}
+LOG_FILE_BYTES: Final = 16_384
+Factory = Callable[[Settings, Storage, int], Sequence[Member]]
+
+
+def address(name: str) -> str:
+    """Where a process of the cluster listens."""
+    return f"{HOSTS[name]}:{PORTS[name]}"
+
+
+def broker_at(where: str) -> str:
+    """The broker that listens at an address; the first when none does."""
+    return next((name for name in BROKERS if address(name) == where), BROKERS[0])
+
+
+def properties(name: str) -> Mapping[str, object]:
+    """The configuration of a process, in RocketMQ's parameters; shorter times than the defaults."""
+    common = {"bindAddress": HOSTS[name], "listenPort": PORTS[name]}
+    match name:
+        case "controller":
+            return common | {
+                "controllerDLegerGroup": "simulation",
+                "controllerDLegerPeers": f"n0-{address(CONTROLLER)}",
+                "controllerDLegerSelfId": "n0",
+                "controllerStorePath": "controller",
+                "scanNotActiveBrokerInterval": 500,
+                "scanInactiveMasterInterval": 500,
+            }
+        case "nameserver":
+            return common
+        case _:
+            return (
+                common
+                | {
+                    "brokerClusterName": "simulation",
+                    "brokerName": BROKER_NAME,
+                    "brokerIP1": HOSTS[name],
+                    "brokerIP2": HOSTS[name],
+                    "haListenPort": PORTS[name] + 1,
+                    "namesrvAddr": address(NAMESERVER),
+                    "enableControllerMode": "true",
+                    "controllerAddr": address(CONTROLLER),
+                    "storePathRootDir": "store",
+                    "storePathCommitLog": "store/commitlog",
+                    "mappedFileSizeCommitLog": LOG_FILE_BYTES,
+                    "allAckInSyncStateSet": "true",
+                    "brokerHeartbeatInterval": 500,
+                    "controllerHeartBeatTimeoutMills": 2_000,
+                    "syncBrokerMetadataPeriod": 1_000,
+                    "checkSyncStateSetPeriod": 1_000,
+                    "haSendHeartbeatInterval": 1_000,
+                    "haHousekeepingInterval": 4_000,
+                    "haMaxTimeSlaveNotCatchup": 3_000,
+                }
+                | (LEARNING if name == LEARNER else {})
+            )
+
+
+def factory(name: str) -> Factory:
+    """Who makes the members of a process."""
+    if name in (CONTROLLER, NAMESERVER):
+        return replispec.controller.process.members
+    return replispec.broker.process.members
+
+
+def role(name: str) -> Role:
+    """The role under which a process is configured."""
+    return "broker" if name in BROKERS else next(each for each in ROLES if each == name)
+
+
+@dataclass
+class Cluster:
+    """One cluster and what is known of it."""
+
+    world: World
+    history: History
+    client: Client
+    nemesis: Nemesis
+    chance: Chance
+    ids: dict[str, str] = field(default_factory=dict)
+
+    def start(self) -> None:
+        """Start everything, in some order within a second."""
+        names = list(SERVERS)
+        while names:
+            name = self.chance.one_of(names)
+            names.remove(name)
+            self.world.after(self.chance.below(1_000_000), partial(self.world.start, name))
+        self.world.after(1_000_000, partial(self.world.start, "client"))
+
+    def members(self) -> tuple[int, ...]:
+        """The SyncStateSet that the client heard of last."""
+        return self.history.views[-1].members if self.history.views else ()
+
+    def log(self, name: str) -> bytes:
+        """The commit log of a broker or learner, as its disk holds it."""
+        contents = self.world.processes[name].disk.contents
+        parts = sorted(each for each in contents if re.search(r"/commitlog/\d{20}$", each))
+        return b"".join(bytes(contents[part].data) for part in parts)
+
+    def messages(self, name: str) -> dict[Place, int]:
+        """The messages of a log by queue and offset; the ends of its files are passed over."""
+        log = self.log(name)
+        found = {}
+        for start in range(0, len(log), LOG_FILE_BYTES):
+            for record in records(log[start : start + LOG_FILE_BYTES]):
+                if record.topic == TOPIC:
+                    found[record.queue_id, record.queue_offset] = number_of(record)
+        return found
+
+    def identity(self, name: str) -> str | None:
+        """What a broker's identity file says, if it has one."""
+        contents = self.world.processes[name].disk.contents
+        found = [each for each in contents if each.endswith("/brokerIdentity")]
+        return bytes(contents[found[0]].data).decode() if found else None
+
+
+def build(
+    seed: int, *, keeps_lines: bool = False, weather: Weather | None = None, pace: Pace | None = None
+) -> Cluster:
+    """A cluster of which nothing runs yet."""
+    chance = Chance(seed)
+    world = World(chance.bits(), weather=weather or some_weather(chance), pace=pace or some_pace(chance))
+    world.keeps_lines = keeps_lines
+    for name in SERVERS:
+        text = "".join(f"{key}={value}\n" for key, value in properties(name).items())
+        world.add(name, HOSTS[name], maker(name, parse(text, role(name)), chance.fork()))
+    history = History()
+    client = new_client(history, chance)
+    world.add("client", HOSTS["client"], lambda _: [Member("client", client)])
+    nemesis = Nemesis(
+        world,
+        chance.fork(),
+        controllers=[CONTROLLER],
+        brokers=BROKERS,
+        others=[NAMESERVER, *LEARNERS],
+        master=lambda: broker_at(client.master),
+    )
+    return Cluster(world, history, client, nemesis, chance)
+
+
+def new_client(history: History, chance: Chance) -> Client:
+    """A client that knows the controller and all brokers."""
+    return Client(
+        history,
+        chance.fork(),
+        controller=address(CONTROLLER),
+        brokers=[address(name) for name in BROKERS],
+        broker_name=BROKER_NAME,
+    )
+
+
+def maker(name: str, settings: Settings, chance: Chance) -> Callable[[Storage], Sequence[Member]]:
+    """What makes the members of a process at each start, with a seed of its own each time."""
+    return lambda storage: factory(name)(settings, storage, chance.bits())

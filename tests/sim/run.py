@@ -1,0 +1,172 @@
+"""One simulated run from one seed, and what must be true of it.
+
+    python -m tests.sim.run SEED [SEED ...] [--trace]
+
+prints the faults of each run, what was found, and the digest of its trace; `--trace` prints every event.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from replispec.runtime.sim import Chance, Tap
+from replispec.runtime.world import Note
+from tests.sim.cluster import BROKERS, LEARNERS, Cluster, broker_at, build
+from tests.sim.nemesis import Fault
+
+FAULTS_FROM_MS: Final = 1_500
+FAULTS_UNTIL_MS: Final = 9_000
+SETTLE_MS: Final = 60_000
+
+
+@dataclass
+class Result:
+    """What came of a run. `wrong` is empty when every promise was kept."""
+
+    seed: int
+    digest: str
+    faults: list[Fault]
+    wrong: list[str]
+    acknowledged: int
+    masters: int
+    lines: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        """One paragraph for people, with the way to see the run again."""
+        head = (
+            f"seed {self.seed}: {len(self.wrong)} wrong, {self.acknowledged} messages acknowledged, "
+            f"{self.masters} epochs, digest {self.digest[:16]}; python -m tests.sim.run {self.seed}"
+        )
+        faults = [f"  {each.at_ms:>6} ms: {each.what} ({each.lasts_ms} ms)" for each in self.faults]
+        return "\n".join([head, *faults, *(f"  WRONG: {each}" for each in self.wrong)])
+
+
+def run(seed: int, *, keeps_lines: bool = False, tap: Tap | None = None) -> Result:
+    """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic."""
+    cluster = build(seed, keeps_lines=keeps_lines)
+    cluster.world.network.tap = tap
+    operator = Operator(cluster)
+    cluster.world.notes = operator.hear
+    wrong: list[str] = []
+    chance = Chance(~seed)
+    cluster.start()
+    cluster.world.after(1_500_000, cluster.nemesis.supervise)
+    cluster.nemesis.plan(chance.between(1, 5), from_ms=FAULTS_FROM_MS, until_ms=FAULTS_UNTIL_MS)
+    for _ in range(FAULTS_UNTIL_MS // 1_000 + 3):
+        cluster.world.run_for(1_000)
+        wrong += keep_ids(cluster)
+    cluster.nemesis.heal()
+    acknowledged = len(cluster.history.acknowledged)
+    if not cluster.world.run_until(lambda: is_whole(cluster, acknowledged), at_most_ms=SETTLE_MS):
+        wrong.append(f"not whole {SETTLE_MS} ms after all was healed: {cluster.history.views[-1:]}")
+    cluster.client.is_sending = False
+    cluster.world.run_for(4_000)
+    wrong += keep_ids(cluster)
+    if not wrong or not wrong[-1].startswith("not whole"):
+        cluster.world.run_until(lambda: not differing(cluster), at_most_ms=SETTLE_MS)
+        wrong += differing(cluster)
+    wrong += cluster.history.judge(cluster.messages(broker_at(cluster.client.master)))
+    wrong += outsiders(cluster) + operator.wrong
+    return Result(
+        seed,
+        cluster.world.digest(),
+        cluster.nemesis.faults,
+        wrong,
+        len(cluster.history.acknowledged),
+        len({view.epoch for view in cluster.history.views}),
+        cluster.world.lines,
+    )
+
+
+class Operator:
+    """Repairs by hand what no replica repairs by itself: a log that shares no epoch with the master's, as
+    after a first master of whose messages nobody else had one. Its owner empties it.
+
+    A member of the SyncStateSet never needs this.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.wrong: list[str] = []
+        self._cluster = cluster
+
+    def hear(self, name: str, note: Note) -> None:
+        """Read one line of the log of a process."""
+        if note.what.startswith("no epoch shared"):
+            self._cluster.world.after(1_000_000, partial(self._empty, name))
+
+    def _empty(self, name: str) -> None:
+        world = self._cluster.world
+        process = world.processes[name]
+        if not process.is_alive:
+            return
+        identity = self._cluster.identity(name)
+        if identity is not None and int(identity.split("#")[2]) in self._cluster.members():
+            self.wrong.append(f"{name} is in the SyncStateSet and shares no epoch with the master")
+        world.trace("operator", f"empties the log of {name}")
+        world.kill(name)
+        for file in [each for each in process.disk.contents if "/commitlog/" in each or "epoch" in each]:
+            del process.disk.contents[file]
+        world.start(name)
+
+
+def is_whole(cluster: Cluster, acknowledged: int) -> bool:
+    """Whether the set has all its brokers again, and messages are acknowledged."""
+    view = cluster.history.views[-1] if cluster.history.views else None
+    return (
+        view is not None
+        and view.master != 0
+        and len(view.members) == len(BROKERS)
+        and len(cluster.history.acknowledged) > acknowledged + 5
+    )
+
+
+def keep_ids(cluster: Cluster) -> list[str]:
+    """What is wrong with the identities that the brokers' disks hold now."""
+    wrong = []
+    for name in BROKERS:
+        identity = cluster.identity(name)
+        if identity is not None and cluster.ids.setdefault(name, identity) != identity:
+            wrong.append(f"{name} was {cluster.ids[name]!r} and is {identity!r}")
+    if len(set(cluster.ids.values())) < len(cluster.ids):
+        wrong.append(f"two brokers have one identity: {cluster.ids}")
+    return wrong
+
+
+def differing(cluster: Cluster) -> list[str]:
+    """Whose log is not that of the master, byte for byte."""
+    master = broker_at(cluster.client.master)
+    log = cluster.log(master).rstrip(b"\0")
+    return [
+        f"the log of {name} is not that of {master}"
+        for name in (*BROKERS, *LEARNERS)
+        if cluster.log(name).rstrip(b"\0") != log
+    ]
+
+
+def outsiders(cluster: Cluster) -> list[str]:
+    """Sets and masters that are no brokers."""
+    ids = range(1, len(BROKERS) + 1)
+    return [
+        f"{view} names one who is no broker"
+        for view in cluster.history.views
+        if any(member not in ids for member in view.members)
+    ]
+
+
+def main() -> None:
+    """The command line."""
+    numbers = [int(argument) for argument in sys.argv[1:] if not argument.startswith("--")]
+    failed = False
+    for seed in numbers:
+        result = run(seed, keeps_lines="--trace" in sys.argv)
+        sys.stdout.writelines(result.lines)
+        sys.stdout.write(f"{result}\n")
+        failed = failed or bool(result.wrong)
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
