@@ -304,3 +304,16 @@ def test_what_a_refused_write_left_never_becomes_part_of_the_log() -> None:
         kept_texts = texts(again)
         one.crash()
         assert texts(log_on(one)) == kept_texts
+
+
+@pytest.mark.parametrize("left", [0, 1, 7, 8])
+def test_behind_a_record_there_is_room_for_a_blank_or_it_lies_in_the_next_file(left: int) -> None:
+    log = log_on(disk())
+    log.append(message("first"))
+    overhead = len(message("").encode())
+    placed = log.append(message("x" * (FILE_BYTES - log.end - overhead - left)))
+    assert placed.offset == (
+        FILE_BYTES if left < len(LogBlank().encode()) else len(message("first").encode())
+    )
+    log.append(message("last"))
+    assert len(texts(log)) == 3

@@ -8,7 +8,8 @@ from replispec.runtime.log import MessageStore
 from replispec.runtime.replication import HaSettings
 from replispec.runtime.replication.feed import Feed
 from replispec.runtime.replication.replica import HaReplica
-from replispec.runtime.world import Level
+from replispec.runtime.world import Accepted, Closed, Connected, Level, Received
+from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaHandshakeId
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
 from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Pair, ReplicaSide
@@ -331,3 +332,36 @@ def test_a_log_is_copied_however_tcp_cuts_the_bytes() -> None:
         pair = Pair(master_with(10, 10, 30), ReplicaSide(), cut=cut)
         pair.follow()
         assert pair.same(), size
+
+
+def test_a_broken_log_ends_the_process() -> None:
+    replica = ReplicaSide()
+    pair = Pair(master_with(3), replica)
+    replica.disk.plan = lambda what: "input/output error" if what.startswith("write") else None
+    pair.follow()
+    assert "input/output error" in pair.halted
+    assert log_bytes(replica.store) == b""
+
+
+def test_epochs_are_corrected_before_the_first_byte_comes() -> None:
+    """A broker that was master of an epoch without messages must forget it: another has that start."""
+    replica = ReplicaSide(store=with_epochs(store_on(disk()), 5, 0))
+    master = MasterSide(with_epochs(store_on(disk()), 5))
+    master.store.begin_as_master(4)
+    replica.ha.follow("127.0.0.1:1", 0)
+    replica.ha.connected(Connected(-1, "local", 0))
+    answer = HaHandshakeAnswer(master.store.log.end, 4, list(master.store.epochs.entries))
+    replica.ha.received(Received(-1, answer.encode(), 0))
+    assert [entry.epoch for entry in replica.store.epochs.entries] == [1]
+
+
+def test_a_member_leaves_with_its_last_connection() -> None:
+    pair = Pair(master_with(3), ReplicaSide())
+    pair.follow()
+    second = 99
+    pair.master.ha.accepted(Accepted(second, "ha", "peer", pair.now_ms))
+    pair.master.ha.received(Received(second, HaHandshakeId(broker_id=2).encode(), pair.now_ms))
+    pair.master.ha.closed(Closed(second, "lost", pair.now_ms))
+    assert ("must go", 2) not in pair.master.keeper.told
+    pair.master.ha.closed(Closed(1, "lost", pair.now_ms))
+    assert pair.master.keeper.told[-1] == ("must go", 2)
