@@ -1,0 +1,246 @@
+"""A broker takes the role that a controller gives it, and counts with every set that may be the one."""
+
+from __future__ import annotations
+
+import pytest
+
+from replispec.broker.core.role import Role, Told
+from replispec.runtime.framing import Command
+from replispec.runtime.membership import Controllers
+from replispec.runtime.remoting.calls import Calls
+from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
+from tests.runtime.membership.talk import Answer, Talk
+
+CONTROLLER = "127.0.0.1:9878"
+US = 1
+US_TWO = frozenset({1, 2})
+
+
+class Deciding:
+    """A controller that answers 1001 as told: a code, or None for never."""
+
+    def __init__(self) -> None:
+        self.code: int | None = ResponseCode.SUCCESS
+        self.asked: list[tuple[frozenset[int], int | None, int | None]] = []
+
+    def __call__(self, command: Command) -> Answer | None:
+        if command.header.code != RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET:
+            return Answer()
+        header = AlterSyncStateSetRequest.from_ext_fields(command.header.ext_fields or {})
+        wanted = SyncStateSet.decode(command.body)
+        members = frozenset(wanted.broker_ids or ())
+        self.asked.append((members, header.master_epoch, wanted.sync_state_set_epoch))
+        if self.code is None:
+            return None
+        decided = SyncStateSet(
+            broker_ids=sorted(members), sync_state_set_epoch=(wanted.sync_state_set_epoch or 0) + 1
+        )
+        return Answer(self.code, body=decided.encode() if self.code == ResponseCode.SUCCESS else b"")
+
+
+class Broker:
+    """Notes what follows from the role."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        self.controller = Deciding()
+        self.now_ms = 1_000
+        self._talk = Talk({CONTROLLER: self.controller})
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox)
+        controllers = Controllers(self._calls, [CONTROLLER])
+        controllers.leader = CONTROLLER
+        self.role = Role(self._outbox, controllers, "broker-a", self)
+
+    def become_master(self, epoch: int, _now_ms: int, *, resumed: bool) -> None:
+        self.heard.append(f"master of {epoch}" + (" again" if resumed else ""))
+
+    def become_replica(self, address: str, _now_ms: int) -> None:
+        self.heard.append(f"replica of {address}")
+
+    def set_changed(self, _now_ms: int) -> None:
+        self.heard.append(f"counts {sorted(self.role.counted)}")
+
+    def ask_election(self, _now_ms: int) -> None:
+        self.heard.append("asks for a master")
+
+    def ask_who_is_master(self, _now_ms: int) -> None:
+        self.heard.append("asks who is master")
+
+    def told(
+        self, master: int | None, epoch: int, members: frozenset[int] = frozenset({1}), set_epoch: int = 1
+    ) -> list[str]:
+        address = None if master is None else f"broker {master}"
+        return self.does(
+            lambda: self.role.told(Told(master, address, epoch, members, set_epoch), self.now_ms)
+        )
+
+    def level(self, broker_id: int) -> list[str]:
+        return self.does(lambda: self.role.level(broker_id, self.now_ms))
+
+    def behind(self, broker_id: int) -> list[str]:
+        return self.does(lambda: self.role.behind(broker_id, self.now_ms))
+
+    def wait(self, passed_ms: int) -> list[str]:
+        self.now_ms += passed_ms
+        return self.does(lambda: self.role.ticked(self.now_ms))
+
+    def does(self, action: object) -> list[str]:
+        before = len(self.heard)
+        assert callable(action)
+        action()
+        events = self._talk.carry_out(self._outbox.take(), self.now_ms)
+        self._calls.ticked(self.now_ms)
+        while events:
+            for event in events:
+                self._take(event)
+            self._calls.ticked(self.now_ms)
+            events = self._talk.carry_out(self._outbox.take(), self.now_ms)
+        return self.heard[before:]
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Connected():
+                self._calls.connected(event)
+            case Received():
+                self._calls.received(event)
+            case Closed():
+                self._calls.closed(event)
+
+
+def fresh(last_epoch: int = 0) -> Broker:
+    broker = Broker()
+    broker.role.identified(US, last_epoch, broker.now_ms)
+    return broker
+
+
+def master_of_two() -> Broker:
+    broker = fresh()
+    broker.told(US, 5, US_TWO, 7)
+    return broker
+
+
+def test_a_role_with_a_later_epoch_is_taken_and_others_are_not() -> None:
+    broker = fresh()
+    assert broker.told(2, 3) == ["replica of broker 2"]
+    assert broker.told(2, 3) == []
+    assert broker.told(US, 3) == []
+    assert broker.told(3, 2) == []
+    assert broker.told(US, 4) == ["master of 4"]
+    assert broker.told(2, 4) == []
+    assert broker.told(US, 6) == ["master of 6"]
+    assert broker.told(2, 7) == ["replica of broker 2"]
+    assert broker.told(3, 8) == ["replica of broker 3"]
+
+
+def test_after_a_restart_the_epoch_of_the_log_goes_on_and_older_ones_do_not_count() -> None:
+    assert fresh(5).told(US, 5) == ["master of 5 again"]
+    assert fresh(5).told(US, 6) == ["master of 6"]
+    assert fresh(5).told(US, 4) == []
+    assert fresh(5).told(2, 4) == []
+    assert fresh(5).told(2, 5) == ["replica of broker 2"]
+
+
+def test_without_a_master_an_election_is_asked_for() -> None:
+    assert fresh().told(None, 0) == ["asks for a master"]
+    replica = fresh()
+    replica.told(2, 3)
+    assert replica.told(None, 3) == []
+    assert replica.told(None, 4) == ["asks for a master"]
+    master = fresh()
+    master.told(US, 3)
+    assert master.told(None, 4) == ["asks for a master"]
+    assert master.role.is_master, "who is in the set still holds what is acknowledged"
+
+
+def test_a_replica_that_is_level_is_counted_from_the_moment_it_is_asked_for() -> None:
+    broker = fresh()
+    broker.told(US, 5, frozenset({1}), 7)
+    broker.controller.code = None
+    assert broker.level(2) == ["counts [1, 2]"]
+    assert broker.role.members == {1}
+    assert broker.controller.asked == [(US_TWO, 5, 7)]
+    assert broker.level(3) == [], "one change at a time"
+    assert broker.level(2) == []
+
+
+def test_a_member_that_leaves_is_counted_until_the_controller_has_decided() -> None:
+    broker = master_of_two()
+    broker.controller.code = None
+    assert broker.behind(2) == ["counts [1, 2]"]
+    assert broker.controller.asked == [(frozenset({1}), 5, 7)]
+    assert broker.told(US, 5, frozenset({1}), 8) == ["counts [1]"]
+
+
+def test_the_set_is_what_the_controller_answers() -> None:
+    broker = master_of_two()
+    assert broker.behind(2) == ["counts [1, 2]", "counts [1]"]
+    assert broker.level(2) == ["counts [1, 2]", "counts [1, 2]"]
+    assert broker.controller.asked == [(frozenset({1}), 5, 7), (US_TWO, 5, 8)]
+    assert broker.role.members == US_TWO
+
+
+def test_nobody_is_asked_in_or_out_twice_and_the_master_never() -> None:
+    broker = master_of_two()
+    assert broker.level(2) == []
+    assert broker.behind(3) == []
+    assert broker.behind(US) == []
+    assert broker.controller.asked == []
+
+
+@pytest.mark.parametrize(
+    "code", [ResponseCode.CONTROLLER_NOT_LEADER, ResponseCode.SYSTEM_ERROR, None], ids=str
+)
+def test_what_nobody_knows_the_outcome_of_is_asked_again_and_counts(code: int | None) -> None:
+    broker = fresh()
+    broker.told(US, 5, frozenset({1}), 7)
+    broker.controller.code = code
+    broker.level(2)
+    broker.wait(3_000)
+    assert broker.role.counted == US_TWO
+    broker.controller.code = ResponseCode.SUCCESS
+    broker.wait(1_000)
+    assert len(broker.controller.asked) >= 2
+    assert set(broker.controller.asked) == {(US_TWO, 5, 7)}
+    assert broker.role.members == US_TWO
+
+
+def test_a_refusal_counts_until_the_controller_has_told_the_set() -> None:
+    """An earlier request for the same may have had success."""
+    broker = fresh()
+    broker.told(US, 5, frozenset({1}), 7)
+    broker.controller.code = ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH
+    assert broker.level(2) == ["counts [1, 2]", "asks who is master"]
+    assert broker.role.counted == US_TWO
+    assert broker.told(US, 5, frozenset({1}), 7) == ["counts [1]"]
+    assert broker.role.counted == {1}
+
+
+def test_an_answer_that_is_no_newer_is_not_believed() -> None:
+    broker = master_of_two()
+    broker.controller.code = None
+    broker.behind(2)
+    broker.told(US, 5, US_TWO, 9)
+    assert broker.role.members == US_TWO
+    assert broker.told(US, 5, frozenset({1}), 8) == []
+
+
+def test_who_is_master_no_more_forgets_what_it_asked_for() -> None:
+    broker = master_of_two()
+    broker.controller.code = None
+    broker.behind(2)
+    broker.told(2, 6, frozenset({2}), 9)
+    assert broker.role.counted == {2}
+    assert broker.behind(2) == []
+    assert broker.level(3) == []
+    assert broker.wait(3_000) == []
+
+
+def test_a_replica_learns_newer_sets_of_its_master() -> None:
+    broker = fresh()
+    broker.told(2, 3, frozenset({2}), 1)
+    broker.told(2, 3, US_TWO, 2)
+    broker.told(2, 3, frozenset({2}), 1)
+    assert broker.role.members == US_TWO
