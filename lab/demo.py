@@ -16,7 +16,7 @@ from pathlib import Path
 
 from lab import questions, settings
 from lab.cluster import Cluster, LabError
-from lab.interop.checks import log_digest, log_folder, wait_in_sync, wait_master, wait_same_end
+from lab.interop.checks import leave_a_tail, log_digest, log_folder, wait_in_sync, wait_master, wait_same_end
 from lab.merge import merge
 from lab.reader import read_topic
 from replispec.wire.rocketmq.codes import ResponseCode
@@ -27,8 +27,6 @@ MESSAGES = 1_000
 TOPIC = "DemoTopic"
 REPLAY_FAILED = 2
 BROKERS = ("broker-1", "broker-2")
-# Sent while the only other member of the SyncStateSet is stopped: nobody acknowledges them.
-UNCONFIRMED = 5
 
 
 @dataclass(slots=True)
@@ -71,7 +69,8 @@ def _play(cluster: Cluster, story: Story) -> None:
     before = wait_master(cluster)
     dead = next(name for name in BROKERS if cluster.address(name) == before.address)
     other = next(name for name in BROKERS if name != dead)
-    behind = _leave_a_tail(cluster, dead, other, story)
+    start, behind = leave_a_tail(cluster, dead, other, TOPIC)
+    story.tell(f"{other} is stopped; the master takes {behind - start} bytes more, acknowledged to nobody")
     killed_s = cluster.kill(dead)
     cluster.resume(other)
     after = wait_master(cluster, after_epoch=before.epoch)
@@ -83,7 +82,10 @@ def _play(cluster: Cluster, story: Story) -> None:
     starts = {
         entry.epoch: entry.start_offset for entry in questions.epochs(cluster.port(dead)).epoch_list or []
     }
-    story.tell(f"the old master is back: cut from {behind} to {starts[after.epoch]}, and in the set again")
+    cut = starts[after.epoch] or 0
+    if cut >= behind:
+        raise LabError(f"the old master had nothing to cut: {behind} bytes, the new epoch starts at {cut}")
+    story.tell(f"the old master is back: cut from {behind} to {cut}, and in the SyncStateSet again")
     end = wait_same_end(cluster, *BROKERS, "learner")
     digests = {log_digest(log_folder(cluster, name), end) for name in (*BROKERS, "learner")}
     if len(digests) != 1:
@@ -132,25 +134,6 @@ def _send(cluster: Cluster, first: int, count: int) -> set[bytes]:
 
             cluster.until(accepted, "a master that takes messages")
     return set(bodies)
-
-
-def _leave_a_tail(cluster: Cluster, master: str, replica: str, story: Story) -> int:
-    """Bytes that only the master has: its replica is stopped meanwhile. Returns the end of its log."""
-    start = wait_same_end(cluster, master, replica)
-    cluster.pause(replica)
-    for number in range(UNCONFIRMED):
-        try:
-            with Peer(LOOPBACK, cluster.port(master)) as peer:
-                code, _ = questions.Sender(peer, TOPIC).send(f"unconfirmed {number}".encode())
-        except TimeoutError:
-            continue
-        if code == ResponseCode.SUCCESS:
-            raise LabError("a message was acknowledged that one member of the SyncStateSet lacks")
-    end = questions.epochs(cluster.port(master)).max_offset or 0
-    story.tell(
-        f"{replica} stopped; {UNCONFIRMED} more messages, acknowledged to nobody ({end - start} bytes)"
-    )
-    return end
 
 
 def _collect(out: Path, story: Story) -> Path:

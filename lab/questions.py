@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from replispec.runtime.framing import Command
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,
     SendMessageResponse,
@@ -19,6 +21,7 @@ from replispec.wire.rocketmq.controller import (
     GetReplicaInfoResponse,
     ReplicasInfo,
 )
+from replispec.wire.rocketmq.remoting import RemotingHeader
 from targets.lib.ports import LOOPBACK
 from targets.lib.remoting import Peer
 
@@ -95,7 +98,7 @@ def routed(nameserver: int, broker_name: str) -> dict[int, str]:
 
 
 class Sender:
-    """Sends messages to one broker, one at a time or many without waiting."""
+    """Sends messages to one broker, each when the one before is answered."""
 
     def __init__(self, peer: Peer, topic: str) -> None:
         self._peer = peer
@@ -103,20 +106,35 @@ class Sender:
 
     def send(self, body: bytes, *, queue: int = 0, now_ms: int = 0) -> tuple[int, SendMessageResponse | None]:
         """The response code, and the answer when the code is SUCCESS."""
-        header = SendMessageV2Request(
-            producer_group="replispec-lab",
-            topic=self._topic,
-            default_topic=TEMPLATE_TOPIC,
-            default_topic_queue_nums=QUEUES,
-            queue_id=queue,
-            born_timestamp=now_ms,
-            sys_flag=0,
-            flag=0,
-        )
-        answer = self._peer.ask(RequestCode.SEND_MESSAGE_V2, header, body)
+        answer = self._peer.ask(RequestCode.SEND_MESSAGE_V2, _header(self._topic, queue, now_ms), body)
         if answer.header.code != ResponseCode.SUCCESS:
             return answer.header.code, None
         return answer.header.code, SendMessageResponse.from_ext_fields(answer.header.ext_fields or {})
+
+
+def send_and_run(broker: int, topic: str, bodies: Sequence[bytes]) -> socket.socket:
+    """Send messages without hearing of them; they are on their way as long as the socket is open."""
+    frames = bytearray()
+    for number, body in enumerate(bodies):
+        fields = _header(topic, number % QUEUES, 0).to_ext_fields()
+        header = RemotingHeader(code=RequestCode.SEND_MESSAGE_V2, opaque=number, ext_fields=fields)
+        frames += Command(header, body).encode()
+    connection = socket.create_connection((LOOPBACK, broker))
+    connection.sendall(frames)
+    return connection
+
+
+def _header(topic: str, queue: int, now_ms: int) -> SendMessageV2Request:
+    return SendMessageV2Request(
+        producer_group="replispec-lab",
+        topic=topic,
+        default_topic=TEMPLATE_TOPIC,
+        default_topic_queue_nums=QUEUES,
+        queue_id=queue,
+        born_timestamp=now_ms,
+        sys_flag=0,
+        flag=0,
+    )
 
 
 def same(values: Sequence[object]) -> bool:

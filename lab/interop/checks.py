@@ -18,6 +18,8 @@ from lab.settings import LOG_FILE_BYTES
 
 SETTLE_S_MAXIMUM = 90.0
 CHUNK_BYTES = 1024 * 1024
+# More than the buffers of two sockets on loopback hold.
+TAIL_MESSAGES, TAIL_BODY_BYTES = 40, 500_000
 
 
 @dataclass(slots=True)
@@ -69,6 +71,23 @@ def wait_same_end(cluster: Cluster, *brokers: str) -> int:
         return ends[0] if questions.same(ends) and ends[0] else None
 
     return cluster.until(reached, f"logs of one length: {', '.join(brokers)}", patience_s=SETTLE_S_MAXIMUM)
+
+
+def leave_a_tail(cluster: Cluster, master: str, replica: str, topic: str) -> tuple[int, int]:
+    """Bytes that only the master has, acknowledged to nobody: its replica, a member of the SyncStateSet, is
+    paused, and more is sent than the sockets between them hold. Returns where they begin at the latest, and
+    where they end."""
+    start = wait_same_end(cluster, master, replica)
+    cluster.pause(replica)
+    bodies = [bytes([ord("a") + number % 26]) * TAIL_BODY_BYTES for number in range(TAIL_MESSAGES)]
+    with questions.send_and_run(cluster.port(master), topic, bodies):
+
+        def taken() -> int | None:
+            end = questions.epochs(cluster.port(master)).max_offset or 0
+            return end if end > start + TAIL_MESSAGES * TAIL_BODY_BYTES else None
+
+        end = cluster.until(taken, "a master with more than its replica", patience_s=SETTLE_S_MAXIMUM)
+    return start, end
 
 
 def log_digest(folder: Path, end: int) -> str:

@@ -217,13 +217,8 @@ def _switch(stage: Stage, old: str, new: str) -> None:
     """Kill the master while it has bytes that its paused replica lacks, and let it come back."""
     cluster, measured = stage.cluster, stage.measured
     before = checks.wait_master(cluster)
-    start = checks.wait_same_end(cluster, old, new)
-    cluster.pause(new)
-    # Nobody acknowledges these: the only other member of the SyncStateSet is paused.
-    arguments = (stage.nameserver, TOPIC, "0", "1", str(MESSAGE_BYTES), "0")
-    unconfirmed = checks.acknowledged(stage.java.client("produce", *arguments))
-    behind = questions.epochs(cluster.port(old)).max_offset or 0
-    measured.demand(behind > start and not unconfirmed, f"bytes that only {old} has", behind - start)
+    start, behind = checks.leave_a_tail(cluster, old, new, TOPIC)
+    measured.note(f"bytes behind {start} that {old} takes and {new} does not acknowledge", behind - start)
     killed_s = cluster.kill(old)
     cluster.resume(new)
     after = checks.wait_master(cluster, after_epoch=before.epoch)
