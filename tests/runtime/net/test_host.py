@@ -168,6 +168,19 @@ def test_the_node_is_told_the_time_that_it_named_and_not_before() -> None:
     run_jumping(test)
 
 
+def test_a_node_is_told_the_time_as_often_as_it_names_one() -> None:
+    node = ScriptedNode(_nothing)
+
+    async def test() -> None:
+        async with hosted(node) as host:
+            for count in range(1, 4):
+                node.due_ms = node.events[-1].now_ms + 2_000
+                await (await host.connect()).aclose()
+                await until(lambda wanted=count: len(node.of(Ticked)) == wanted, every_s=1)  # type: ignore[misc]
+
+    run_jumping(test)
+
+
 def test_an_earlier_deadline_moves_the_timer() -> None:
     node = ScriptedNode(_nothing)
 

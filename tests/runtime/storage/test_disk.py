@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from replispec.runtime.storage import StorageFailed
 from replispec.runtime.storage.disk_shell import LOCK_NAME, UNFINISHED, DiskFiles, DiskStorage
 from replispec.runtime.storage.journal_shell import DiskJournal
 
+# 2 is FULL.
+PRAGMAS = {"synchronous": 2, "journal_mode": "wal", "locking_mode": "exclusive"}
 FULL_DISK = """
 import resource, sys
 from replispec.runtime.storage import StorageFailed
@@ -186,3 +189,55 @@ def test_a_damaged_value_is_refused(tmp_path: Path) -> None:
     base.close()
     with pytest.raises(StorageFailed, match="not what was written"):
         DiskJournal(tmp_path / "log").state()
+
+
+@pytest.fixture
+def order(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is brought to the disk and what gets its name, in the order in which it happens."""
+    happened: list[str] = []
+    real_fsync, real_fdatasync, real_replace = os.fsync, os.fdatasync, Path.replace
+
+    def fsync(descriptor: int) -> None:
+        happened.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        real_fsync(descriptor)
+
+    def fdatasync(descriptor: int) -> None:
+        happened.append("data")
+        real_fdatasync(descriptor)
+
+    def replace(path: Path, target: Path) -> Path:
+        happened.append("name")
+        return real_replace(path, target)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(os, "fdatasync", fdatasync)
+    monkeypatch.setattr(Path, "replace", replace)
+    return happened
+
+
+def test_a_name_is_given_to_what_is_on_the_disk_and_brought_there_itself(
+    tmp_path: Path, order: list[str]
+) -> None:
+    files = DiskFiles(tmp_path)
+    order.clear()
+    files.replace("epochs", b"new")
+    assert order == ["file", "name", "folder"]
+    order.clear()
+    files.region("log", 100)
+    assert order == ["file", "name", "folder"]
+    order.clear()
+    files.rename("epochs", "deep/epochs")
+    assert order == ["folder", "name", "folder", "folder"]
+    order.clear()
+    files.remove("deep/epochs")
+    assert order == ["folder"]
+    order.clear()
+    files.flush(["log"])
+    assert order == ["data"]
+
+
+def test_an_append_waits_for_the_disk(tmp_path: Path) -> None:
+    """No other connection may be open, and none is needed: the setting is this one's."""
+    journal = DiskJournal(tmp_path / "log")
+    settings = {name: journal._base.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS}
+    assert settings == PRAGMAS
