@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import itertools
+import socket
 from collections.abc import Iterable
 
 import pytest
 import trio
 
 from replispec.runtime.net.host_shell import EXIT_FAILED, CannotListen, Process, run
-from replispec.runtime.net.node_shell import RECEIVE_BYTES_MAX, Bounds
+from replispec.runtime.net.node_shell import RECEIVE_BYTES_MAX, Bounds, open_socket
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -276,10 +277,47 @@ def test_what_was_sent_before_a_close_arrives_even_when_the_peer_still_talks() -
             yield Close(event.connection)
 
     async def test() -> None:
+        node = ScriptedNode(react)
+        async with hosted(node) as host:
+            async with await host.connect() as stream:
+                await stream.send_all(bytes(2 * 1024 * 1024))
+                await stream.send_eof()
+                assert await _read_all(stream) == b"answer" * 100_000
+            await (await host.connect()).aclose()
+            await until(lambda: bool(node.of(Closed)))
+        assert [event.connection for event in node.of(Closed)] == [2], "who closed it himself is not told"
+
+    trio.run(test)
+
+
+def test_what_does_not_fit_into_the_kernel_arrives_whole_and_in_order() -> None:
+    data = b"".join(number.to_bytes(4, "big") for number in range(4_000_000))
+
+    def react(event: Event) -> Iterable[Effect]:
+        if isinstance(event, Received):
+            yield from (
+                Send(event.connection, memoryview(data)[at : at + 99_999])
+                for at in range(0, len(data), 99_999)
+            )
+            yield Close(event.connection)
+
+    async def test() -> None:
         async with hosted(ScriptedNode(react)) as host, await host.connect() as stream:
-            await stream.send_all(bytes(2 * 1024 * 1024))
-            await stream.send_eof()
-            assert await _read_all(stream) == b"answer" * 100_000
+            await stream.send_all(b"?")
+            assert await _read_all(stream) == data
+
+    trio.run(test)
+
+
+def test_a_dial_that_finds_itself_is_refused() -> None:
+    """The system may give a dial the very port that it dials, when nobody listens there."""
+
+    async def test() -> None:
+        with socket.socket() as sock:
+            sock.setblocking(False)
+            sock.bind(("127.0.0.1", 0))
+            with pytest.raises(OSError, match="nobody listens"):
+                await open_socket(sock, sock.getsockname())
 
     trio.run(test)
 

@@ -115,6 +115,8 @@ def test_a_restart_carries_on_behind_the_last_whole_record(tmp_path: Path) -> No
     whole = path.read_bytes()
     with path.open("ab") as file:
         file.write(whole[len(FILE_HEADER) : len(FILE_HEADER) + 30])
+    _tap(path)[0].close()
+    assert path.read_bytes() == whole
     _exchange(path)
     assert path.read_bytes().startswith(whole)
     assert len(_decoded(path)) == 8

@@ -149,6 +149,14 @@ def test_a_peer_that_breaks_the_protocol_costs_its_connection_and_one_line(bad: 
     assert served.server.connections == 1
 
 
+def test_who_is_dropped_in_the_midst_is_answered_what_came_before() -> None:
+    served = Served(_answer)
+    served.open(1)
+    served.say(1, request(1) + HOSTILE["a header that is no JSON"] + request(2))
+    assert served.opaques(1) == [1]
+    assert served.closed == {1}
+
+
 def test_a_request_beyond_the_limit_is_refused_before_it_is_there() -> None:
     served = Served(_answer, Limits(frame_bytes=1000))
     served.open(1)

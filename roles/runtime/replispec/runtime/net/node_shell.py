@@ -226,7 +226,6 @@ class NodeShell:
         while True:
             await self._soon_waits.wait()
             self._soon_waits = trio.Event()
-            await trio.lowlevel.checkpoint()
             soon, self._soon = self._soon, []
             for number in soon:
                 if number in self._links:
@@ -371,7 +370,7 @@ async def _connect(address: str) -> socket.socket:
         sock = socket.socket(family, kind, protocol)
         try:
             prepare(sock)
-            await _open(sock, place)
+            await open_socket(sock, place)
         except OSError as error:
             sock.close()
             failed = error
@@ -383,7 +382,8 @@ async def _connect(address: str) -> socket.socket:
     raise failed or OSError(f"{address} names no place")
 
 
-async def _open(sock: socket.socket, place: tuple[Any, ...]) -> None:
+async def open_socket(sock: socket.socket, place: tuple[Any, ...]) -> None:
+    """Connect a socket that never waits. Raises OSError."""
     try:
         sock.connect(place)
     except BlockingIOError:
