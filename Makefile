@@ -95,6 +95,10 @@ conformance: $(READY) ## play the suite against the real implementations (TARGET
 interop: $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these)
 	@PYTHONPATH=conformance $(BIN)/python -m lab.interop $(SCENARIOS)
 
+.PHONY: kills
+kills: $(READY) ## kill -9 processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)
+	@PYTHONPATH=conformance $(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1)
+
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can
 	@$(BIN)/ruff check --fix .

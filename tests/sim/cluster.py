@@ -10,7 +10,9 @@ from typing import Final
 
 import replispec.broker.process
 import replispec.controller.process
+import replispec.learner.process
 from replispec.runtime.configuration import ROLES, Role, Settings, parse
+from replispec.runtime.primitives.jsons import loads, take_object
 from replispec.runtime.sim import Chance, Pace, Weather, World
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
@@ -24,7 +26,7 @@ BROKERS: Final = ("broker-1", "broker-2", "broker-3")
 LEARNER: Final = "learner"
 CONTROLLER: Final = "controller"
 NAMESERVER: Final = "nameserver"
-LEARNERS: Final[tuple[str, ...]] = ()
+LEARNERS: Final = (LEARNER,)
 SERVERS: Final = (CONTROLLER, NAMESERVER, *BROKERS, *LEARNERS)
 HOSTS: Final = {
     CONTROLLER: "127.0.0.1",
@@ -36,7 +38,8 @@ HOSTS: Final = {
     "client": "127.0.0.31",
 }
 PORTS: Final = {CONTROLLER: 9878, NAMESERVER: 9876, LEARNER: 10911, **dict.fromkeys(BROKERS, 10911)}
-LEARNING: Final[Mapping[str, object]] = {"asyncLearner": "true", "exportPath": "store/messages.jsonl"}
+EXPORT: Final = "export/messages.jsonl"
+LEARNING: Final[Mapping[str, object]] = {"asyncLearner": "true", "exportPath": EXPORT}
 LOG_FILE_BYTES: Final = 16_384
 Factory = Callable[[Settings, Storage, int], Sequence[Member]]
 
@@ -53,7 +56,7 @@ def broker_at(where: str) -> str:
 
 def properties(name: str) -> Mapping[str, object]:
     """The configuration of a process, in RocketMQ's parameters; shorter times than the defaults."""
-    common = {"bindAddress": HOSTS[name], "listenPort": PORTS[name]}
+    common: dict[str, object] = {"bindAddress": HOSTS[name], "listenPort": PORTS[name]}
     match name:
         case "controller":
             return common | {
@@ -67,38 +70,37 @@ def properties(name: str) -> Mapping[str, object]:
         case "nameserver":
             return common
         case _:
-            return (
-                common
-                | {
-                    "brokerClusterName": "simulation",
-                    "brokerName": BROKER_NAME,
-                    "brokerIP1": HOSTS[name],
-                    "brokerIP2": HOSTS[name],
-                    "haListenPort": PORTS[name] + 1,
-                    "namesrvAddr": address(NAMESERVER),
-                    "enableControllerMode": "true",
-                    "controllerAddr": address(CONTROLLER),
-                    "storePathRootDir": "store",
-                    "storePathCommitLog": "store/commitlog",
-                    "mappedFileSizeCommitLog": LOG_FILE_BYTES,
-                    "allAckInSyncStateSet": "true",
-                    "brokerHeartbeatInterval": 500,
-                    "controllerHeartBeatTimeoutMills": 2_000,
-                    "syncBrokerMetadataPeriod": 1_000,
-                    "checkSyncStateSetPeriod": 1_000,
-                    "haSendHeartbeatInterval": 1_000,
-                    "haHousekeepingInterval": 4_000,
-                    "haMaxTimeSlaveNotCatchup": 3_000,
-                }
-                | (LEARNING if name == LEARNER else {})
-            )
+            learning = LEARNING if name in LEARNERS else {}
+            return {
+                **common,
+                **learning,
+                "brokerClusterName": "simulation",
+                "brokerName": BROKER_NAME,
+                "brokerIP1": HOSTS[name],
+                "brokerIP2": HOSTS[name],
+                "haListenPort": PORTS[name] + 1,
+                "namesrvAddr": address(NAMESERVER),
+                "enableControllerMode": "true",
+                "controllerAddr": address(CONTROLLER),
+                "storePathRootDir": "store",
+                "storePathCommitLog": "store/commitlog",
+                "mappedFileSizeCommitLog": LOG_FILE_BYTES,
+                "allAckInSyncStateSet": "true",
+                "brokerHeartbeatInterval": 500,
+                "controllerHeartBeatTimeoutMills": 2_000,
+                "syncBrokerMetadataPeriod": 1_000,
+                "checkSyncStateSetPeriod": 1_000,
+                "haSendHeartbeatInterval": 1_000,
+                "haHousekeepingInterval": 4_000,
+                "haMaxTimeSlaveNotCatchup": 3_000,
+            }
 
 
 def factory(name: str) -> Factory:
     """Who makes the members of a process."""
     if name in (CONTROLLER, NAMESERVER):
         return replispec.controller.process.members
-    return replispec.broker.process.members
+    return replispec.learner.process.members if name in LEARNERS else replispec.broker.process.members
 
 
 def role(name: str) -> Role:
@@ -146,11 +148,22 @@ class Cluster:
                     found[record.queue_id, record.queue_offset] = number_of(record)
         return found
 
+    def exported(self) -> list[dict[str, object]]:
+        """The lines that the learner has written, each as an object."""
+        content = self.world.processes[LEARNER].disk.contents.get(EXPORT)
+        lines = bytes(content.data).split(b"\n")[:-1] if content is not None else []
+        return [take_object(loads(line), "a line of the export") for line in lines]
+
     def identity(self, name: str) -> str | None:
         """What a broker's identity file says, if it has one."""
         contents = self.world.processes[name].disk.contents
         found = [each for each in contents if each.endswith("/brokerIdentity")]
         return bytes(contents[found[0]].data).decode() if found else None
+
+    def broker_id(self, name: str) -> int:
+        """The id that a broker has for life; 0 while it has none."""
+        identity = self.identity(name)
+        return int(identity.split("#")[2]) if identity is not None else 0
 
 
 def build(

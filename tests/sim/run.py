@@ -14,7 +14,9 @@ from typing import Final
 
 from replispec.runtime.sim import Chance, Tap
 from replispec.runtime.world import Note
+from tests.sim.client import TOPIC
 from tests.sim.cluster import BROKERS, LEARNERS, Cluster, broker_at, build
+from tests.sim.history import Place
 from tests.sim.nemesis import Fault
 
 FAULTS_FROM_MS: Final = 1_500
@@ -69,7 +71,7 @@ def run(seed: int, *, keeps_lines: bool = False, tap: Tap | None = None) -> Resu
         cluster.world.run_until(lambda: not differing(cluster), at_most_ms=SETTLE_MS)
         wrong += differing(cluster)
     wrong += cluster.history.judge(cluster.messages(broker_at(cluster.client.master)))
-    wrong += outsiders(cluster) + operator.wrong
+    wrong += outsiders(cluster) + operator.wrong + misled(cluster)
     return Result(
         seed,
         cluster.world.digest(),
@@ -102,8 +104,7 @@ class Operator:
         process = world.processes[name]
         if not process.is_alive:
             return
-        identity = self._cluster.identity(name)
-        if identity is not None and int(identity.split("#")[2]) in self._cluster.members():
+        if self._cluster.broker_id(name) in self._cluster.members():
             self.wrong.append(f"{name} is in the SyncStateSet and shares no epoch with the master")
         world.trace("operator", f"empties the log of {name}")
         world.kill(name)
@@ -146,13 +147,33 @@ def differing(cluster: Cluster) -> list[str]:
     ]
 
 
+def misled(cluster: Cluster) -> list[str]:
+    """What the learner told that the log does not hold, told twice, told out of order, or did not tell."""
+    log = cluster.messages(broker_at(cluster.client.master))
+    told: dict[Place, int] = {}
+    wrong = []
+    end = 0
+    for line in cluster.exported():
+        if line.get("topic") != TOPIC:
+            wrong.append(f"the learner had to take something back: {line}")
+            continue
+        place = (int(str(line["queue"])), int(str(line["position"])))
+        if place in told or int(str(line["offset"])) < end:
+            wrong.append(f"the learner told of {place} again or too late")
+        told[place] = int(str(line["text"]).partition(".")[0])
+        end = int(str(line["end"]))
+    if told != log:
+        different = [place for place in sorted({*told, *log}) if told.get(place) != log.get(place)]
+        wrong.append(f"the learner told other things than the log holds: {different[:5]} of {len(log)}")
+    return wrong
+
+
 def outsiders(cluster: Cluster) -> list[str]:
-    """Sets and masters that are no brokers."""
-    ids = range(1, len(BROKERS) + 1)
+    """Sets and masters that are not brokers: a learner is neither."""
+    ids = [cluster.broker_id(name) for name in BROKERS]
+    named = {*(member for view in cluster.history.views for member in (*view.members, view.master))} - {0}
     return [
-        f"{view} names one who is no broker"
-        for view in cluster.history.views
-        if any(member not in ids for member in view.members)
+        f"{each} was in a SyncStateSet or master, the brokers are {ids}" for each in sorted(named - set(ids))
     ]
 
 

@@ -13,12 +13,17 @@ from replispec.runtime.primitives.unknown import UNKNOWN
 
 @dataclass(slots=True)
 class _Set:
-    """What is known of one group at a moment: master, its epoch, its SyncStateSet, and who reported what."""
+    """What is known of one group at a moment: master, its epoch, its SyncStateSet, and who reported what.
+
+    A replica's reports count on its latest connection alone: what it told a master that it has left may come
+    much later, and says nothing to the present one.
+    """
 
     master: str | None = None
     epoch: int | None = None
     members: frozenset[str] | None = None
     replicas: dict[str, str] = field(default_factory=dict)
+    latest: dict[str, str] = field(default_factory=dict)
     reported: dict[str, int] = field(default_factory=dict)
 
 
@@ -32,10 +37,13 @@ def confirms(rows: Sequence[Observation], *, all_ack: bool) -> Iterator[SimpleNa
         if row.kind == Kind.FACT:
             _learn(now, row)
         elif row.kind == Kind.HANDSHAKE:
-            now.replicas[row.connection] = str(row.broker_id) if row.text is None else row.text
-            now.reported.pop(now.replicas[row.connection], None)
+            replica = now.replicas[row.connection] = str(row.broker_id) if row.text is None else row.text
+            now.latest[replica] = row.connection
+            now.reported.pop(replica, None)
         elif row.kind == Kind.REPORT and row.connection in now.replicas:
-            now.reported[now.replicas[row.connection]] = row.max_offset or 0
+            replica = now.replicas[row.connection]
+            if now.latest[replica] == row.connection:
+                now.reported[replica] = row.max_offset or 0
         elif row.kind in (Kind.BATCH, Kind.HEARTBEAT) and row.epoch == now.epoch and (row.offset or 0) >= 0:
             yield SimpleNamespace(
                 row=row,
