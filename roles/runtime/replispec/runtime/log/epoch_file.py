@@ -39,7 +39,7 @@ class EpochFile:
     def keep(self, entries: Sequence[HaEpochEntry]) -> None:
         """Keep exactly these epochs; they are on the disk when this returns. Raises StorageFailed."""
         wanted = tuple(entries)
-        if wanted == self.entries:
+        if wanted is self.entries or wanted == self.entries:
             return
         lines = [EpochFileEntry(entry.epoch, entry.start_offset) for entry in wanted]
         self._files.replace(self._name, EpochFileText(entries=lines).encode())
