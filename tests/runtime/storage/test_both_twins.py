@@ -81,3 +81,16 @@ def test_a_journal_keeps_records_and_the_value_and_replaces_the_end(place: tuple
     journal.append([], state=b"")
     assert list(journal.records()) == [(1, b"one"), (2, b"other")]
     assert journal.state() == b""
+
+
+def test_whatever_was_written_is_named_and_the_rest_is_zeros(place: tuple[Storage, str]) -> None:
+    region = place[0].files(place[1]).region("log/0000", 1 << 20)
+    for at, data in ((0, b"first"), (300_000, b"middle"), ((1 << 20) - 4, b"last")):
+        region.write(at, data)
+    named = bytearray(1 << 20)
+    last = 0
+    for start, end in region.written():
+        assert last <= start < end <= region.size
+        named[start:end] = region.view(start, end - start)
+        last = end
+    assert named == region.view(0, region.size)

@@ -277,13 +277,17 @@ class CommitLog:
     def _zero(self, at: int, end: int) -> None:
         """Write zeros wherever something else is, within one file."""
         start = self._start_of(at)
-        while at < min(end, self._limit):
-            region = self._region(start)
-            size = min(len(_ZEROS), end - at)
-            if region.view(at - start, size) != _ZEROS[:size]:
-                region.write(at - start, memoryview(_ZEROS)[:size])
-                self._dirty.add(start)
-            at += size
+        if at >= self._limit:
+            return
+        region = self._region(start)
+        for run_start, run_end in region.written():
+            place = max(run_start, at - start)
+            while place < min(run_end, end - start):
+                size = min(len(_ZEROS), run_end - place, end - start - place)
+                if region.view(place, size) != _ZEROS[:size]:
+                    region.write(place, memoryview(_ZEROS)[:size])
+                    self._dirty.add(start)
+                place += size
 
     def _flush_now(self) -> None:
         names = [self._name(start) for start in sorted(self._dirty | self._flushing) if start < self._limit]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
@@ -78,6 +79,19 @@ class DiskRegion:
         """Read-only bytes without a copy."""
         assert 0 <= at <= at + size <= self._size, f"{size} bytes at {at} of {self._size}"
         return self._view[at : at + size]
+
+    def written(self) -> Iterable[tuple[int, int]]:
+        """The runs that the file system holds data for; where it keeps no account, everything."""
+        at = 0
+        while at < self._size:
+            try:
+                start = os.lseek(self._descriptor, at, os.SEEK_DATA)
+                at = os.lseek(self._descriptor, start, os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno != errno.ENXIO:
+                    yield at, self._size
+                return
+            yield start, at
 
     def close(self) -> None:
         """Give the file back; the map lives as long as a view of it."""

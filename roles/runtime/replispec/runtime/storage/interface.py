@@ -32,6 +32,11 @@ class Region(Protocol):
         """Read-only bytes without a copy; later writes show through."""
         ...
 
+    def written(self) -> Iterable[tuple[int, int]]:
+        """Start and end of the runs of bytes that may be something else than zeros, ascending: what
+        nobody ever wrote need not be read to know it."""
+        ...
+
     def close(self) -> None:
         """Give the file back; views that are still held stay readable."""
         ...
