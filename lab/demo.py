@@ -106,8 +106,8 @@ def _start(cluster: Cluster, story: Story) -> None:
     for name in BROKERS:
         _start_broker(cluster, name)
         wait_master(cluster)
-    cluster.ours("learner", "learner", settings.learner(cluster) | _tap(cluster, "learner"))
     wait_in_sync(cluster, (1, 2))
+    cluster.ours("learner", "learner", settings.learner(cluster) | _tap(cluster, "learner"))
     story.tell("controller and name server, two brokers, one learner: the SyncStateSet is [1, 2]")
 
 

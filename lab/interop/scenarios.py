@@ -168,9 +168,9 @@ def our_followers(stage: Stage) -> None:
     stage.route_known()
     acknowledged = stage.produce(0)
     stage.start_broker("broker-2", ours=True)
-    cluster.ours("learner", "learner", settings.learner(cluster))
     checks.wait_in_sync(cluster, (1, 2))
     stage.measured.note("our replica entered the SyncStateSet", [1, 2])
+    cluster.ours("learner", "learner", settings.learner(cluster))
     acknowledged |= stage.produce(MESSAGES)
     end = checks.wait_same_end(cluster, "broker-1", "broker-2", "learner")
     _same_logs(stage, ["broker-1", "broker-2", "learner"], end)
@@ -225,10 +225,10 @@ def _switch(stage: Stage, old: str, new: str) -> None:
     measured.note(f"seconds to {new} as master of epoch {after.epoch}", round(time.monotonic() - killed_s, 3))
     stage.start_broker(old, ours=old == "ours")
     checks.wait_in_sync(cluster, (1, 2))
-    epochs = questions.epochs(cluster.port(old)).epoch_list or []
-    starts = {entry.epoch: entry.start_offset for entry in epochs}
-    cut = starts.get(after.epoch)
-    measured.demand(cut is not None and cut < behind, f"{old} truncated to", cut)
+    starts = {each.epoch: each.start_offset for each in questions.epochs(cluster.port(new)).epoch_list or []}
+    left = questions.epochs(cluster.port(old)).max_offset or 0
+    measured.note(f"epoch {after.epoch} starts at", starts.get(after.epoch))
+    measured.demand(left < behind, f"{old} truncated: bytes dropped", behind - left)
 
 
 SCENARIOS: dict[str, tuple[Callable[[Stage], None], str]] = {
