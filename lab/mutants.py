@@ -32,13 +32,14 @@ EQUIVALENT = Path(__file__).parent / "equivalent_edits.yaml"
 STAGE_S_MAXIMUM = 600
 # Who looks, in this order. That generated/ fits spec/ is no proof here: it was generated again.
 STAGES = {
-    "tests of the controller": ("tests/controller",),
-    "tests of replication": ("tests/runtime",),
+    "tests of the controller, the suite among them": ("tests/controller",),
+    "tests of replication, the suite among them": ("tests/runtime/replication", "tests/runtime/log"),
+    "bytes of real captures": ("tests/wire",),
     "tests of broker and learner": ("tests/broker", "tests/learner"),
+    "golden examples": ("tests/runtime",),
     "simulation": ("tests/sim",),
     "replay": ("tests/replay", "--deselect=tests/replay/test_report.py"),
     "suite": ("tests/conformance", "-k", "not faults"),
-    "bytes of real captures": ("tests/wire",),
 }
 SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
 
