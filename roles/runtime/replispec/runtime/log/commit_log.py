@@ -114,8 +114,10 @@ class CommitLog:
         while at < end:
             view = self.view(at, end - at)
             size = _record_size(view)
-            record = _decoded(view[:size], at)
-            if size == 0 or (record is None and not _is_blank(view)):
+            if size == 0:
+                return
+            record = None if _is_blank(view) else _decoded(view[:size], at)
+            if record is None and not _is_blank(view):
                 return
             yield at, size, record
             at += size

@@ -148,6 +148,7 @@ class HaReplica:
                 self._take(name, frame)
                 if not self.owns(event.connection):
                     return
+            self._tell_confirmed()
         except RemoteProtocolError as error:
             self._give_up(Level.WARNING, "master dropped", str(error))
         except StorageFailed as error:
@@ -261,9 +262,7 @@ class HaReplica:
         self._store.epochs.keep(self._variables.epochs)
 
     def _do_advance_confirm_offset(self, _event: HaTransferHeaderFixed) -> None:
-        if self._confirmed != self._variables.confirm_offset:
-            self._confirmed = self._variables.confirm_offset
-            self._follower.confirmed(self._confirmed, self._now_ms)
+        """The follower is told once for all that arrived together."""
 
     def _do_send_report(self, _event: object) -> None:
         self._report_due = True
@@ -274,6 +273,11 @@ class HaReplica:
 
     def _do_wait_before_dialling(self, _event: machine.Closed) -> None:
         self._dial_at_ms = self._now_ms + self._settings.reconnect_ms
+
+    def _tell_confirmed(self) -> None:
+        if self._confirmed != self._variables.confirm_offset:
+            self._confirmed = self._variables.confirm_offset
+            self._follower.confirmed(self._confirmed, self._now_ms)
 
     # Reports
 
