@@ -93,6 +93,7 @@ def properties(name: str) -> Mapping[str, object]:
                 "haSendHeartbeatInterval": 1_000,
                 "haHousekeepingInterval": 4_000,
                 "haMaxTimeSlaveNotCatchup": 3_000,
+                "registerNameServerPeriod": 10_000,
             }
 
 
