@@ -71,7 +71,7 @@ def _controller_options(settings: Settings) -> Options:
         scan_inactive_master_ms=settings[p.SCAN_INACTIVE_MASTER_INTERVAL],
         properties=settings.properties(),
         fixed=frozenset((*(each.strip() for each in forbidden), *(each.name for each in _FIXED))),
-        limits=_limits(settings),
+        limits=Limits.of(settings),
     )
 
 
@@ -80,18 +80,10 @@ def _name_server_options(settings: Settings) -> NameServerOptions:
         listen_address=_listen_address(settings),
         scan_not_active_broker_ms=settings[p.SCAN_NOT_ACTIVE_BROKER_INTERVAL],
         properties=settings.properties(),
-        limits=_limits(settings),
+        limits=Limits.of(settings),
     )
 
 
 def _listen_address(settings: Settings) -> str:
     host = settings[p.BIND_ADDRESS]
     return f"[{host}]:{settings[p.LISTEN_PORT]}" if ":" in host else f"{host}:{settings[p.LISTEN_PORT]}"
-
-
-def _limits(settings: Settings) -> Limits:
-    return Limits(
-        connections=settings[p.CONNECTIONS_MAX],
-        frame_bytes=settings[p.REQUEST_BYTES_MAX],
-        unanswered=settings[p.UNANSWERED_MAX],
-    )
