@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Self, TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -22,7 +22,13 @@ START_S_MAXIMUM = 120.0
 # replication behind it.
 PORTS_EACH, MAIN = 4, 2
 PROCESSES_MAXIMUM = 12
+# Signals that end a program; while a cluster runs, they end the cluster first.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 Found = TypeVar("Found")
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 class LabError(Exception):
@@ -41,13 +47,19 @@ class Cluster:
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._handlers = {each: signal.signal(each, _interrupt) for each in ENDING}
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # Whoever is impatient must not leave processes behind.
+        for each in ENDING:
+            signal.signal(each, signal.SIG_IGN)
         # In reverse: brokers say goodbye to a controller that still listens.
         terminate(reversed(list(self.processes.values())))
+        for each, handler in self._handlers.items():
+            signal.signal(each, handler)
 
     def part(self, *names: str) -> Path:
         """A folder of the cluster, made when it is missing."""

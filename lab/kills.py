@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from lab import questions, settings
-from lab.cluster import Cluster, LabError
+from lab.cluster import BROKER_NAME, Cluster, LabError
 from lab.interop.checks import log_digest, log_folder, wait_in_sync, wait_master, wait_same_end
 from lab.reader import read_topic
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -54,7 +54,7 @@ class Sender(threading.Thread):
         self.join()
 
     def _send_until_refused(self) -> None:
-        master = questions.master(self._controller, settings.BROKER_NAME)
+        master = questions.master(self._controller, BROKER_NAME)
         if master is None or not master.broker_id:
             return
         with Peer(LOOPBACK, int(master.address.rpartition(":")[2])) as peer:
