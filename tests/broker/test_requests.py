@@ -292,6 +292,12 @@ def test_what_a_replica_of_apaches_copies_is_there(code: RequestCode) -> None:
     assert answer.body
 
 
+def test_administrators_see_the_configuration() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone(properties={"name": "value"})
+    assert brokers.ask(address, RequestCode.GET_BROKER_CONFIG).body == b"name=value\n"
+
+
 def test_what_is_not_known_is_refused() -> None:
     brokers = BrokerSet()
     answer = brokers.ask(brokers.alone(), 12_345)

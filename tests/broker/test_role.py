@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from replispec.broker.core.role import Role, Told
@@ -24,6 +26,8 @@ class Deciding:
     def __init__(self) -> None:
         self.code: int | None = ResponseCode.SUCCESS
         self.asked: list[tuple[frozenset[int], int | None, int | None]] = []
+        self.before: Callable[[], None] = lambda: None
+        self.epochs_behind = 0
 
     def __call__(self, command: Command) -> Answer | None:
         if command.header.code != RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET:
@@ -32,10 +36,12 @@ class Deciding:
         wanted = SyncStateSet.decode(command.body)
         members = frozenset(wanted.broker_ids or ())
         self.asked.append((members, header.master_epoch, wanted.sync_state_set_epoch))
+        self.before()
         if self.code is None:
             return None
         decided = SyncStateSet(
-            broker_ids=sorted(members), sync_state_set_epoch=(wanted.sync_state_set_epoch or 0) + 1
+            broker_ids=sorted(members),
+            sync_state_set_epoch=(wanted.sync_state_set_epoch or 0) + 1 - self.epochs_behind,
         )
         return Answer(self.code, body=decided.encode() if self.code == ResponseCode.SUCCESS else b"")
 
@@ -244,3 +250,102 @@ def test_a_replica_learns_newer_sets_of_its_master() -> None:
     broker.told(2, 3, US_TWO, 2)
     broker.told(2, 3, frozenset({2}), 1)
     assert broker.role.members == US_TWO
+
+
+def stands(broker: Broker) -> str:
+    """The state of the machine, in one line."""
+    known = broker.role.variables
+    proposed = f" or {sorted(known.proposed)}" if known.proposed else ""
+    refused = " refused" if known.refused else ""
+    role = f"{broker.role.state.name} {known.master_epoch}"
+    return f"{role}: {sorted(known.members)} of {known.set_epoch}{proposed}{refused}"
+
+
+def test_every_step_of_a_life() -> None:
+    broker = fresh(5)
+    broker.controller.code = None
+    steps: list[tuple[list[str], str]] = []
+
+    def note(heard: list[str]) -> None:
+        steps.append((heard, stands(broker)))
+
+    note(broker.told(None, 6))
+    note(broker.told(2, 4))
+    note(broker.told(US, 5, frozenset({1}), 7))
+    broker.role.identified(US, 9, broker.now_ms)
+    note(broker.level(2))
+    note(broker.told(US, 5, frozenset({1}), 7))
+    note(broker.told(None, 6))
+    note(broker.told(US, 8, US_TWO, 9))
+    note(broker.behind(2))
+    note(broker.told(3, 9, frozenset({3}), 1))
+    broker.role.identified(US, 9, broker.now_ms)
+    note(broker.wait(3_000))
+    note(broker.told(None, 10))
+    note(broker.told(2, 10, frozenset({2}), 3))
+    note(broker.told(2, 10, US_TWO, 4))
+    note(broker.told(3, 10, frozenset({3}), 4))
+    note(broker.told(US, 12, US_TWO, 5))
+    assert steps == [
+        (["asks for a master"], "UNDECIDED 5: [] of 0"),
+        ([], "UNDECIDED 5: [] of 0"),
+        (["master of 5 again"], "MASTER 5: [1] of 7"),
+        (["counts [1, 2]"], "MASTER 5: [1] of 7 or [1, 2]"),
+        ([], "MASTER 5: [1] of 7 or [1, 2]"),
+        (["asks for a master"], "MASTER 5: [1] of 7 or [1, 2]"),
+        (["master of 8"], "MASTER 8: [1, 2] of 9"),
+        (["counts [1, 2]"], "MASTER 8: [1, 2] of 9 or [1]"),
+        (["replica of broker 3"], "REPLICA 9: [3] of 1"),
+        ([], "REPLICA 9: [3] of 1"),
+        (["asks for a master"], "REPLICA 9: [3] of 1"),
+        (["replica of broker 2"], "REPLICA 10: [2] of 3"),
+        ([], "REPLICA 10: [1, 2] of 4"),
+        ([], "REPLICA 10: [1, 2] of 4"),
+        (["master of 12"], "MASTER 12: [1, 2] of 5"),
+    ]
+
+
+def test_a_refusal_is_remembered_until_the_set_is_told() -> None:
+    broker = master_of_two()
+    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
+    broker.behind(2)
+    assert stands(broker) == "MASTER 5: [1, 2] of 7 or [1] refused"
+    broker.told(US, 5, US_TWO, 7)
+    assert stands(broker) == "MASTER 5: [1, 2] of 7"
+    broker.behind(2)
+    broker.told(US, 5, frozenset({1}), 8)
+    assert stands(broker) == "MASTER 5: [1] of 8"
+    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
+    broker.level(2)
+    broker.told(US, 6, US_TWO, 9)
+    assert stands(broker) == "MASTER 6: [1, 2] of 9"
+
+
+def test_an_answer_with_an_old_epoch_makes_the_master_ask_who_is_in_the_set() -> None:
+    broker = fresh()
+    broker.told(US, 5, frozenset({1}), 7)
+    broker.controller.epochs_behind = 2
+    assert broker.level(2) == ["counts [1, 2]", "asks who is master"]
+    assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2]"
+
+
+@pytest.mark.parametrize(
+    "code", [ResponseCode.SUCCESS, ResponseCode.CONTROLLER_INVALID_MASTER, ResponseCode.SYSTEM_ERROR], ids=str
+)
+def test_what_comes_after_the_role_was_lost_changes_nothing(code: int) -> None:
+    broker = master_of_two()
+    broker.controller.code = code
+    broker.controller.before = lambda: broker.role.told(Told(2, "broker 2", 6, US_TWO, 9), broker.now_ms)
+    broker.behind(2)
+    assert stands(broker) == "REPLICA 6: [1, 2] of 9"
+    assert broker.heard[-1] == "replica of broker 2"
+
+
+def test_an_outcome_that_nobody_waits_for_any_more_is_no_reason_to_ask_again() -> None:
+    broker = master_of_two()
+    broker.controller.code = ResponseCode.SYSTEM_ERROR
+    broker.controller.before = lambda: broker.role.told(Told(US, "us", 5, US_TWO, 9), broker.now_ms)
+    broker.behind(2)
+    assert stands(broker) == "MASTER 5: [1, 2] of 9"
+    assert broker.wait(2_000) == []
+    assert len(broker.controller.asked) == 1

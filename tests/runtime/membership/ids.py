@@ -24,13 +24,14 @@ MASTER = 7
 
 class Granting:
     """Grants ids as the proposal says. Answers to codes in `lost` never arrive; `names_free` is whether a
-    refusal names the next id."""
+    refusal names the next id; `rival`: another broker takes the next id that is applied for, just before."""
 
     def __init__(self, *, names_free: bool = False) -> None:
         self.codes: dict[int, str] = {}
         self.addresses: dict[int, str] = {}
         self.lost: set[int] = set()
         self.names_free = names_free
+        self.rival = False
 
     @property
     def next_id(self) -> int:
@@ -57,6 +58,9 @@ class Granting:
 
     def _applied(self, request: ApplyBrokerIdRequest) -> Answer:
         broker_id, code = request.applied_broker_id or 0, request.register_check_code or ""
+        if self.rival:
+            self.codes[broker_id] = "another;1"
+            self.rival = False
         if self.codes.get(broker_id) != code and broker_id != self.next_id:
             free = GetNextBrokerIdResponse(next_broker_id=self.next_id).to_ext_fields()
             return Answer(ResponseCode.CONTROLLER_BROKER_ID_INVALID, free if self.names_free else {})

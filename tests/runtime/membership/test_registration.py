@@ -60,21 +60,93 @@ def test_a_temporary_file_that_cannot_be_written_leaves_nothing_and_is_tried_aga
     assert broker.registration.broker_id == 1
 
 
-@pytest.mark.parametrize("names_free", [True, False])
-def test_an_id_that_another_broker_took_first_is_given_up(names_free: bool) -> None:
+@pytest.mark.parametrize(("names_free", "again"), [(True, [APPLY]), (False, [NEXT, APPLY])])
+def test_an_id_that_another_broker_took_first_is_given_up(names_free: bool, again: list[int]) -> None:
     disk, controller = fresh_disk(), Granting(names_free=names_free)
+    controller.rival = True
+    broker = Registering(disk, controller)
+    broker.begin()
+    assert broker.talk.codes() == [ASK, NEXT, APPLY, *again, REGISTER]
+    assert broker.registration.broker_id == 2
+    assert names(disk) == [FINAL]
+    assert line(disk, FINAL).startswith("C#broker-a#2#")
+    assert controller.codes[1] == "another;1"
+
+
+def test_a_refused_id_is_forgotten_on_the_disk_too() -> None:
+    disk, controller = fresh_disk(), Granting()
+    controller.rival = True
+    disk.plan = lambda what: "no space left" if what.startswith("replace") and controller.codes else None
+    broker = Registering(disk, controller)
+    broker.begin()
+    assert names(disk) == []
+    assert broker.registration.state is State.INITIAL
+
+
+def test_without_an_answer_the_same_id_is_applied_for_with_the_same_code() -> None:
+    disk, controller = fresh_disk(), Granting()
+    controller.lost = {APPLY}
+    broker = Registering(disk, controller)
+    broker.begin()
+    broker.wait(3_000)
+    assert broker.registration.state is State.CREATE_TEMP_METADATA_FILE_DONE
+    controller.lost = set()
+    broker.wait(1_000)
+    assert broker.talk.codes() == [ASK, NEXT, APPLY, ASK, APPLY, REGISTER]
+    assert list(controller.codes) == [1]
+
+
+def test_without_an_answer_the_next_id_is_asked_for_again() -> None:
+    disk, controller = fresh_disk(), Granting()
     controller.lost = {NEXT}
     broker = Registering(disk, controller)
     broker.begin()
-    controller.lost = {APPLY}
-    broker.wait(4_000)
-    controller.codes[1] = "another;1"
+    broker.wait(3_000)
+    assert broker.registration.state is State.INITIAL
     controller.lost = set()
-    broker.wait(4_000)
     broker.wait(1_000)
-    assert broker.registration.broker_id == 2
-    assert names(disk) == [FINAL]
-    assert controller.codes[1] == "another;1"
+    assert broker.talk.codes() == [ASK, NEXT, ASK, NEXT, APPLY, REGISTER]
+
+
+def test_an_id_that_is_none_is_not_applied_for() -> None:
+    disk, controller = fresh_disk(), Granting()
+    controller.codes = {-1: "nobody"}
+    broker = Registering(disk, controller)
+    broker.begin()
+    assert broker.talk.codes() == [ASK, NEXT]
+    assert broker.registration.state is State.INITIAL
+    controller.codes = {}
+    broker.wait(1_000)
+    assert broker.registration.broker_id == 1
+
+
+def test_a_registration_without_an_answer_is_sent_again() -> None:
+    disk, controller = fresh_disk(), Granting()
+    controller.lost = {REGISTER}
+    broker = Registering(disk, controller)
+    broker.begin()
+    broker.wait(3_000)
+    assert broker.registration.state is State.CREATE_METADATA_FILE_DONE
+    controller.lost = set()
+    broker.wait(1_000)
+    assert broker.talk.codes() == [ASK, NEXT, APPLY, REGISTER, ASK, REGISTER]
+    assert broker.told == [(MASTER, 4)]
+
+
+def test_who_is_forgotten_registers_again_until_it_is_known() -> None:
+    disk, controller = fresh_disk(), Granting()
+    broker = Registering(disk, controller)
+    broker.begin()
+    controller.lost = {REGISTER}
+    broker.registration.unknown(broker.now_ms)
+    broker.wait(0)
+    broker.wait(3_000)
+    assert broker.registration.state is State.REGISTERED
+    controller.lost = set()
+    broker.wait(1_000)
+    assert broker.talk.codes() == [ASK, NEXT, APPLY, REGISTER, REGISTER, ASK, REGISTER]
+    assert broker.told == [(MASTER, 4)] * 2
+    assert broker.registration.state is State.REGISTERED
 
 
 def test_a_lost_answer_to_the_application_burns_no_id() -> None:

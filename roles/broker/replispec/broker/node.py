@@ -231,6 +231,7 @@ class BrokerNode:
             RequestCode.GET_BROKER_EPOCH_CACHE: admin.epochs,
             RequestCode.GET_BROKER_HA_STATUS: admin.ha_status,
             RequestCode.GET_BROKER_RUNTIME_INFO: admin.runtime_info,
+            RequestCode.GET_BROKER_CONFIG: admin.configuration,
             RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_told,
         }
 

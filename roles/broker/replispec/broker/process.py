@@ -63,6 +63,7 @@ def options(settings: Settings) -> Options:
         announce_ms=settings[p.REGISTER_NAME_SERVER_PERIOD],
         log_folder=log_folder(settings),
         log_file_bytes=settings[p.MAPPED_FILE_SIZE_COMMIT_LOG],
+        properties=settings.properties(),
         ha=HaSettings.of(settings),
         limits=Limits.of(settings),
     )

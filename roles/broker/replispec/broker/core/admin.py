@@ -29,6 +29,7 @@ from replispec.wire.rocketmq.client import (
     TimerMetrics,
 )
 from replispec.wire.rocketmq.codes import Release, ResponseCode
+from replispec.wire.rocketmq.controller import Properties, Property
 
 QUEUES_MAX: Final = 1_024
 
@@ -166,6 +167,11 @@ class Admin:
     def ha_status(self, request: Request) -> None:
         """How replication is."""
         request.answer(ResponseCode.SUCCESS, body=self._broker.ha_status().encode())
+
+    def configuration(self, request: Request) -> None:
+        """What was configured, defaults included."""
+        listed = [Property(name, value) for name, value in self._options.properties.items()]
+        request.answer(ResponseCode.SUCCESS, body=Properties(listed).encode())
 
     def runtime_info(self, request: Request) -> None:
         """Figures by name; those that are not measured here are zero."""

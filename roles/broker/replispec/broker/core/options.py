@@ -19,7 +19,8 @@ class Options:
     """Parameters of one broker; times in milliseconds, sizes in bytes.
 
     `host` is what others are told to reach it at (brokerIP1), `bind` where it listens. `port`, `ha_port`:
-    0 for any free one; the fast port is `fast_port`, none when it is None.
+    0 for any free one; the fast port is `fast_port`, none when it is None. `properties` are what
+    administrators are shown, as text by RocketMQ's names.
     """
 
     cluster_name: str
@@ -49,6 +50,7 @@ class Options:
     offsets_interval_ms: int = 5_000
     log_folder: str = "commitlog"
     log_file_bytes: int = 1024 * 1024 * 1024
+    properties: dict[str, str] = field(default_factory=dict)
     ha: HaSettings = field(default_factory=HaSettings)
     limits: Limits = field(default_factory=Limits)
     version: int = Release.V5_4_0

@@ -106,6 +106,16 @@ class Role:
         """Whoever must hold a message before it is confirmed: the set, and one that may be the next."""
         return self._walker.variables.members | self._walker.variables.proposed
 
+    @property
+    def state(self) -> machine.State:
+        """Where the machine stands."""
+        return self._walker.state
+
+    @property
+    def variables(self) -> machine.Variables:
+        """What the machine remembers."""
+        return self._walker.variables
+
     def identified(self, broker_id: int, last_epoch: int, now_ms: int) -> None:
         """The broker has its id; `last_epoch` is the newest of its log."""
         self._take(machine.Identified(broker_id, last_epoch), now_ms)
