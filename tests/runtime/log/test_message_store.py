@@ -35,9 +35,9 @@ def test_consumers_are_shown_what_was_confirmed_and_nothing_else() -> None:
     placed = list(store.log.records(0, store.log.end))
     assert store.index_up_to(placed[3].offset)
     queues = store.index.queues
-    assert {key: (queue.first, queue.next) for key, queue in queues.items()} == {
-        ("TopicA", 0): (0, 2),
-        ("TopicA", 1): (0, 1),
+    assert {key: (queue.first, queue.next, queue.end) for key, queue in queues.items()} == {
+        ("TopicA", 0): (0, 2, 3),
+        ("TopicA", 1): (0, 1, 3),
     }
     assert store.index_up_to(store.log.end)
     entry = queues["TopicA", 1].at(2)
@@ -46,13 +46,28 @@ def test_consumers_are_shown_what_was_confirmed_and_nothing_else() -> None:
     assert store.log.read(entry.offset, entry.size) == placed[5].record.encode()
 
 
-def test_a_backlog_is_shown_in_pieces() -> None:
-    store = with_epochs(store_on(disk()), 25)
+def test_a_backlog_that_was_copied_is_shown_in_pieces() -> None:
+    full, store = with_epochs(store_on(disk()), 25), store_on(disk())
+    store.log.append_bytes(0, log_bytes(full))
     steps = 1
     while not store.index_up_to(store.log.end, records_max=10):
         steps += 1
     assert steps == 3
-    assert store.index.end == store.log.end
+    assert [queue.next for queue in store.index.queues.values()] == [13, 12]
+
+
+def test_no_message_is_shown_before_all_of_it_is_confirmed() -> None:
+    store = with_epochs(store_on(disk()), 1)
+    for confirmed, shown in ((113, 0), (114, 1)):
+        store.index_up_to(confirmed)
+        assert store.index.queues["TopicA", 0].next == shown
+
+
+def test_what_was_stored_before_a_restart_is_known_after_it_and_shown_to_nobody() -> None:
+    one = disk()
+    with_epochs(store_on(one), 6)
+    queues = store_on(one).index.queues
+    assert [(queue.next, queue.end) for queue in queues.values()] == [(0, 3), (0, 3)]
 
 
 def test_a_cut_takes_messages_out_of_the_queues_and_of_the_epochs() -> None:
@@ -65,7 +80,7 @@ def test_a_cut_takes_messages_out_of_the_queues_and_of_the_epochs() -> None:
         ("TopicA", 0): 2,
         ("TopicA", 1): 2,
     }
-    assert store.index.end == store.log.end == second
+    assert store.index.read == store.log.end == second
 
 
 def test_positions_go_on_without_a_hole_after_a_cut() -> None:

@@ -8,7 +8,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, CommitLog, MappedFileQueue, MappedFi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -38,7 +38,8 @@ class CommitLog:
 
     It opens with what a crash left: records are checked from `from_offset` on (an offset at which one
     is known to start; None: the first byte), what lies behind the last whole one is zeroed, and the rest is
-    on the disk for good. `file_bytes` must be the same on all brokers of a set.
+    on the disk for good; `visit` is shown each message on the way. `file_bytes` must be the same on all
+    brokers of a set.
 
     All methods that change something raise StorageFailed. When there was no room for another file, nothing
     was changed. When a file that is there refused, `broken` says why, and everything fails from then on: part
@@ -52,6 +53,7 @@ class CommitLog:
         file_bytes: int = FILE_BYTES,
         folder: str = FOLDER,
         from_offset: int | None = None,
+        visit: Callable[[Placed], None] | None = None,
     ) -> None:
         assert file_bytes > BLANK_HEAD
         self.file_bytes = file_bytes
@@ -66,7 +68,7 @@ class CommitLog:
         self._limit = starts[-1] + file_bytes if starts else 0
         self.end = self._first
         self._whole = self._first
-        self._recover(from_offset)
+        self._recover(from_offset, visit)
         self.flushed = self._claimed = self.end
 
     # What is there
@@ -257,12 +259,14 @@ class CommitLog:
                 self._files.remove(self._name(start))
         return kept
 
-    def _recover(self, from_offset: int | None) -> None:
+    def _recover(self, from_offset: int | None, visit: Callable[[Placed], None] | None) -> None:
         is_known = from_offset is not None and self._first <= from_offset <= self._limit
         at = end = from_offset if is_known and from_offset is not None else self._first
         self.end = self._limit
-        for offset, size, _ in self._walk(at, self._limit):
+        for offset, size, record in self._walk(at, self._limit):
             end = offset + size
+            if record is not None and visit is not None:
+                visit(Placed(offset, size, record))
         self.end = self._whole = end
         self._remove_behind(end)
         self._zero(end, self._start_of(end) + self.file_bytes)

@@ -22,21 +22,20 @@ RECORDS_AT_ONCE: Final = 2_000
 class MessageStore:
     """Log, epochs and index of one broker, cut together. Methods that change it raise StorageFailed.
 
-    `index` holds what may be shown to consumers: it grows by `index_up_to` alone.
+    `index` shows consumers what `index_up_to` names, and nothing else.
     """
 
     def __init__(self, files: Files, *, file_bytes: int = FILE_BYTES, log_folder: str = FOLDER) -> None:
-        self.log = CommitLog(files, file_bytes=file_bytes, folder=log_folder)
+        self.index = QueueIndex()
+        self.log = CommitLog(files, file_bytes=file_bytes, folder=log_folder, visit=self.index.put)
         self.epochs = EpochFile(files)
         self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, self.log.end)))
-        self.index = QueueIndex(self.log.first)
-        self._next: dict[tuple[str, int], int] = {}
 
     # As a master
 
     def begin_as_master(self, epoch: int) -> None:
         """Become master of this epoch: a half-copied record goes, the epoch starts at the end of the log,
-        which is on the disk, and the next position of every queue is counted anew."""
+        which is on the disk, and what was copied and not read yet is counted."""
         self.truncate(self.log.whole_end())
         self.log.flush()
         self.epochs.keep(tuple(rules.epochs_as_master(self.epochs.entries, epoch, self.log.end)))
@@ -49,24 +48,23 @@ class MessageStore:
         self._count_positions()
 
     def _count_positions(self) -> None:
-        self._next = {key: queue.next for key, queue in self.index.queues.items()}
-        for placed in self.log.records(self.index.end, self.log.end):
-            self._next[placed.record.topic, placed.record.queue_id] = placed.record.queue_offset + 1
+        for placed in self.log.records(self._unread(), self.log.end):
+            self.index.put(placed)
 
     def put(self, record: LogRecord) -> Placed:
         """Store a message of a producer: its position in its queue and its offset are filled in.
 
         Nothing was stored when this raises StorageFailed, or ValueError for one that is too long.
         """
-        key = (record.topic, record.queue_id)
-        record.queue_offset = self._next.get(key, 0)
+        record.queue_offset = self.next_position(record.topic, record.queue_id)
         placed = self.log.append(record)
-        self._next[key] = record.queue_offset + 1
+        self.index.put(placed)
         return placed
 
     def next_position(self, topic: str, queue_id: int) -> int:
         """The position that the next message of a queue gets, shown to consumers or not; for a master."""
-        return self._next.get((topic, queue_id), 0)
+        queue = self.index.queues.get((topic, queue_id))
+        return 0 if queue is None else queue.end
 
     # As a replica
 
@@ -88,13 +86,18 @@ class MessageStore:
 
     def index_up_to(self, offset: int, records_max: int = RECORDS_AT_ONCE) -> bool:
         """Show consumers what lies before an offset; False when more of it remains for another call."""
-        if self.index.end < self.log.first:
-            self.index.delete_before(self.log.first)
-        for count, placed in enumerate(self.log.records(self.index.end, offset), start=1):
+        is_done = True
+        for count, placed in enumerate(self.log.records(self._unread(), offset), start=1):
             self.index.put(placed)
             if count >= records_max:
-                return False
-        return True
+                is_done = False
+                break
+        self.index.show(offset)
+        return is_done
+
+    def _unread(self) -> int:
+        """Where the first record lies that no queue has; a log that began later has none before."""
+        return max(self.index.read, self.log.first)
 
     def delete_before(self, offset: int) -> None:
         """Remove the oldest files, as far as all of them lies before an offset, and what leads to them."""
