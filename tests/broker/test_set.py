@@ -164,6 +164,8 @@ def test_a_learner_copies_exports_and_is_never_a_member_nor_master() -> None:
     for number in range(10):
         assert brokers.send(first, b"m%d" % number)[0] == OK
     brokers.until(lambda: brokers.epochs(learner).max_offset == brokers.epochs(first).max_offset)
+    assert brokers.ask(learner, RequestCode.GET_BROKER_RUNTIME_INFO).header.code == OK
+    assert brokers.send(learner, b"m")[0] == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
     brokers.world.run_for(20_000)
     assert brokers.members(1) == {2}, "the learner got the first id, and is no member"
     brokers.world.kill("broker1")
@@ -172,3 +174,63 @@ def test_a_learner_copies_exports_and_is_never_a_member_nor_master() -> None:
     exported = brokers.world.processes["learner1"].disk.contents["export"].data
     lines = [loads(line) for line in bytes(exported).splitlines()]
     assert [line["text"] for line in lines if isinstance(line, dict)] == [f"m{n}" for n in range(10)]
+
+
+def test_a_learner_that_was_killed_goes_on_where_it_stopped_and_follows_to_the_next_master() -> None:
+    brokers = BrokerSet()
+    first, second = brokers.pair()
+    learner = brokers.add_learner(1)
+    brokers.start("learner1")
+    for number in range(10):
+        brokers.send(first, b"m%d" % number)
+    brokers.until(lambda: brokers.epochs(learner).max_offset == brokers.epochs(first).max_offset)
+    brokers.world.kill("learner1", power=True)
+    for number in range(10, 20):
+        brokers.send(first, b"m%d" % number)
+    brokers.start("learner1")
+    brokers.world.kill("broker1")
+    brokers.until(lambda: brokers.broker(2).serves)
+    for number in range(20, 30):
+        assert brokers.send(second, b"m%d" % number)[0] == OK
+    brokers.until(lambda: brokers.epochs(learner).max_offset == brokers.epochs(second).max_offset)
+    brokers.world.run_for(6_000)
+    exported = brokers.world.processes["learner1"].disk.contents["export"].data
+    lines = [loads(line) for line in bytes(exported).splitlines()]
+    assert [line["text"] for line in lines if isinstance(line, dict)] == [f"m{n}" for n in range(30)]
+    assert brokers.members(2) == {2}
+
+
+def test_a_name_server_that_comes_later_hears_of_everybody() -> None:
+    brokers = BrokerSet()
+    brokers.world.kill("nameserver")
+    first = brokers.alone()
+    brokers.start("nameserver")
+    brokers.until(lambda: routes(brokers) == {0: first}, at_most_ms=5_000)
+
+
+def test_a_controller_that_comes_later_is_found() -> None:
+    brokers = BrokerSet()
+    brokers.world.kill("controller")
+    brokers.add_broker(1)
+    brokers.start("broker1")
+    brokers.world.run_for(7_000)
+    brokers.start("controller")
+    brokers.until(lambda: brokers.broker(1).serves, at_most_ms=15_000)
+
+
+def test_a_broker_that_the_controller_forgot_says_why_it_is_out() -> None:
+    brokers = BrokerSet()
+    brokers.alone()
+    brokers.world.kill("controller")
+    brokers.world.processes["controller"].disk.journals.clear()
+    brokers.start("controller")
+    brokers.world.run_for(20_000)
+    said = [note.what for _, note in brokers.notes]
+    assert "the controller does not know this broker's id" in said
+
+
+def test_a_broker_that_stops_leaves_the_routes_at_once() -> None:
+    brokers = BrokerSet()
+    _, second = brokers.pair()
+    brokers.world.stop("broker1")
+    brokers.until(lambda: routes(brokers) == {0: second}, at_most_ms=5_000)

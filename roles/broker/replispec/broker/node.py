@@ -238,8 +238,7 @@ class BrokerNode:
     def _handle(self, request: Request) -> None:
         handler = self._handlers.get(request.code)
         if handler is None:
-            remark = f" request type {request.code} not supported"
-            request.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
+            request.refuse_unknown()
             return
         try:
             handler(request)

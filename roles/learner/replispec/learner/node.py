@@ -13,7 +13,7 @@ from replispec.learner.core.export import Export
 from replispec.learner.core.watch import Watch
 from replispec.learner.options import Options
 from replispec.runtime.log import GroupCommit, MessageStore
-from replispec.runtime.membership import Announcement, Controllers, NameServers, epoch_cache
+from replispec.runtime.membership import Announcement, Controllers, NameServers, epoch_cache, runtime_info
 from replispec.runtime.remoting.calls import Calls
 from replispec.runtime.remoting.server import Request, RequestServer
 from replispec.runtime.replication import HaReplica
@@ -203,10 +203,13 @@ class LearnerNode:
     # Requests
 
     def _handle(self, request: Request) -> None:
-        if request.code != RequestCode.GET_BROKER_EPOCH_CACHE:
-            remark = f" request type {request.code} not supported"
-            request.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
-            return
-        names = self._options.cluster_name, self._options.broker_name
-        cache = epoch_cache(self._store, *names, self._watch.broker_id)
-        request.answer(ResponseCode.SUCCESS, body=cache.encode())
+        options = self._options
+        if request.code == RequestCode.GET_BROKER_EPOCH_CACHE:
+            names = options.cluster_name, options.broker_name
+            cache = epoch_cache(self._store, *names, self._watch.broker_id)
+            request.answer(ResponseCode.SUCCESS, body=cache.encode())
+        elif request.code == RequestCode.GET_BROKER_RUNTIME_INFO:
+            told = runtime_info(self._store, options.version, request.now_ms)
+            request.answer(ResponseCode.SUCCESS, body=told.encode())
+        else:
+            request.refuse_unknown()

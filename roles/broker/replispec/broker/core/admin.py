@@ -11,7 +11,7 @@ from replispec.broker.core.offsets import ConsumerOffsets
 from replispec.broker.core.options import Options
 from replispec.broker.core.topics import NAME, Topics
 from replispec.runtime.log import MessageStore
-from replispec.runtime.membership import epoch_cache
+from replispec.runtime.membership import epoch_cache, runtime_info
 from replispec.runtime.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig
@@ -23,12 +23,11 @@ from replispec.wire.rocketmq.client import (
     GetTopicConfigRequest,
     HaRuntimeInfo,
     MessageRequestModes,
-    RuntimeInfo,
     SubscriptionGroupTable,
     TimerCheckpoint,
     TimerMetrics,
 )
-from replispec.wire.rocketmq.codes import Release, ResponseCode
+from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.controller import Properties, Property
 
 QUEUES_MAX: Final = 1_024
@@ -176,40 +175,12 @@ class Admin:
     def runtime_info(self, request: Request) -> None:
         """Figures by name; those that are not measured here are zero."""
         stored, given = self._broker.counts()
-        table = {name: value for value, names in _FIGURES.items() for name in names}
-        table |= {
-            "brokerActive": str(self._broker.serves).lower(),
-            "brokerVersion": str(self._options.version),
-            "brokerVersionDesc": Release(self._options.version).name,
-            "commitLogMinOffset": str(self._store.log.first),
-            "commitLogMaxOffset": str(self._store.log.end),
-            "msgPutTotalTodayNow": str(stored),
-            "msgGetTotalTodayNow": str(given),
-        }
-        request.answer(ResponseCode.SUCCESS, body=RuntimeInfo(table).encode())
+        serves = self._broker.serves
+        told = runtime_info(
+            self._store, self._options.version, request.now_ms, serves=serves, stored=stored, given=given
+        )
+        request.answer(ResponseCode.SUCCESS, body=told.encode())
 
 
 def _unchanged() -> DataVersion:
     return DataVersion(0, 0, 0)
-
-
-# What mqadmin's tables need to be there.
-_FIGURES: Final = {
-    "0": (
-        "sendThreadPoolQueueSize",
-        "pullThreadPoolQueueSize",
-        "sendThreadPoolQueueHeadWaitTimeMills",
-        "pullThreadPoolQueueHeadWaitTimeMills",
-        "pageCacheLockTimeMills",
-        "earliestMessageTimeStamp",
-        "timerReadBehind",
-        "timerOffsetBehind",
-        "timerCongestNum",
-        "msgPutTotalYesterdayMorning",
-        "msgPutTotalTodayMorning",
-        "msgGetTotalYesterdayMorning",
-        "msgGetTotalTodayMorning",
-    ),
-    "0.0": ("commitLogDiskRatio", "timerEnqueueTps", "timerDequeueTps"),
-    "0.0 0.0 0.0": ("putTps", "getTransferredTps"),
-}

@@ -2,6 +2,7 @@
 
 from replispec.runtime.membership.controllers import Controllers
 from replispec.runtime.membership.epoch_cache import epoch_cache
+from replispec.runtime.membership.figures import runtime_info
 from replispec.runtime.membership.identity import Identity, IdentityFiles, IdentityRefused
 from replispec.runtime.membership.name_servers import Announcement, NameServers
 from replispec.runtime.membership.registration import Registration
@@ -18,4 +19,5 @@ __all__ = [
     "Registration",
     "Walker",
     "epoch_cache",
+    "runtime_info",
 ]
