@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.controller.core.broker_sets import BrokerSets
+from replispec.controller.core.records import record_of
 from replispec.controller.node import ControllerNode
 from replispec.runtime.primitives.commands import Header
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedJournal
 from replispec.runtime.world import Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest, GetReplicaInfoResponse, SyncStateSet
+from replispec.wire.rocketmq.machines.broker_set import ElectionAsked, IdApplied, MasterLost
 from tests.controller import talks
 
 BROKERS = (1, 2, 3)
@@ -236,3 +238,54 @@ def test_what_changes_nothing_is_not_logged() -> None:
     ):
         play(talk, does)
     assert len(journal.kept) == before
+
+
+def test_a_start_tells_nobody_again_what_was_decided_before() -> None:
+    journal = talks.StoredJournal()
+    talk = connected(journal)
+    for does in SCRIPT:
+        play(talk, does)
+    talk = talks.controller(journal)
+    assert talk.noted() == ["log read"]
+    assert talk.dialled() == []
+
+
+def test_what_is_no_loss_of_a_master_is_not_logged() -> None:
+    journal = talks.StoredJournal()
+    talk = connected(journal)
+    for does in SCRIPT[:7]:
+        play(talk, does)
+    before = len(journal.kept)
+    play(talk, Does("close", (2,)))
+    assert len(journal.kept) == before
+    talk = connected(journal)
+    play(talk, Does("wait", (60_000,)))
+    assert len(journal.kept) == before + 1, (
+        "a start is a record; a silent master whom nobody can follow is none"
+    )
+
+
+def test_a_removed_set_may_come_back_in_another_cluster_and_a_living_one_does_not_move() -> None:
+    talk = connected(talks.StoredJournal())
+    for cluster, broker_id, expected in (("a", 1, "a"), ("b", 2, "a"), ("c", 3, "c")):
+        if cluster == "c":
+            play(talk, Does("clean", (0,)))
+        header = talks.application(broker_id)
+        header.cluster_name = cluster
+        assert talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, header).header.code == ResponseCode.SUCCESS
+        known = recorded(talk.node)[talks.SET]
+        assert isinstance(known, tuple)
+        assert known[-1] == expected
+
+
+def test_a_candidate_that_is_a_learner_is_never_elected() -> None:
+    sets = BrokerSets()
+    for broker_id in (1, 2):
+        applied = IdApplied(broker_id, f"{talks.address(broker_id)};1", None)
+        sets.apply(record_of(applied, talks.SET, talks.CLUSTER, 0))
+    beats = [talks.heartbeat(each) for each in (1, 2)]
+    sets.apply(record_of(ElectionAsked(1, None, beats, unclean=False), talks.SET, talks.CLUSTER, 0))
+    lost = record_of(MasterLost(1, beats[1:], unclean=True), talks.SET, talks.CLUSTER, 0)
+    lost.elect_master.candidates[0].async_learner = True
+    sets.apply(lost)
+    assert sets.named(talks.SET).variables.master is None

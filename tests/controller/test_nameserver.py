@@ -34,7 +34,7 @@ def started(limits: Limits | None = None) -> talks.Talk:
     return talks.Talk(NameServerNode(options), "nameserver").start()
 
 
-def body(*topics: str, state: int = 1, counter: int = 1) -> bytes:
+def body(*topics: str, state: int = 1, counter: int = 1, queues: int = 4) -> bytes:
     """What a broker holds."""
     table = {
         name: TopicConfig(
@@ -45,7 +45,7 @@ def body(*topics: str, state: int = 1, counter: int = 1) -> bytes:
             topic_filter_type="SINGLE_TAG",
             topic_name=name,
             topic_sys_flag=0,
-            write_queue_nums=4,
+            write_queue_nums=queues,
         )
         for name in topics
     }
@@ -164,6 +164,38 @@ def test_a_master_of_an_older_epoch_does_not_take_the_route_back() -> None:
     assert addresses(talk, "TopicA") == {0: talks.address(2)}
     register(talk, old, 0, body("TopicA", state=3), broker=1)
     assert addresses(talk, "TopicA") == {0: talks.address(1)}
+
+
+def test_of_two_masters_of_one_epoch_the_last_to_register_counts() -> None:
+    talk = started()
+    for broker in (1, 2):
+        register(talk, talk.connect(), 0, body("TopicA", state=2), broker=broker)
+    assert addresses(talk, "TopicA") == {0: talks.address(2)}
+
+
+def test_who_is_passed_over_does_not_keep_its_former_id_either() -> None:
+    talk = started()
+    late = talk.connect()
+    register(talk, talk.connect(), 0, body("TopicA", state=2), broker=1)
+    register(talk, late, 2, body("TopicA", state=1))
+    register(talk, late, 0, body("TopicA", state=1), broker=2)
+    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+    talk.close(late)
+    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+
+
+def test_a_topic_changes_with_the_version_that_says_so() -> None:
+    talk = started()
+    connection = talk.connect()
+    for data, queues in (
+        (body("TopicA"), 4),
+        (body("TopicA", queues=8), 4),
+        (body("TopicA", queues=8, counter=2), 8),
+    ):
+        register(talk, connection, 0, data, broker=1)
+        found = route(talk, "TopicA")
+        assert found is not None
+        assert [each.write_queue_nums for each in found.queue_datas or ()] == [queues]
 
 
 def test_once_the_newer_master_is_gone_any_may_take_the_route() -> None:

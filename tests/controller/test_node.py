@@ -103,11 +103,20 @@ def test_nobody_is_told_when_the_configuration_says_so() -> None:
     assert talk.dialled() == []
 
 
+def test_the_master_is_told_first() -> None:
+    talk, asker = led(1, 2, 3)
+    talk.wait(CONNECT_TIMEOUT_MS)
+    talk.dialled()
+    talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(3, designate=True))
+    assert [each.address for each in talk.dialled()] == [talks.address(each) for each in (3, 1, 2)]
+
+
 def test_a_late_end_of_an_old_connection_kills_nobody() -> None:
     talk, asker = led(1, 2)
-    again = talk.connect()
-    talk.ask(again, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
-    talk.close(1)
+    for _ in range(3):
+        talk.ask(talk.connect(), RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
+    for connection in (1, 4, 5):
+        talk.close(connection)
     info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
     told = GetReplicaInfoResponse.from_ext_fields(info.header.ext_fields or {})
     assert (told.master_broker_id, told.master_epoch) == (1, 1)
@@ -132,6 +141,12 @@ def test_after_a_restart_a_master_that_stays_away_is_replaced_by_a_living_member
     info = talk.ask(connection, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
     assert (info.header.ext_fields or {})["masterBrokerId"] == "2"
     assert [each.address for each in talk.dialled()] == [talks.address(2)]
+
+
+def test_an_operator_who_names_nobody_deposes_nobody() -> None:
+    talk, asker = led(1, 2)
+    answer = talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(-1, designate=True))
+    assert answer.header.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B
 
 
 OLD: list[tuple[int, Header, bytes, ResponseCode]] = [
