@@ -169,12 +169,24 @@ def test_recovery_may_start_at_a_known_record() -> None:
     assert CommitLog(SimulatedFiles(one), file_bytes=FILE_BYTES, from_offset=1 << 40).end == 0
 
 
-def test_a_file_behind_a_hole_is_no_part_of_the_log() -> None:
+def test_a_log_with_a_missing_file_is_not_opened_and_not_touched() -> None:
     one = disk()
     filled(one, 140)
     del one.contents["commitlog/00000000000000004096"]
-    assert log_on(one).end == FILE_BYTES
-    assert list(one.contents) == ["commitlog/00000000000000000000"]
+    left = sorted(one.contents)
+    with pytest.raises(StorageFailed, match="do not follow each other"):
+        log_on(one)
+    assert sorted(one.contents) == left
+
+
+@pytest.mark.parametrize(("count", "size"), [(140, 2048), (140, 8192), (10, 8192)])
+def test_a_log_of_files_of_another_size_is_not_opened_and_not_touched(count: int, size: int) -> None:
+    one = disk()
+    filled(one, count)
+    before = {name: bytes(content.data) for name, content in one.contents.items()}
+    with pytest.raises(StorageFailed):
+        CommitLog(SimulatedFiles(one), file_bytes=size)
+    assert {name: bytes(content.data) for name, content in one.contents.items()} == before
 
 
 def test_old_files_are_deleted_whole_and_the_newest_stays() -> None:

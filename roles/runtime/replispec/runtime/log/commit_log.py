@@ -63,7 +63,8 @@ class CommitLog:
         self.broken = ""
         self._dirty: set[int] = set()
         self._flushing: set[int] = set()
-        starts = self._contiguous()
+        self._limit = 0
+        starts = self._starts()
         self._first = starts[0] if starts else 0
         self._limit = starts[-1] + file_bytes if starts else 0
         self.end = self._first
@@ -249,15 +250,20 @@ class CommitLog:
 
     # Files
 
-    def _contiguous(self) -> list[int]:
-        """The starts of all files that follow each other without a hole; others are removed."""
+    def _starts(self) -> list[int]:
+        """The starts of all files. Raises StorageFailed when they do not follow each other: nothing of ours
+        leaves a hole, so somebody must look before anything is removed."""
         names = [name for name in self._files.names(self._folder) if name.isdecimal()]
         starts = sorted(int(name) for name in names if len(name) == NAME_DIGITS)
-        kept = [start for number, start in enumerate(starts) if start == starts[0] + number * self.file_bytes]
+        first = starts[0] if starts else 0
+        if starts != [first + number * self.file_bytes for number in range(len(starts))]:
+            raise StorageFailed(
+                f"the files of {self._folder} do not follow each other in steps of mappedFileSizeCommitLog, "
+                f"{self.file_bytes} bytes: one is missing, or they were made with another size"
+            )
         for start in starts:
-            if start not in kept:
-                self._files.remove(self._name(start))
-        return kept
+            self._region(start)
+        return starts
 
     def _recover(self, from_offset: int | None, visit: Callable[[Placed], None] | None) -> None:
         is_known = from_offset is not None and self._first <= from_offset <= self._limit

@@ -30,7 +30,7 @@ class HaMaster:
         keeper: SyncStateSetKeeper,
         settings: HaSettings,
         *,
-        connections_max: int = 1_000,
+        connections_max: int = 256,
     ) -> None:
         self._outbox = outbox
         self._store = store
