@@ -1,6 +1,7 @@
 """The command `replispec`: its commands, and what every one of them does about errors and pipes.
 
-Exit codes: 0 nothing violated or lost, 1 violated or lost, 2 unusable input or a wrong command line.
+Exit codes: 0 nothing violated or lost, 1 violated or lost (or a role that failed), 2 unusable input or a
+wrong command line.
 """
 
 import sys
@@ -20,6 +21,7 @@ Examples:
   replispec decode trace.pcap                     every frame, one line each
   replispec decode trace.pcap --format json       the same for scripts
   replispec replay trace.pcap --out result        losses, broken rules, report
+  replispec broker -c broker.properties           a broker; see docs/run-a-cluster.md
 """
 
 
@@ -30,11 +32,11 @@ Examples:
 )
 @click.version_option(package_name="replispec", message="%(prog)s %(version)s")
 def command_line() -> None:
-    """Read captured traffic of replicated brokers and judge it by the specification.
+    """Judge replicated brokers by the specification, from captured traffic or on the wire, and run them.
 
-    The traffic is what tcpdump or Wireshark wrote (pcap or pcapng) between Apache RocketMQ brokers in
+    Captured traffic is what tcpdump or Wireshark wrote (pcap or pcapng) between Apache RocketMQ brokers in
     controller mode, their controllers, clients and tools. Nothing has to be installed on the captured
-    machines.
+    machines. The roles that can be run are controller, nameserver, broker and learner.
     """
 
 
