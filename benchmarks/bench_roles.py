@@ -135,6 +135,7 @@ def _broker_set(cluster: Cluster, who: str) -> requests.BrokerSet:
 
 def _one_round(bench: Bench, cluster: Cluster, who: str, members: requests.BrokerSet, seconds: float) -> None:
     port, pid = cluster.port(who), cluster.processes[who].pid
+    members.live()
     rate = requests.one_at_a_time(members, seconds)
     bench.note("1001, one at a time", who, rate.per_second)
     bench.note("1001, p50", who, rate.p50_ms)

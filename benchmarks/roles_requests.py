@@ -73,6 +73,11 @@ class BrokerSet:
             heartbeat_timeout_mills=HEARTBEAT_TIMEOUT_MS,
         )
 
+    def live(self) -> None:
+        """Have both brokers alive by this connection: whoever dies with another one was not theirs."""
+        for number in (1, 2):
+            self.peer.ask(RequestCode.BROKER_HEARTBEAT, self.heartbeat(number))
+
     def alter(self) -> None:
         """Change the SyncStateSet from {1} to {1, 2} or back (1001)."""
         members = [1, 2] if self.set_epoch % 2 else [1]
