@@ -2,6 +2,7 @@
 
 from replispec.runtime.log import MessageStore
 from replispec.runtime.primitives.jsons import loads
+from replispec.runtime.replication import HaSettings
 from replispec.runtime.sim import SimulatedStorage
 from replispec.wire.rocketmq.broker import ClusterInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -234,3 +235,13 @@ def test_a_broker_that_stops_leaves_the_routes_at_once() -> None:
     _, second = brokers.pair()
     brokers.world.stop("broker1")
     brokers.until(lambda: routes(brokers) == {0: second}, at_most_ms=5_000)
+
+
+def test_messages_that_nobody_waited_for_are_on_the_disk_soon() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone(ha=HaSettings(durable=False))
+    for number in range(5):
+        assert brokers.send(address, b"m%d" % number)[0] == OK
+    brokers.world.run_for(2_000)
+    brokers.world.kill("broker1", power=True)
+    assert log_of(brokers, "broker1").count(b"m4") == 1

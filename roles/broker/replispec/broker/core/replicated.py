@@ -30,6 +30,10 @@ FIRST_CHECK_MS: Final = 3_000
 """How long a new master waits for the members of its set to connect before it asks them out."""
 
 
+FLUSH_LATER_MS: Final = 500
+"""How long messages stay off the disk that are acknowledged before they are on it (ASYNC_FLUSH)."""
+
+
 class LogOwner(Protocol):
     """What the log tells the broker."""
 
@@ -58,6 +62,7 @@ class Replicated:
         self._replica: HaReplica | None = None
         self._confirmed = 0
         self._check_ms: int | None = None
+        self._flush_ms: int | None = None
         self._grown = False
         self._indexing = False
         self._now_ms = 0
@@ -125,6 +130,8 @@ class Replicated:
             self._now_ms = now_ms
             if self._options.durable:
                 self._commit.request()
+            elif self._flush_ms is None:
+                self._flush_ms = now_ms + FLUSH_LATER_MS
             if self._master is not None:
                 self._master.log_grew(now_ms)
             self.count(now_ms)
@@ -245,6 +252,9 @@ class Replicated:
         self._now_ms = now_ms
         if self._indexing:
             self._index()
+        if self._flush_ms is not None and now_ms >= self._flush_ms:
+            self._flush_ms = None
+            self._commit.request()
         if self._replica is not None:
             self._replica.ticked(now_ms)
         if self._master is not None:
@@ -257,7 +267,7 @@ class Replicated:
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        times = [0 if self._indexing else None, self._check_ms]
+        times = [0 if self._indexing else None, self._check_ms, self._flush_ms]
         if self._master is not None:
             times.append(self._master.deadline_ms())
         if self._replica is not None:
