@@ -164,7 +164,7 @@ def _to_json(message: Message) -> Iterator[str]:
     yield f"def to_json(self, *, bare_keys: bool = False) -> {result}:"
     yield '    """The value that encode writes; absent fields are left out."""'
     if message.bare:
-        yield f"    return {_value(message.fields[0], 'self.' + message.fields[0].name)}"
+        yield f"    return {_optional_value(message.fields[0])}"
         return
     fields = list(message.fields)
     if message.order == "ALPHABETICAL":

@@ -860,7 +860,11 @@ class QueueOffsets:
 
     def to_json(self, *, bare_keys: bool = False) -> object:
         """The value that encode writes; absent fields are left out."""
-        return {bare_key(key) if bare_keys else str(key): item for key, item in self.offsets.items()}
+        return (
+            None
+            if self.offsets is None
+            else {bare_key(key) if bare_keys else str(key): item for key, item in self.offsets.items()}
+        )
 
 
 @dataclass(slots=True)
@@ -1347,7 +1351,7 @@ class ForbiddenGroups:
 
     def to_json(self, *, bare_keys: bool = False) -> object:
         """The value that encode writes; absent fields are left out."""
-        return dict(self.bits)
+        return None if self.bits is None else dict(self.bits)
 
 
 @dataclass(slots=True)
