@@ -22,7 +22,7 @@ from replispec.controller.notifier import Notifier
 from replispec.controller.options import Options
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.remoting import Request, RequestServer
+from replispec.runtime.remoting import Prepared, Request, RequestServer
 from replispec.runtime.storage import Journal, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -46,6 +46,7 @@ from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.machines import broker_set as machine
 
 LISTENER: Final = "controller"
+HEARD: Final = Prepared(ResponseCode.SUCCESS)
 
 
 class ControllerNode:
@@ -163,7 +164,7 @@ class ControllerNode:
         said = BrokerHeartbeatRequest.from_ext_fields(request.command.header.ext_fields or {})
         broker_id, name = need(said.broker_id, "the broker's id"), text(said.broker_name, "the broker's name")
         if self._sets.heartbeats.heard(request.connection, name, broker_id, said):
-            request.answer(ResponseCode.SUCCESS)
+            request.answer_prepared(HEARD)
         else:
             request.answer(ResponseCode.SYSTEM_BUSY, remark="too many brokers without identity")
 
@@ -267,6 +268,9 @@ class ControllerNode:
             case Answer():
                 if request is not None:
                     _answer(request, act)
+            case Prepared():
+                if request is not None:
+                    request.answer_prepared(act)
             case Notify():
                 if self._options.notify_broker_role_changed:
                     self._notifier.tell(broker_set, now_ms)

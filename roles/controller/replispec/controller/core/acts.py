@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replispec.runtime.remoting import Prepared
+
 ExtFields = dict[str, str | None]
 
 
@@ -29,4 +31,4 @@ class Notify:
     """All living brokers of the set are to be told who is master."""
 
 
-Act = Answer | Recorded | Notify
+Act = Answer | Prepared | Recorded | Notify

@@ -13,6 +13,7 @@ from replispec.controller.core.acts import Act, Answer, ExtFields, Notify, Recor
 from replispec.controller.core.heartbeats import Heartbeats
 from replispec.runtime import rules
 from replispec.runtime.primitives.machines import edge_of, step
+from replispec.runtime.remoting import Prepared
 from replispec.wire.rocketmq.controller import (
     AlterSyncStateSetResponse,
     ApplyBrokerIdResponse,
@@ -77,7 +78,7 @@ class BrokerSet:
         self._heartbeats = heartbeats
         self._effects: Effects[Act] = self
         self._asked_cluster = ""
-        self._told: tuple[ExtFields, bytes] | None = None
+        self._told: Prepared | None = None
 
     def decides(self, event: Event) -> bool:
         """Whether anything on record would change; what changes nothing is answered without the log."""
@@ -220,8 +221,9 @@ class BrokerSet:
                 master_address=self.address_of(known.master),
                 master_epoch=known.master_epoch,
             )
-            self._told = header.to_ext_fields(), self.sync_state_set().encode()
-        return (Answer(ANSWERS["answer_info"], *self._told),)
+            body = self.sync_state_set().encode()
+            self._told = Prepared(ANSWERS["answer_info"], ext_fields=header.to_ext_fields(), body=body)
+        return (self._told,)
 
     def refuse_no_metadata(self, _event: InfoAsked) -> Acts:
         """1004."""

@@ -15,8 +15,9 @@ from replispec.runtime.configuration import Settings
 from replispec.runtime.configuration import parameters as p
 from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.remoting.prepared import Prepared
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
-from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag, ResponseCode
+from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag, ResponseCode, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
@@ -86,6 +87,12 @@ class Request:
         assert not self.answered, f"second answer to request {self.code}"
         self.answered = True
         self._server.answer(self, code, ext_fields, body, remark)
+
+    def answer_prepared(self, answer: Prepared) -> None:
+        """Answer with what was encoded before; else as `answer`."""
+        assert not self.answered, f"second answer to request {self.code}"
+        self.answered = True
+        self._server.answer_prepared(self, answer)
 
     def refuse_unknown(self) -> None:
         """Answer that the code is none that is served here.
@@ -203,7 +210,6 @@ class RequestServer:
             return
         command = request.command
         if command.wants_answer:
-            peer.unanswered -= 1
             header = RemotingHeader(
                 code=int(code),
                 language=LANGUAGE,
@@ -213,9 +219,21 @@ class RequestServer:
                 remark=remark,
                 ext_fields=ext_fields or None,
             )
-            data = Command(header, body, command.serialize_type).encode()
-            peer.unsent_bytes += len(data)
-            peer.answers.append(data)
+            _put(peer, Command(header, body, command.serialize_type).encode())
+        if not peer.serving:
+            self._send_answers(request.connection, peer)
+
+    def answer_prepared(self, request: Request, answer: Prepared) -> None:
+        """Likewise with what was encoded before; see `Request.answer_prepared`."""
+        command, opaque = request.command, request.command.header.opaque
+        if opaque < 0 or command.serialize_type is not SerializeType.JSON:
+            self.answer(request, answer.code, answer.ext_fields, answer.body, None)
+            return
+        peer = self._peers.get(request.connection)
+        if peer is None:
+            return
+        if command.wants_answer:
+            _put(peer, answer.frame(opaque))
         if not peer.serving:
             self._send_answers(request.connection, peer)
 
@@ -273,3 +291,10 @@ class RequestServer:
             self._held_bytes -= peer.held_bytes
             peer.waiting.clear()
         return peer
+
+
+def _put(peer: _Peer, data: bytes) -> None:
+    """Keep an answer until the answers of its piece leave together."""
+    peer.unanswered -= 1
+    peer.unsent_bytes += len(data)
+    peer.answers.append(data)
