@@ -188,6 +188,7 @@ def build(
         others=[NAMESERVER, *LEARNERS],
         master=lambda: broker_at(client.master),
     )
+    history.tell = nemesis.happened
     return Cluster(world, history, client, nemesis, chance)
 
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import Enum
 
 Place = tuple[int, int]
 """A queue and an offset in it."""
+
+
+class Moment(Enum):
+    """What has just happened when a fault would do the most harm."""
+
+    ACKNOWLEDGED = "a message was acknowledged"
+    READ = "a message was read"
+    CHANGES = "the SyncStateSet changes"
 
 
 @dataclass(frozen=True)
@@ -30,14 +40,18 @@ class History:
     read: dict[Place, int] = field(default_factory=dict)
     views: list[View] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
+    tell: Callable[[Moment], None] = lambda _: None
 
     def acknowledge(self, number: int, place: Place, broker: str) -> None:
         """A broker said that it has a message for good."""
         self.acknowledged[number] = place
         self.acknowledged_by[number] = broker
+        self.tell(Moment.ACKNOWLEDGED)
 
     def see(self, place: Place, number: int) -> None:
         """A consumer got a message."""
+        if place not in self.read:
+            self.tell(Moment.READ)
         before = self.read.setdefault(place, number)
         if before != number:
             self.faults.append(f"queue {place[0]} offset {place[1]} was message {before}, is {number}")

@@ -8,6 +8,8 @@ from functools import partial
 from typing import Final
 
 from replispec.runtime.sim import Chance, World
+from replispec.runtime.world import Note
+from tests.sim.history import Moment
 
 RESTART_MS_MAX: Final = 1_500
 
@@ -46,6 +48,8 @@ class Nemesis:
         self._servers = [*controllers, *brokers, *others]
         self._master = master
         self._is_over = False
+        self._awaited: Moment | None = None
+        self._held_us: dict[str, int] = {}
 
     def plan(self, count: int, *, from_ms: int, until_ms: int) -> None:
         """Plan some faults within a span of time from now; at least one."""
@@ -57,10 +61,26 @@ class Nemesis:
         """Look for processes that have ended, from now on."""
         for name in self._servers:
             process = self._world.processes[name]
-            if not process.is_alive and not self._is_over:
+            if (
+                not process.is_alive
+                and not self._is_over
+                and self._held_us.get(name, 0) <= self._world.now_us
+            ):
                 self._world.after(self._chance.below(RESTART_MS_MAX) * 1_000, partial(self._start, name))
         if not self._is_over:
             self._world.after(RESTART_MS_MAX * 1_000, self.supervise)
+
+    def happened(self, moment: Moment) -> None:
+        """Something that a client saw: if it was waited for, strike."""
+        if moment is self._awaited and not self._is_over:
+            self._awaited = None
+            strike = self._chance.one_of((self._black_out, self._kill_master))
+            self._world.after(0, strike)
+
+    def hear(self, note: Note) -> None:
+        """Read a line of the log of a process, for the moment at which a set changes."""
+        if note.what == "sync state set changed":
+            self.happened(Moment.CHANGES)
 
     def heal(self) -> None:
         """End all faults and start all that does not run."""
@@ -72,8 +92,16 @@ class Nemesis:
             self._start(name)
 
     def _start(self, name: str) -> None:
-        if not self._world.processes[name].is_alive:
+        is_held = self._held_us.get(name, 0) > self._world.now_us and not self._is_over
+        if not self._world.processes[name].is_alive and not is_held:
             self._world.start(name)
+
+    def _hold_down(self, name: str) -> None:
+        """Now and then, who had the most comes back last."""
+        if self._chance.happens(500):
+            lasts_ms = self._chance.between(2_000, 6_000)
+            self._tell(f"{name} stays down", lasts_ms)
+            self._held_us[name] = self._world.now_us + lasts_ms * 1_000
 
     def _strike(self) -> None:
         if self._is_over:
@@ -84,6 +112,7 @@ class Nemesis:
             (2, self._kill_any),
             (2, self._kill_two),
             (2, self._black_out),
+            (4, self._wait_for_the_worst_moment),
             (2, self._pause),
             (3, self._isolate),
             (3, self._cut),
@@ -109,6 +138,7 @@ class Nemesis:
         self._world.kill(name, power=power)
 
     def _kill_master(self) -> None:
+        self._hold_down(self._master())
         self._kill(self._master())
 
     def _kill_controller(self) -> None:
@@ -121,9 +151,14 @@ class Nemesis:
         self._kill(self._master())
         self._kill(self._chance.one_of(self._servers))
 
+    def _wait_for_the_worst_moment(self) -> None:
+        self._awaited = self._chance.one_of(tuple(Moment))
+        self._tell(f"the next time that {self._awaited.value}: a power loss, or the end of the master")
+
     def _black_out(self) -> None:
         """All servers, or all brokers, lose their power at once."""
         names = self._servers if self._chance.happens(500) else list(self._brokers)
+        self._hold_down(self._master())
         self._tell(f"power loss of {', '.join(names)}")
         for name in names:
             self._world.kill(name, power=True)

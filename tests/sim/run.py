@@ -51,7 +51,12 @@ def run(seed: int, *, keeps_lines: bool = False, tap: Tap | None = None) -> Resu
     cluster = build(seed, keeps_lines=keeps_lines)
     cluster.world.network.tap = tap
     operator = Operator(cluster)
-    cluster.world.notes = operator.hear
+
+    def hear(name: str, note: Note) -> None:
+        operator.hear(name, note)
+        cluster.nemesis.hear(note)
+
+    cluster.world.notes = hear
     wrong: list[str] = []
     chance = Chance(~seed)
     cluster.start()
