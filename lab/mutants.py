@@ -21,6 +21,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -64,6 +65,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="which ones (default 1)")
     parser.add_argument("--only", default="", help="only edits whose name contains this")
     parser.add_argument("--skip-control", action="store_true", help="believe that the tests pass")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
     parser.add_argument("--quick", action="store_true", help="ask only the quick judges")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.json"))
@@ -80,12 +82,13 @@ def main() -> int:
         print(f"mutants: the tests fail without any edit: {complaint}", file=sys.stderr)
         return 2
     outcomes = []
-    for number, edit in enumerate(chosen, start=1):
-        outcomes.append(_try(edit, stages))
-        last = outcomes[-1]
-        print(f"{number:>3}/{len(chosen)} {last.noticed_by} ({last.seconds:.0f} s): {edit.name}", flush=True)
-        if last.by:
-            print(f"        {last.by}", flush=True)
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        for last in pool.map(lambda edit: _try(edit, stages), chosen):
+            outcomes.append(last)
+            place = f"{len(outcomes):>3}/{len(chosen)}"
+            print(f"{place} {last.noticed_by} ({last.seconds:.0f} s): {last.edit}", flush=True)
+            if last.by:
+                print(f"        {last.by}", flush=True)
     return _report(outcomes, arguments.out)
 
 
