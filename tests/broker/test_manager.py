@@ -1,0 +1,283 @@
+"""What a broker says to its controllers, in which order, and what it makes of the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from replispec.broker.core.manager import LogStatus, ReplicasManager
+from replispec.broker.core.options import Options
+from replispec.broker.core.role import Told
+from replispec.runtime.framing import Command
+from replispec.runtime.membership import Controllers
+from replispec.runtime.remoting.calls import Calls
+from replispec.runtime.sim import Chance, Disk, SimulatedStorage
+from replispec.runtime.world import Closed, Connected, Outbox, Received
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import (
+    BrokerHeartbeatRequest,
+    ElectMasterResponse,
+    ElectMasterResponseBody,
+    GetMetadataResponse,
+    GetReplicaInfoResponse,
+    NotifyBrokerRoleChangedRequest,
+    RegisterBrokerToControllerResponse,
+    SyncStateSet,
+)
+from replispec.wire.rocketmq.machines.replicas_manager import State
+from tests.runtime.membership.ids import CONTROLLER, Granting
+from tests.runtime.membership.talk import Answer, Talk
+
+OTHER = "127.0.0.1:9879"
+WHO = RequestCode.CONTROLLER_GET_METADATA_INFO
+NEXT = RequestCode.CONTROLLER_GET_NEXT_BROKER_ID
+APPLY = RequestCode.CONTROLLER_APPLY_BROKER_ID
+REGISTER = RequestCode.CONTROLLER_REGISTER_BROKER
+BEAT = RequestCode.BROKER_HEARTBEAT
+ELECT = RequestCode.CONTROLLER_ELECT_MASTER
+INFO = RequestCode.CONTROLLER_GET_REPLICA_INFO
+REGISTRATION = [WHO, NEXT, APPLY, REGISTER]
+ONE = SyncStateSet(broker_ids=[1], sync_state_set_epoch=4).encode()
+
+
+class Managed:
+    """A manager, what it tells its broker, and a controller whose answers a test may replace by code."""
+
+    def __init__(self, controllers: tuple[str, ...] = (CONTROLLER,)) -> None:
+        self.heard: list[str] = []
+        self.answers: dict[int, Callable[[], Answer | None]] = {
+            REGISTER: lambda: Answer(ext_fields=RegisterBrokerToControllerResponse().to_ext_fields()),
+            ELECT: lambda: elected(1),
+            INFO: lambda: Answer(ext_fields=GetReplicaInfoResponse(1, "b:1", 3).to_ext_fields(), body=ONE),
+        }
+        self.granting = Granting()
+        self.talk = Talk({CONTROLLER: self._answered})
+        self.now_ms = 1_000
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox)
+        files = SimulatedStorage(Disk(Chance(1))).files("store")
+        options = Options("C", "broker-a", controllers)
+        self.manager = ReplicasManager(
+            self._outbox, Controllers(self._calls, controllers), files, options, self
+        )
+
+    def identified(self, broker_id: int, _now_ms: int) -> None:
+        self.heard.append(f"id {broker_id}")
+
+    def told(self, told: Told, _now_ms: int) -> None:
+        members = sorted(told.members)
+        self.heard.append(f"master {told.master} of {told.master_epoch}, {members} of {told.set_epoch}")
+
+    def announce(self, _now_ms: int) -> None:
+        self.heard.append("announce")
+
+    def log_status(self) -> LogStatus:
+        return LogStatus(5, 300, 200)
+
+    def begin(self) -> list[int]:
+        self.manager.begin("b:1", self.now_ms)
+        self.carry()
+        return self.talk.codes()
+
+    def wait(self, passed_ms: int) -> list[int]:
+        """Let time pass; the codes of what was asked."""
+        before = len(self.talk.requests)
+        for _ in range(passed_ms // 250):
+            self.now_ms += 250
+            self.manager.ticked(self.now_ms)
+            self.carry()
+        return self.talk.codes()[before:]
+
+    def notified(self, master: int | None, epoch: int, body: bytes = ONE) -> None:
+        request = NotifyBrokerRoleChangedRequest("m:1", master, epoch, 4)
+        self.manager.notified(request, body, self.now_ms)
+        self.carry()
+
+    def carry(self) -> None:
+        self._calls.ticked(self.now_ms)
+        events = self.talk.carry_out(self._outbox.take(), self.now_ms)
+        while events:
+            for event in events:
+                match event:
+                    case Connected():
+                        self._calls.connected(event)
+                    case Received():
+                        self._calls.received(event)
+                    case Closed():
+                        self._calls.closed(event)
+                    case _:
+                        raise AssertionError(event)
+            self._calls.ticked(self.now_ms)
+            events = self.talk.carry_out(self._outbox.take(), self.now_ms)
+
+    def _answered(self, command: Command) -> Answer | None:
+        made = self.answers.get(command.header.code)
+        return self.granting(command) if made is None else made()
+
+
+def elected(master: int, code: int = ResponseCode.SUCCESS) -> Answer:
+    header = ElectMasterResponse(master, f"b:{master}", 3, 4)
+    body = ElectMasterResponseBody(sync_state_set=[master])
+    return Answer(code, header.to_ext_fields(), body.encode())
+
+
+def refused(code: int) -> Callable[[], Answer | None]:
+    return lambda: Answer(code)
+
+
+def test_the_first_of_a_set_is_elected_before_anybody_hears_of_it() -> None:
+    broker = Managed()
+    assert broker.begin() == [*REGISTRATION, BEAT, ELECT]
+    assert broker.heard == ["id 1", "master 1 of 3, [1] of 4", "announce"]
+    assert broker.manager.state is State.RUNNING
+
+
+def test_who_comes_second_takes_what_its_registration_is_told() -> None:
+    broker = Managed()
+    told = RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4)
+    broker.answers[REGISTER] = lambda: Answer(ext_fields=told.to_ext_fields(), body=ONE)
+    assert broker.begin() == [*REGISTRATION, BEAT]
+    assert broker.heard == ["id 1", "master 7 of 3, [1] of 4", "announce"]
+
+
+def test_a_master_that_still_exists_is_one() -> None:
+    broker = Managed()
+    broker.answers[ELECT] = lambda: elected(7, ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B)
+    broker.begin()
+    assert broker.heard[1:] == ["master 7 of 3, [7] of 4", "announce"]
+
+
+def test_an_election_that_fails_is_tried_again_and_nobody_hears_of_the_broker() -> None:
+    broker = Managed()
+    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_B)
+    broker.begin()
+    assert broker.wait(5_000) == [BEAT, ELECT]
+    assert broker.manager.state is State.REGISTER_TO_CONTROLLER_DONE
+    assert broker.heard == ["id 1"]
+    del broker.answers[ELECT]
+    broker.answers[ELECT] = lambda: elected(1)
+    broker.wait(5_000)
+    assert broker.heard[1:] == ["master 1 of 3, [1] of 4", "announce"]
+
+
+def test_a_notification_ends_the_wait_for_a_master() -> None:
+    broker = Managed()
+    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_B)
+    broker.begin()
+    broker.notified(7, 9)
+    assert broker.heard[1:] == ["master 7 of 9, [1] of 4", "announce"]
+    broker.notified(8, 10)
+    assert broker.heard[-1] == "master 8 of 10, [1] of 4"
+
+
+def test_a_notification_before_the_registration_changes_nothing() -> None:
+    broker = Managed()
+    broker.notified(7, 9)
+    broker.answers[REGISTER] = lambda: None
+    broker.begin()
+    broker.notified(7, 9)
+    assert broker.heard == []
+    assert broker.manager.state is State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE
+
+
+def test_without_a_controller_all_are_asked_again() -> None:
+    broker = Managed()
+    broker.talk.peers.clear()
+    broker.begin()
+    assert broker.manager.state is State.INITIAL
+    broker.talk.peers[CONTROLLER] = broker._answered
+    assert broker.wait(5_000)[:5] == [*REGISTRATION, BEAT]
+
+
+def test_a_controller_that_knows_no_leader_is_asked_again() -> None:
+    broker = Managed()
+    broker.answers[WHO] = lambda: Answer(ext_fields=GetMetadataResponse(is_leader=False).to_ext_fields())
+    broker.begin()
+    assert broker.manager.state is State.INITIAL
+    assert broker.wait(5_000) == [WHO]
+
+
+def test_another_leader_is_asked_from_then_on() -> None:
+    broker = Managed((CONTROLLER, OTHER))
+    broker.talk.peers[OTHER] = broker._answered
+    broker.begin()
+    leader = GetMetadataResponse(controller_leader_address=OTHER, is_leader=False)
+    broker.answers[WHO] = lambda: Answer(ext_fields=leader.to_ext_fields())
+    broker.wait(10_000)
+    broker.talk.requests.clear()
+    broker.wait(5_000)
+    asked = {address for address, command in broker.talk.requests if command.header.code == INFO}
+    assert asked == {OTHER}
+
+
+def test_a_running_broker_beats_every_second_and_asks_every_few() -> None:
+    broker = Managed()
+    broker.begin()
+    said = broker.wait(10_000)
+    assert said.count(BEAT) == 10
+    assert said.count(INFO) == 2
+    assert said.count(WHO) == 1
+    assert ELECT not in said
+
+
+def test_a_heartbeat_goes_to_every_controller_and_says_how_the_log_is() -> None:
+    broker = Managed((CONTROLLER, OTHER))
+    broker.talk.peers[OTHER] = broker._answered
+    broker.begin()
+    beats = [each for each in broker.talk.requests if each[1].header.code == BEAT]
+    assert {address for address, _ in beats} == {CONTROLLER, OTHER}
+    said = BrokerHeartbeatRequest.from_ext_fields(beats[0][1].header.ext_fields or {})
+    assert (said.broker_id, said.epoch, said.max_offset, said.confirm_offset) == (1, 5, 300, 200)
+    assert not beats[0][1].wants_answer
+
+
+def test_what_the_periodic_answer_says_is_passed_on() -> None:
+    broker = Managed()
+    broker.begin()
+    broker.wait(5_000)
+    assert broker.heard[-1] == "master 1 of 3, [1] of 4"
+
+
+@pytest.mark.parametrize("code", [ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST], ids=str)
+def test_who_is_not_known_any_more_registers_again(code: int) -> None:
+    broker = Managed()
+    broker.begin()
+    broker.answers[INFO] = refused(code)
+    assert REGISTER in broker.wait(5_000)
+
+
+def test_an_election_that_finds_the_broker_unknown_registers_it_and_is_tried_in_its_time() -> None:
+    broker = Managed()
+    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B)
+    assert broker.begin() == [*REGISTRATION, BEAT, ELECT, REGISTER]
+    told = RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4)
+    broker.answers[REGISTER] = lambda: Answer(ext_fields=told.to_ext_fields(), body=ONE)
+    assert broker.wait(5_000) == [BEAT, ELECT, REGISTER]
+    assert broker.wait(5_000)[0] == BEAT
+    assert "master 7 of 3, [1] of 4" in broker.heard
+
+
+def test_a_controller_that_leads_no_more_makes_the_broker_look_for_another() -> None:
+    broker = Managed()
+    broker.begin()
+    broker.answers[INFO] = refused(ResponseCode.CONTROLLER_NOT_LEADER)
+    broker.wait(5_000)
+    assert WHO in broker.wait(5_000)
+
+
+def test_who_stops_says_nothing_more() -> None:
+    broker = Managed()
+    broker.begin()
+    broker.manager.stop(broker.now_ms)
+    assert broker.wait(30_000) == []
+    assert broker.manager.state is State.SHUTDOWN
+
+
+def test_who_asks_for_a_master_is_told() -> None:
+    broker = Managed()
+    broker.begin()
+    broker.answers[ELECT] = lambda: elected(2)
+    broker.manager.ask_for_master(broker.now_ms)
+    broker.carry()
+    assert broker.heard[-1] == "master 2 of 3, [2] of 4"
