@@ -11,9 +11,11 @@ from replispec.broker.core.options import Options
 from replispec.broker.core.role import Told
 from replispec.runtime.framing import Command
 from replispec.runtime.membership import Controllers
+from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.remoting.calls import Calls
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
 from replispec.runtime.world import Closed, Connected, Outbox, Received
+from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     BrokerHeartbeatRequest,
@@ -169,6 +171,7 @@ def test_a_notification_ends_the_wait_for_a_master() -> None:
     assert broker.heard[1:] == ["master 7 of 9, [1] of 4", "announce"]
     broker.notified(8, 10)
     assert broker.heard[-1] == "master 8 of 10, [1] of 4"
+    assert broker.manager.state is State.RUNNING
 
 
 def test_a_notification_before_the_registration_changes_nothing() -> None:
@@ -219,6 +222,7 @@ def test_a_running_broker_beats_every_second_and_asks_every_few() -> None:
     assert said.count(INFO) == 2
     assert said.count(WHO) == 1
     assert ELECT not in said
+    assert broker.manager.state is State.RUNNING
 
 
 def test_a_heartbeat_goes_to_every_controller_and_says_how_the_log_is() -> None:
@@ -281,3 +285,48 @@ def test_who_asks_for_a_master_is_told() -> None:
     broker.manager.ask_for_master(broker.now_ms)
     broker.carry()
     assert broker.heard[-1] == "master 2 of 3, [2] of 4"
+    assert broker.manager.state is State.RUNNING
+
+
+def test_name_servers_hear_of_a_broker_only_when_its_role_is_known() -> None:
+    broker = Managed()
+    with pytest.raises(LocalProtocolError, match="announced"):
+        broker.manager.announced(RegisterBrokerRequest(), broker.now_ms)
+    broker.begin()
+    broker.manager.announced(RegisterBrokerRequest(), broker.now_ms)
+    assert broker.manager.state is State.RUNNING
+
+
+@pytest.mark.parametrize("silent", [WHO, REGISTER, ELECT, None], ids=str)
+def test_a_broker_stops_wherever_it_stands(silent: int | None) -> None:
+    broker = Managed()
+    if silent is not None:
+        broker.answers[silent] = lambda: None
+    broker.begin()
+    broker.manager.stop(broker.now_ms)
+    assert broker.manager.state is State.SHUTDOWN
+    assert broker.wait(20_000) == []
+
+
+def test_a_notification_before_there_is_a_controller_changes_nothing() -> None:
+    broker = Managed()
+    broker.notified(7, 9)
+    assert broker.manager.state is State.INITIAL
+
+
+def test_a_master_told_at_the_registration_is_known_though_nobody_elects() -> None:
+    broker = Managed()
+    broker.answers[REGISTER] = lambda: Answer(
+        ext_fields=RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4).to_ext_fields(),
+        body=ONE,
+    )
+    broker.begin()
+    assert broker.manager.state is State.RUNNING
+
+
+def test_who_registers_again_while_it_runs_goes_on_running() -> None:
+    broker = Managed()
+    broker.begin()
+    broker.answers[INFO] = refused(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST)
+    broker.wait(12_000)
+    assert broker.manager.state is State.RUNNING

@@ -68,6 +68,7 @@ class BrokerNode:
             self._announcement,
             self._master_told,
             period_ms=options.announce_ms,
+            announced=self._manager.announced,
         )
         store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
         self._log = Replicated(self._outbox, store, options, self._role, self)

@@ -16,6 +16,7 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.remoting.calls import Failure, Outcome
 from replispec.runtime.storage import Files
 from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     BrokerHeartbeatRequest,
@@ -120,6 +121,10 @@ class ReplicasManager:
         )
         self._take(machine.RoleTold(request), now_ms)
 
+    def announced(self, request: RegisterBrokerRequest, now_ms: int) -> None:
+        """Name servers are told of this broker, which they may be only when its role is known."""
+        self._take(machine.Announced(request), now_ms)
+
     def ask_for_master(self, now_ms: int) -> None:
         """Ask for an election, outside of the start."""
         self._now_ms = now_ms
@@ -134,11 +139,12 @@ class ReplicasManager:
     def stop(self, now_ms: int) -> None:
         """The broker stops."""
         self._retry_ms = self._heartbeat_ms = self._info_ms = self._leader_ms = None
-        if self._walker.state is not machine.State.SHUTDOWN:
-            self._take(machine.Stop(), now_ms)
+        self._take(machine.Stop(), now_ms)
 
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
+        if self._has_stopped:
+            return
         self.registration.ticked(now_ms)
         if _is_due(self._retry_ms, now_ms):
             self._retry_ms = None
@@ -210,8 +216,6 @@ class ReplicasManager:
         def answered(told: GetMetadataResponse | None, now_ms: int) -> None:
             nonlocal waiting, heard
             waiting -= 1
-            if self._walker.state is machine.State.SHUTDOWN:
-                return
             if told is not None:
                 heard = True
                 self._take(machine.LeaderTold(told), now_ms)
@@ -268,7 +272,7 @@ class ReplicasManager:
             self._walker.take(machine.RequestFailed())
 
     def _election_answered(self, outcome: Outcome, now_ms: int) -> None:
-        if self._walker.state is machine.State.SHUTDOWN:
+        if self._has_stopped:
             return
         elected = (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B)
         if isinstance(outcome, Failure) or outcome.header.code not in elected:
@@ -285,7 +289,7 @@ class ReplicasManager:
         self._take(machine.MasterElected(answer), now_ms)
 
     def _info_answered(self, outcome: Outcome, now_ms: int) -> None:
-        if self._walker.state is machine.State.SHUTDOWN:
+        if self._has_stopped:
             return
         if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
             self._refused("the controller does not say who is master", outcome, now_ms)
@@ -311,9 +315,15 @@ class ReplicasManager:
                 self.registration.unknown(now_ms)
         self._take(machine.RequestFailed(), now_ms)
 
+    @property
+    def _has_stopped(self) -> bool:
+        return self._walker.state in machine.MACHINE.final
+
     def _take(self, event: machine.Event, now_ms: int) -> None:
+        """Walk on, unless the broker has stopped: answers that come then are nobody's."""
         self._now_ms = now_ms
-        self._walker.take(event)
+        if not self._has_stopped:
+            self._walker.take(event)
 
 
 _UNKNOWN_HERE: Final = (

@@ -50,7 +50,7 @@ class NameServers:
 
     `master_told` hears the addresses of the master, first its own, then that for replication, from every
     answer that has them, and says whether they are those of the right one. `current` returns None while
-    nothing may be told.
+    nothing may be told. `announced` hears each time what they are all told.
     """
 
     def __init__(
@@ -62,8 +62,10 @@ class NameServers:
         master_told: Callable[[str, str, int], bool],
         *,
         period_ms: int = PERIOD_MS,
+        announced: Callable[[RegisterBrokerRequest, int], None] | None = None,
     ) -> None:
         self._period_ms = period_ms
+        self._announced = announced
         self._outbox = outbox
         self._calls = calls
         self._addresses = tuple(addresses)
@@ -89,6 +91,8 @@ class NameServers:
             compressed=False,
             body_crc32=zlib.crc32(body) & _CHECKSUM_BITS,
         )
+        if self._announced is not None and self._addresses:
+            self._announced(request, now_ms)
         fields = request.to_ext_fields()
         for address in self._addresses:
             self._calls.ask(
