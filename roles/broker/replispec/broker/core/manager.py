@@ -139,6 +139,7 @@ class ReplicasManager:
     def stop(self, now_ms: int) -> None:
         """The broker stops."""
         self._retry_ms = self._heartbeat_ms = self._info_ms = self._leader_ms = None
+        self.registration.stop()
         self._take(machine.Stop(), now_ms)
 
     def ticked(self, now_ms: int) -> None:

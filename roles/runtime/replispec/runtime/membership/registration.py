@@ -96,6 +96,11 @@ class Registration:
         """The controller has said elsewhere that it does not know this broker."""
         self._take(machine.UnknownHere(), now_ms)
 
+    def stop(self) -> None:
+        """Ask nothing more, and listen to no answer."""
+        self._asked += 1
+        self._retry_ms = None
+
     def ticked(self, now_ms: int) -> None:
         """Try again what is due."""
         if self._retry_ms is not None and now_ms >= self._retry_ms:
