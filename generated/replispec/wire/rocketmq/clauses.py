@@ -1724,6 +1724,8 @@ CLAUSES: dict[str, Clause] = {
         divergence={},
         uses=(
             "edge broker_role: MASTER on behind",
+            "edge ha_master: HANDSHAKE on report_received",
+            "edge ha_master: TRANSFER on report_received",
             "edge ha_master: HANDSHAKE/TRANSFER on silence",
             "edge ha_master: HANDSHAKE/TRANSFER on closed",
             "rule must_leave",

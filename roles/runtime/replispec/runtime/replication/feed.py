@@ -270,7 +270,7 @@ class Feed:
     def _do_close_connection(self, _event: object) -> None:
         self._outbox.close(self._connection)
 
-    def _do_ask_to_shrink(self, _event: machine.Silence | machine.Closed) -> None:
+    def _do_ask_to_shrink(self, _event: object) -> None:
         self.wants_to_shrink = True
 
     # Sending
