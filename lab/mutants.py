@@ -33,9 +33,12 @@ ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "equivalent_edits.yaml"
 STAGE_S_MAXIMUM = 600
 # Who looks, in this order. That generated/ fits spec/ is no proof here: it was generated again.
-QUICK = {
-    "tests of the controller, the suite among them": ("tests/controller",),
+CONTROLLER = {"tests of the controller, the suite among them": ("tests/controller",)}
+REPLICATION = {
     "tests of replication, the suite among them": ("tests/runtime/replication", "tests/runtime/log"),
+}
+QUICK = {
+    "transcripts of the machines": ("tests/scenarios/test_machines.py",),
     "bytes of real captures": ("tests/wire",),
     "tests of broker and learner": ("tests/broker", "tests/learner", "tests/runtime/membership"),
 }
@@ -103,7 +106,7 @@ def _report(outcomes: list[Outcome], out: Path) -> int:
 def _control(stages: Stages) -> str:
     """What fails in a copy without an edit; empty when nothing does."""
     with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
-        who, by = _who_notices(_copy(Path(folder)), stages)
+        who, by = _who_notices(_copy(Path(folder)), {**CONTROLLER, **REPLICATION, **stages})
     return "" if who == SURVIVED else f"{who}: {by}"
 
 
@@ -113,10 +116,16 @@ def _try(edit: Edit, stages: Stages) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
         tree = _copy(Path(folder))
         (tree / edit.path.relative_to(ROOT)).write_text(edit.text, "utf-8")
-        who, by = _who_notices(tree, stages)
+        who, by = _who_notices(tree, {**_nearest(edit), **stages})
     if who == SURVIVED and reason:
         who, by = EQUAL, reason
     return Outcome(edit.name, who, by, time.monotonic() - began_s)
+
+
+def _nearest(edit: Edit) -> Stages:
+    """The tests of whoever lives by the source that is edited."""
+    is_replication = edit.path.stem.startswith("ha")
+    return REPLICATION if is_replication else CONTROLLER
 
 
 def _equivalent() -> dict[str, str]:
