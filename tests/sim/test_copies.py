@@ -33,7 +33,9 @@ class Copies:
         arbiter = self.arbiter
         living = [each for each in HOSTS if self.world.processes[NAMES[each]].is_alive]
         electable = [each for each in living if each in arbiter.members or not arbiter.members]
-        wanted = arbiter.master not in living or (arbiter.is_sending and self.chance.happens(30))
+        # A master that is gone often comes back before anybody else is elected.
+        is_gone = arbiter.master not in living and (not arbiter.is_sending or self.chance.happens(300))
+        wanted = is_gone or not arbiter.master or (arbiter.is_sending and self.chance.happens(30))
         if wanted and electable:
             arbiter.elect(self.chance.one_of(electable))
         self.world.after(self.chance.between(100, 500) * 1_000, self.arbitrate)

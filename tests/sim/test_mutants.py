@@ -6,7 +6,7 @@ import pytest
 
 from tests.sim.mutants import MUTANTS, found_by
 
-SEEDS = 40
+SEEDS = 150
 
 
 @pytest.mark.parametrize("name", MUTANTS)
