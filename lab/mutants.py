@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -32,6 +33,7 @@ from replispec.compiler.edits import Edit, edits
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "equivalent_edits.yaml"
 STAGE_S_MAXIMUM = 600
+DIGEST = re.compile(rb"sha256 [0-9a-f]+")
 # Who looks, in this order. That generated/ fits spec/ is no proof here: it was generated again.
 CONTROLLER = {"tests of the controller, the suite among them": ("tests/controller",)}
 REPLICATION = {
@@ -106,7 +108,7 @@ def _report(outcomes: list[Outcome], out: Path) -> int:
 def _control(stages: Stages) -> str:
     """What fails in a copy without an edit; empty when nothing does."""
     with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
-        who, by = _who_notices(_copy(Path(folder)), {**CONTROLLER, **REPLICATION, **stages})
+        who, by = _who_notices(_copy(Path(folder)), {**CONTROLLER, **REPLICATION, **stages}, is_edited=False)
     return "" if who == SURVIVED else f"{who}: {by}"
 
 
@@ -120,6 +122,15 @@ def _try(edit: Edit, stages: Stages) -> Outcome:
     if who == SURVIVED and reason:
         who, by = EQUAL, reason
     return Outcome(edit.name, who, by, time.monotonic() - began_s)
+
+
+def _generated(tree: Path) -> dict[str, bytes]:
+    """What was compiled, without the digests of the sources."""
+    return {
+        str(path.relative_to(tree)): DIGEST.sub(b"", path.read_bytes())
+        for path in sorted((tree / "generated").rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
 
 
 def _nearest(edit: Edit) -> Stages:
@@ -142,10 +153,12 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def _who_notices(tree: Path, stages: Stages) -> tuple[str, str]:
+def _who_notices(tree: Path, stages: Stages, *, is_edited: bool = True) -> tuple[str, str]:
     done = _run(tree, ["-m", "replispec.compiler.generate"])
     if done.returncode:
         return REFUSED, (done.stderr.strip().splitlines() or ["without a word"])[-1]
+    if is_edited and _generated(tree) == _generated(ROOT):
+        return EQUAL, "it compiles to the same"
     for who, arguments in stages.items():
         places = [each for each in arguments if not each.startswith("tests") or (tree / each).exists()]
         if not any(each.startswith("tests") for each in places):
