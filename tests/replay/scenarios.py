@@ -335,13 +335,20 @@ def broken_chain() -> Scenario:
     return world.scenario()
 
 
-def confirmed_by_all(*, patient: bool) -> Scenario:
-    """Brokers are known to wait for the whole SyncStateSet: the master confirms what is, or more."""
+def confirmed_by_all(*, patient: bool, has_reported: bool = True) -> Scenario:
+    """Brokers are known to wait for the whole SyncStateSet: the master confirms what is, or more.
+
+    That Apache counts a member only once it has reported something is known.
+    """
     world = World(patient=patient)
     world.ledger.all_ack = True
     two_brokers(world)
     if not patient:
-        world.ledger.expect(CONFIRM_COVERS, "violated")
+        world.ledger.expect(CONFIRM_COVERS, "violated" if has_reported else "diverged")
+    if not patient and has_reported:
+        offset = len(world.brokers[1].log)
+        world.send(2)
+        world.batch(2, offset, len(world.brokers[1].log) - offset)
     return world.scenario()
 
 
@@ -439,6 +446,7 @@ FAULTS: dict[str, Callable[[], Scenario]] = {
     "broken chain": broken_chain,
     "confirmed by all": lambda: confirmed_by_all(patient=True),
     "confirmed too early": lambda: confirmed_by_all(patient=False),
+    "confirmed over a member that has nothing": lambda: confirmed_by_all(patient=False, has_reported=False),
     "another leader": lambda: another_leader(reached=True),
     "another leader, not reached": lambda: another_leader(reached=False),
     "another leader, perhaps not reached": lambda: another_leader(reached=False, seen_s=5),
