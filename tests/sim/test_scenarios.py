@@ -115,3 +115,16 @@ def test_queue_offsets_are_not_used_twice_after_master_and_controller_died_toget
         cluster.world.start(CONTROLLER)
         cluster.world.run_for(6_000)
     heal_and_judge(cluster)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_learner_copies_from_the_next_master_soon_after_a_switch(seed: int) -> None:
+    """It asks the name servers when it loses its master, not when it next happens to tell them of itself."""
+    cluster = calm(seed, CONTROLLER, "nameserver", *BROKERS, *LEARNERS, "client")
+    wait_for_members(cluster, 3)
+    assert cluster.world.run_until(lambda: len(cluster.messages(LEARNERS[0])) > 20, at_most_ms=30_000)
+    old = cluster.client.master
+    cluster.world.kill(broker_at(old), power=False)
+    assert cluster.world.run_until(lambda: cluster.client.master != old, at_most_ms=10_000)
+    copied = len(cluster.messages(LEARNERS[0]))
+    assert cluster.world.run_until(lambda: len(cluster.messages(LEARNERS[0])) > copied + 20, at_most_ms=7_000)

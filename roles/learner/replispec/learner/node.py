@@ -131,6 +131,9 @@ class LearnerNode:
             case Closed():
                 side = owner or (self._calls if event.connection < 0 else self._server)
                 side.closed(event)
+                if owner is not None:
+                    self._watch.master_lost(event.now_ms)
+                    self._name_servers.announce(event.now_ms)
             case Writable():
                 self._server.writable(event)
 

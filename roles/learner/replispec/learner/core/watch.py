@@ -70,6 +70,12 @@ class Watch:
         self._info_ms = now_ms + SEARCH_MS
         self._tell_id(now_ms)
 
+    def master_lost(self, now_ms: int) -> None:
+        """The connection to the master ended: there may soon be another one."""
+        self._master = None
+        if self._info_ms is not None:
+            self._info_ms = min(self._info_ms, now_ms + SEARCH_MS)
+
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
         self._registration.ticked(now_ms)
