@@ -286,13 +286,13 @@ STORE_PATH_COMMIT_LOG = _path(
 STORE_PATH_EPOCH_FILE = _path(
     "storePathEpochFile=",
     KEEPING,
-    "The epoch file; empty: epochFileCheckpoint in storePathRootDir.",
+    "The epoch file: epochFileCheckpoint in storePathRootDir, or empty for the same; it has no other place.",
     source="S",
 )
 STORE_PATH_BROKER_IDENTITY = _path(
     "storePathBrokerIdentity=",
     KEEPING,
-    "The identity file; empty: brokerIdentity in storePathRootDir.",
+    "The identity file: brokerIdentity in storePathRootDir, or empty for the same; it has no other place.",
     source="S",
 )
 MAPPED_FILE_SIZE_COMMIT_LOG = _count(

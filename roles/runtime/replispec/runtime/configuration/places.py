@@ -7,6 +7,8 @@ from typing import Final
 from replispec.runtime.configuration import parameters as p
 from replispec.runtime.configuration.kinds import Parameter
 from replispec.runtime.configuration.settings import Settings
+from replispec.runtime.log.epoch_file import NAME as EPOCHS
+from replispec.runtime.membership.identity import FINAL as IDENTITY
 
 LOG_FOLDER: Final = "commitlog"
 _SEPARATORS: Final = "#;"
@@ -15,8 +17,11 @@ _SEPARATORS: Final = "#;"
 
 def log_folder(settings: Settings) -> str:
     """The folder of the commit log by its name in the root folder, so that one lock guards all files of a
-    process. Raises ConfigurationError for one that lies elsewhere."""
+    process. Raises ConfigurationError when it, or one of the small files beside it, lies elsewhere."""
     root = settings[p.STORE_PATH_ROOT_DIR].rstrip("/")
+    for parameter, name in ((p.STORE_PATH_EPOCH_FILE, EPOCHS), (p.STORE_PATH_BROKER_IDENTITY, IDENTITY)):
+        if settings[parameter] not in ("", f"{root}/{name}"):
+            raise settings.refuse(parameter, f"empty, or {root}/{name}: it has no other place")
     wanted = settings[p.STORE_PATH_COMMIT_LOG].rstrip("/")
     if not wanted:
         return LOG_FOLDER
