@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from lab.capture import captured
@@ -22,7 +23,7 @@ REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
 
 def main() -> int:
     """Exit code 0: all as demanded; 1: not, with the first thing that was not; 3: something is missing."""
-    arguments = _arguments()
+    arguments = arguments_of(sys.argv[1:])
     results: dict[str, object] = {}
     for name in arguments.scenarios:
         _, about = SCENARIOS[name]
@@ -41,13 +42,19 @@ def main() -> int:
     return 0
 
 
-def _arguments() -> argparse.Namespace:
+def arguments_of(given: Sequence[str]) -> argparse.Namespace:
+    """What was asked for; all scenarios when none is named."""
     parser = argparse.ArgumentParser(prog="make interop", description=__doc__)
-    parser.add_argument("scenarios", nargs="*", default=sorted(SCENARIOS), choices=sorted(SCENARIOS))
+    # With no argument at all argparse compares the default with the choices: so none is given to it.
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"some of {', '.join(SCENARIOS)}")
     parser.add_argument(
         "--out", type=Path, default=Path("out/interop"), help="configurations, logs, captures"
     )
-    return parser.parse_args()
+    arguments = parser.parse_args(given)
+    if unknown := [name for name in arguments.scenarios if name not in SCENARIOS]:
+        parser.error(f"no scenario {unknown[0]!r}: there are {', '.join(SCENARIOS)}")
+    arguments.scenarios = arguments.scenarios or list(SCENARIOS)
+    return arguments
 
 
 def _play(name: str, folder: Path) -> dict[str, object]:
