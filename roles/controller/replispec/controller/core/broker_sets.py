@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from replispec.controller.core.broker_set import Acts, BrokerSet
 from replispec.controller.core.heartbeats import Heartbeats
 from replispec.controller.core.records import event_of
 from replispec.event.v1.event_pb2 import ControllerEvent
+
+SETS_MAX: Final = 10_000
+"""Broker sets that one controller takes."""
+BROKERS_MAX: Final = 1_000
+"""Identities of one broker set, those that are dead included."""
 
 
 class BrokerSets:
@@ -23,6 +29,11 @@ class BrokerSets:
     def find(self, name: str) -> BrokerSet | None:
         """The broker set of this name, if any record was ever about it."""
         return self._sets.get(name)
+
+    def has_room(self, broker_set: BrokerSet) -> bool:
+        """Whether a broker without identity may get one in this set; nobody makes the state grow for ever."""
+        known = len(broker_set.variables.broker_ids)
+        return known < BROKERS_MAX and (known > 0 or len(self._sets) < SETS_MAX)
 
     def named(self, name: str) -> BrokerSet:
         """The broker set of this name; one that nobody knows is not remembered by being asked for."""

@@ -103,6 +103,8 @@ def read_application(command: Command, sets: BrokerSets, _options: Options) -> A
     check_code = text(ask.register_check_code, "the check code")
     broker_set = sets.named(name)
     owner_code = broker_set.check_codes.get(broker_id)
+    if owner_code is None and not sets.has_room(broker_set):
+        raise Refused(ResponseCode.SYSTEM_BUSY, f"no more identities: {name} would be one too many")
     return Asked(broker_set, IdApplied(broker_id, check_code, owner_code), cluster)
 
 
