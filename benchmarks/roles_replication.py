@@ -11,7 +11,13 @@ from pathlib import Path
 
 from lab import questions
 from lab.cluster import BROKER_NAME, Cluster, LabError
-from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport, HaTransferHeaderFixed
+from replispec.wire.rocketmq.ha import (
+    HaHandshakeAnswer,
+    HaHandshakeId,
+    HaReport,
+    HaTransferHeader,
+    HaTransferHeaderFixed,
+)
 from replispec.wire.rocketmq.streams import HA_MASTER
 from targets.lib.ports import LOOPBACK
 from targets.lib.remoting import Peer
@@ -21,6 +27,9 @@ COPIED_S_MAXIMUM = 180.0
 SWITCHED_S_MAXIMUM = 60.0
 CHUNK_BYTES = 4 << 20
 POLL_S = 0.005
+# What tells how long the rest is.
+ANSWER_BYTES = HA_MASTER.form(HaHandshakeAnswer.__name__).fixed
+TRANSFER_BYTES = HA_MASTER.form(HaTransferHeader.__name__).fixed
 
 
 def fill(address: str, topic: str, megabytes: int) -> int:
@@ -58,14 +67,13 @@ def to_a_sink(port: int, end: int) -> float:
     """MB/s at which a master's bytes come to a peer that only counts them."""
     with socket.create_connection((LOOPBACK, port)) as connection:
         connection.sendall(HaHandshakeId(broker_id=99).encode())
-        received = bytearray(_exactly(connection, 20))
-        entries = HA_MASTER.measure(received, 0, len(received))
-        _exactly(connection, entries - len(received))
+        received = _exactly(connection, ANSWER_BYTES)
+        _exactly(connection, HA_MASTER.measure(received, 0, len(received)) - len(received))
         began = time.perf_counter()
         connection.sendall(HaReport(max_offset=0).encode())
         count = 0
         while count < end:
-            header = HaTransferHeaderFixed.decode(_exactly(connection, 36))
+            header = HaTransferHeaderFixed.decode(_exactly(connection, TRANSFER_BYTES))
             left = header.body_size
             while left:
                 left -= len(connection.recv(min(left, CHUNK_BYTES)))

@@ -23,10 +23,27 @@ from replispec.wire.rocketmq.controller import (
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from targets.lib.ports import LOOPBACK
+from targets.lib.questions import QUEUES, TEMPLATE_TOPIC, epochs
 from targets.lib.remoting import Peer
 
-TEMPLATE_TOPIC = "TBW102"
-QUEUES = 4
+# QUEUES and epochs are the targets' own; the rest is asked here alone.
+__all__ = [
+    "QUEUES",
+    "Ask",
+    "Master",
+    "Sender",
+    "epoch_of",
+    "epochs",
+    "in_sync",
+    "last_epoch",
+    "master",
+    "question",
+    "replicas",
+    "routed",
+    "same",
+    "send_and_run",
+]
+
 Ask = Callable[[], int]
 
 
@@ -81,12 +98,6 @@ def in_sync(controller: int, broker_name: str) -> list[int]:
     found = replicas(controller, broker_name)
     members = (found.in_sync_replicas if found is not None else None) or []
     return sorted(each.broker_id or 0 for each in members)
-
-
-def epochs(broker: int) -> EpochEntryCache:
-    """Epochs and log end of the broker at this port."""
-    with Peer(LOOPBACK, broker) as peer:
-        return EpochEntryCache.decode(peer.ask(RequestCode.GET_BROKER_EPOCH_CACHE).body)
 
 
 def routed(nameserver: int, broker_name: str) -> dict[int, str]:
