@@ -6,7 +6,7 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-ROOMS := compiler generated roles/runtime roles/controller roles/broker roles/learner conformance spark_replay cli
+ROOMS := compiler generated roles/runtime roles/controller roles/nameserver roles/broker roles/learner conformance spark_replay cli
 # Bytecode is compiled when a module is first imported: most of what is installed never is.
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 CAPTURE ?= spark_replay/captures/failover_lost.pcap

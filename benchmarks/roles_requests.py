@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from replispec.runtime.framing import Command
 from replispec.runtime.primitives.commands import Header
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     AlterSyncStateSetRequest,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replispec.runtime.framing import FrameBuffer
+from replispec.runtime.rocketmq.framing import FrameBuffer
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from replispec.broker.core.options import Options
-from replispec.broker.node import BrokerNode
-from replispec.controller.nameserver.node import NameServerNode
-from replispec.controller.nameserver.options import NameServerOptions
-from replispec.controller.node import ControllerNode
-from replispec.controller.options import Options as ControllerOptions
-from replispec.learner.node import LearnerNode
-from replispec.learner.options import Options as LearnerOptions
-from replispec.runtime.framing import Command
-from replispec.runtime.remoting import Calls
-from replispec.runtime.remoting.calls import Failure, Outcome
+from replispec.broker.rocketmq.core.options import Options
+from replispec.broker.rocketmq.node import BrokerNode
+from replispec.controller.rocketmq.node import ControllerNode
+from replispec.controller.rocketmq.options import Options as ControllerOptions
+from replispec.learner.rocketmq.node import LearnerNode
+from replispec.learner.rocketmq.options import Options as LearnerOptions
+from replispec.nameserver.rocketmq.node import NameServerNode
+from replispec.nameserver.rocketmq.options import NameServerOptions
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting import Calls
+from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.sim import World
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Closed, Connected, Effect, Event, Member, Note, Outbox, Received

@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from replispec.broker.core.manager import LogStatus, ReplicasManager
-from replispec.broker.core.options import Options
-from replispec.broker.core.role import Told
-from replispec.runtime.framing import Command
-from replispec.runtime.membership import Controllers
+from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
+from replispec.broker.rocketmq.core.options import Options
+from replispec.broker.rocketmq.core.role import Told
 from replispec.runtime.primitives.errors import LocalProtocolError
-from replispec.runtime.remoting.calls import Calls
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership import Controllers
+from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
 from replispec.runtime.world import Closed, Connected, Outbox, Received
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from replispec.runtime.framing import Command
-from replispec.runtime.log import MessageStore
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import SimulatedStorage
 from replispec.wire.rocketmq.broker import (
     PullMessageResponse,

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from replispec.broker.core.role import Role, Told
-from replispec.runtime.framing import Command
-from replispec.runtime.membership import Controllers
-from replispec.runtime.remoting.calls import Calls
+from replispec.broker.rocketmq.core.role import Role, Told
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership import Controllers
+from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet

@@ -1,8 +1,8 @@
 """Brokers find each other, replicate, and fail over; what was acknowledged stays."""
 
-from replispec.runtime.log import MessageStore
 from replispec.runtime.primitives.jsons import loads
-from replispec.runtime.replication import HaSettings
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.replication import HaSettings
 from replispec.runtime.sim import SimulatedStorage
 from replispec.wire.rocketmq.broker import ClusterInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode

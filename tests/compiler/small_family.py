@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from replispec.compiler.family import Family, compile_family, read_family
-from replispec.compiler.model import Enum, EnumValue, Field, Message, Model, Place
+from replispec.compiler.model.message import Enum, EnumValue, Field, Message, Model, Place
 
 _PLACE = Place("proto/small.proto", 1)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from replispec.compiler.checks import check_model
-from replispec.compiler.model import (
+from replispec.compiler.check.messages import check_model
+from replispec.compiler.model.message import (
     Enum,
     EnumValue,
     Field,
@@ -18,7 +18,7 @@ from replispec.compiler.model import (
     SpecificationError,
     When,
 )
-from replispec.compiler.value_types import field_type
+from replispec.compiler.model.value_types import field_type
 
 PLACE = Place("proto/sample.proto", 7)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from replispec.compiler import coverage
-from replispec.compiler.clauses import read_clauses
-from replispec.compiler.coverage import digest, paragraph_hash, paragraphs, read_coverage
+from replispec.compiler.check import coverage
+from replispec.compiler.check.coverage import digest, paragraph_hash, paragraphs, read_coverage
 from replispec.compiler.family import compile_family
-from replispec.compiler.model import SpecificationError
-from replispec.compiler.yaml_source import parse_yaml, read_yaml
+from replispec.compiler.model.message import SpecificationError
+from replispec.compiler.read.clauses import read_clauses
+from replispec.compiler.read.yaml_source import parse_yaml, read_yaml
 from tests.compiler.small_family import small_model, write
 from tests.compiler.specification import ROOT, SPEC
 

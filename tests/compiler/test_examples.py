@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.compiler.clauses import Clause, check_citations
-from replispec.compiler.example_reader import examples_document, read_examples
-from replispec.compiler.model import Field, Given, Message, Model, Place, SpecificationError, When
-from replispec.compiler.yaml_source import parse_yaml
+from replispec.compiler.model.message import Field, Given, Message, Model, Place, SpecificationError, When
+from replispec.compiler.read.clauses import Clause, check_citations
+from replispec.compiler.read.examples import examples_document, read_examples
+from replispec.compiler.read.yaml_source import parse_yaml
 
 PLACE = Place("proto/sample.proto", 1)
 EXAMPLE = """\

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.compiler import expressions as ex
-from replispec.compiler.expression_check import RuleType, Scope, type_of
-from replispec.compiler.expression_text import mutations, to_english, to_python, to_text
-from replispec.compiler.model import Place, SpecificationError
-from replispec.compiler.value_types import BOOL, INT32, INT64, STRING, Type, parse_type
+from replispec.compiler.language import expressions as ex
+from replispec.compiler.language.check import RuleType, Scope, type_of
+from replispec.compiler.language.text import mutations, to_english, to_python, to_text
+from replispec.compiler.model.message import Place, SpecificationError
+from replispec.compiler.model.value_types import BOOL, INT32, INT64, STRING, Type, parse_type
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_none
 from tests.compiler.small_family import small_model
 
@@ -112,7 +112,7 @@ def test_an_expression_has_a_type(text: str, wanted: str) -> None:
     ],
 )
 def test_a_mistyped_condition_is_refused_with_place_and_advice(text: str, fault: str, advice: str) -> None:
-    from replispec.compiler.expression_check import require
+    from replispec.compiler.language.check import require
 
     with pytest.raises(SpecificationError) as caught:
         require(ex.parse(text, PLACE), BOOL, SCOPE, PLACE, f"{text!r}")

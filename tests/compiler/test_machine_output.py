@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.compiler.format import format_python
+from replispec.compiler.emit.python.format import format_python
 from tests.compiler.small_family import compiled, read
 
 MACHINE = "replispec/wire/small/machines/caller.py"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.compiler.model import SpecificationError
+from replispec.compiler.model.message import SpecificationError
 from tests.compiler.small_family import FILES, compiled, write
 
 CALLER, HALF = "statemachines/small/caller.yaml", "vectors/small/half.yaml"

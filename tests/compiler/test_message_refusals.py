@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replispec.compiler.generate import generate
-from replispec.compiler.model import SpecificationError
+from replispec.compiler.model.message import SpecificationError
 from tests.compiler.specification import changed
 
 PROTO = "proto/replispec/rocketmq/v1"

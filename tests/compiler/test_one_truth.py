@@ -26,7 +26,7 @@ FILTER = "rocketmq.ext.alter_sync_state_set_request.master_epoch"
 WITNESS = """
 import json, pathlib, sys
 from replispec.replay.run import EngineName, Options, replay
-from replispec.runtime import rules
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.primitives.errors import ProtocolError
 from replispec.runtime.primitives.machines import step
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest

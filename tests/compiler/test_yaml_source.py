@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.compiler.model import SpecificationError
-from replispec.compiler.yaml_source import Scalar, Tree, parse_yaml, read_yaml
+from replispec.compiler.model.message import SpecificationError
+from replispec.compiler.read.yaml_source import Scalar, Tree, parse_yaml, read_yaml
 
 
 def tree(folder: Path, text: str) -> Tree:

@@ -14,7 +14,7 @@ import socketserver
 import sys
 from pathlib import Path
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq.broker import ClusterBrokerData, ClusterInfo
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import EpochEntry, EpochEntryCache

@@ -16,7 +16,7 @@ from replispec.conformance.received import (
     Request,
     described,
 )
-from replispec.runtime.framing import Command
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaTransferHeader
 from replispec.wire.rocketmq.remoting import RemotingHeader

@@ -9,7 +9,7 @@ import pytest
 from replispec.conformance.cases import load
 from replispec.conformance.model import Case
 from replispec.conformance.results import CaseResult, Standing, Verdict
-from replispec.runtime.framing import Command
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from tests.conformance.written import (
     HEAD,

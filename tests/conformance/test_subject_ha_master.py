@@ -2,8 +2,8 @@
 
 import pytest
 
-from replispec.runtime.framing import FrameBuffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import FrameBuffer
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaHandshakeId, HaReport, HaTransferHeader
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.streams import COMMIT_LOG

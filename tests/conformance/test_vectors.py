@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from replispec.cli.main import command_line
 from replispec.conformance.vector_frames import read_back
 from replispec.conformance.vectors import FAMILIES, machine_modules, vector_files, write_vectors
-from replispec.runtime import rules
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine, Origin
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import SerializeType
 from replispec.wire.rocketmq.commands import (
     REQUEST_BODIES,

@@ -6,7 +6,7 @@ import trio.testing
 from replispec.conformance.received import Breach, Ended, Received, RemotingReader, Request
 from replispec.conformance.trace import Trace
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
-from replispec.runtime.framing import Command
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.conformance.written import RELEASE

@@ -16,7 +16,7 @@ from replispec.conformance.expectations import Expected
 from replispec.conformance.model import Case, CaseError
 from replispec.conformance.results import CaseResult, RunResult
 from replispec.conformance.run import Plan, Told, run_on_trio
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING

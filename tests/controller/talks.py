@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from replispec.controller.node import ControllerNode
-from replispec.controller.options import Options
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
+from replispec.controller.rocketmq.node import ControllerNode
+from replispec.controller.rocketmq.options import Options
 from replispec.runtime.primitives.commands import Header
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.storage import Journal
 from replispec.runtime.world import (
     Accepted,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replispec.controller.core import broker_sets
+from replispec.controller.rocketmq.core import broker_sets
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import ApplyBrokerIdRequest
 from tests.controller import talks

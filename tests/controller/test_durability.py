@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.controller.core.broker_sets import BrokerSets
-from replispec.controller.core.records import record_of
-from replispec.controller.node import ControllerNode
+from replispec.controller.rocketmq.core.broker_sets import BrokerSets
+from replispec.controller.rocketmq.core.records import record_of
+from replispec.controller.rocketmq.node import ControllerNode
 from replispec.runtime.primitives.commands import Header
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedJournal
 from replispec.runtime.world import Received, Send

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.controller.nameserver import NameServerNode
-from replispec.controller.nameserver.options import NameServerOptions
-from replispec.runtime.framing import Command
+from replispec.nameserver.rocketmq import NameServerNode
+from replispec.nameserver.rocketmq.options import NameServerOptions
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Received
 from replispec.wire.rocketmq.codes import WIRE_KEYS, RequestCode, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader

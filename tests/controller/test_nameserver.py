@@ -6,9 +6,9 @@ import zlib
 
 import pytest
 
-from replispec.controller.nameserver import Limits, NameServerNode
-from replispec.controller.nameserver.options import NameServerOptions
-from replispec.runtime.framing import Command
+from replispec.nameserver.rocketmq import Limits, NameServerNode
+from replispec.nameserver.rocketmq.options import NameServerOptions
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,
     DataVersion,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.controller.core import heartbeats
-from replispec.controller.notifier import ADDRESSES_MAX, CONNECT_TIMEOUT_MS, IDLE_MS
-from replispec.runtime.framing import Command
+from replispec.controller.rocketmq.core import heartbeats
+from replispec.controller.rocketmq.notifier import ADDRESSES_MAX, CONNECT_TIMEOUT_MS, IDLE_MS
 from replispec.runtime.primitives.commands import Header
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Closed, Connected, Received, Writable
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.controller.process import LOG_NAME, members
+from replispec.controller.rocketmq.process import LOG_NAME
+from replispec.controller.rocketmq.process import members as controller_members
+from replispec.nameserver.rocketmq.process import members as name_server_members
 from replispec.runtime.configuration import ConfigurationError, Role, parse
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
 from replispec.runtime.world import Member, Received
@@ -16,6 +18,7 @@ from tests.controller import talks
 
 def made(text: str, role: Role = "controller", disk: Disk | None = None) -> list[Member]:
     """The members of a process with this file."""
+    members = name_server_members if role == "nameserver" else controller_members
     return list(members(parse(text, role), SimulatedStorage(disk or Disk(Chance(1))), 1))
 
 

@@ -13,8 +13,8 @@ import trio.testing
 from replispec.conformance.cases import load
 from replispec.conformance.results import RunResult
 from replispec.conformance.run import run_on_trio
-from replispec.controller.node import ControllerNode
-from replispec.controller.options import Options
+from replispec.controller.rocketmq.node import ControllerNode
+from replispec.controller.rocketmq.options import Options
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.log_shell import Log

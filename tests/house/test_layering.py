@@ -73,13 +73,27 @@ class Layer:
         ]
 
 
-ROLES = ("replispec.controller", "replispec.broker", "replispec.learner")
+ROLES = ("replispec.controller", "replispec.nameserver", "replispec.broker", "replispec.learner")
+# A name server may hold a controller in its process.
+BESIDE = {"replispec.nameserver": ("replispec.controller.rocketmq.process",)}
 # The parts of the runtime that roles are built of: pure, and free to know each other.
-RUNTIME_PARTS = ("world", "remoting", "storage", "configuration", "log", "replication", "membership", "sim")
+RUNTIME_PARTS = (
+    "world",
+    "storage",
+    "configuration",
+    "sim",
+    "rocketmq.remoting",
+    "rocketmq.log",
+    "rocketmq.replication",
+    "rocketmq.membership",
+    "rocketmq.parameters",
+    "rocketmq.places",
+)
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (
-    "replispec.runtime.framing",
-    "replispec.runtime.rules",
+    "replispec.runtime.rocketmq.framing",
+    "replispec.runtime.rocketmq.rules",
+    "replispec.runtime.kafka.rules",
     DOCUMENTS,
     *OWN_MESSAGES,
     WIRE,
@@ -97,23 +111,26 @@ LAYERS = (
     ),
     Layer(DOCUMENTS, (DOCUMENTS, PRIMITIVES), (*WORLD, *COMMAND_LINE, *SPARK, *COMPILING), pure=True),
     Layer(
-        "replispec.runtime.framing",
-        ("replispec.runtime.framing", WIRE, PRIMITIVES),
+        "replispec.runtime.rocketmq.framing",
+        ("replispec.runtime.rocketmq.framing", WIRE, PRIMITIVES),
         (*WORLD, *_ANYTHING_ELSE),
         pure=True,
     ),
-    Layer(
-        "replispec.runtime.rules",
-        ("replispec.runtime.rules", WIRE, PRIMITIVES),
-        (*WORLD, *_ANYTHING_ELSE),
-        pure=True,
+    *(
+        Layer(rules, (rules, WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True)
+        for rules in ("replispec.runtime.rocketmq.rules", "replispec.runtime.kafka.rules")
     ),
     *(
         Layer(f"replispec.runtime.{name}", (*BELOW_ROLES, *PARTS), (*WORLD, *_ANYTHING_ELSE), pure=True)
         for name in RUNTIME_PARTS
     ),
     *(
-        Layer(package, (package, *BELOW_ROLES, *PARTS), (*WORLD, *_ANYTHING_ELSE), pure=True)
+        Layer(
+            package,
+            (package, *BELOW_ROLES, *PARTS, *BESIDE.get(package, ())),
+            (*WORLD, *_ANYTHING_ELSE),
+            pure=True,
+        )
         for package in ROLES
     ),
     # What carries a node's effects out, for a part of the runtime or for one role.
@@ -129,14 +146,14 @@ LAYERS = (
     # The suite judges by what is specified: rules and roles would be our own reading of it.
     Layer(
         "replispec.conformance",
-        ("replispec.conformance", "replispec.runtime.framing", WIRE, PRIMITIVES),
+        ("replispec.conformance", "replispec.runtime.rocketmq.framing", WIRE, PRIMITIVES),
         ("asyncio", "urllib", *COMMAND_LINE, *SPARK, "grpc_tools", *PROTOBUF),
     ),
     Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING, *PROTOBUF)),
     # Starts and stops other people's programs; speaks their protocol through the specification alone.
     Layer(
         "targets",
-        ("replispec.runtime.framing", WIRE, PRIMITIVES),
+        ("replispec.runtime.rocketmq.framing", WIRE, PRIMITIVES),
         ("asyncio", "trio", "urllib", *_ANYTHING_ELSE),
     ),
 )
@@ -243,7 +260,13 @@ def test_no_test_sleeps_or_looks_at_the_clock() -> None:
     [
         (
             "roles/runtime/ruff.toml",
-            [PRIMITIVES, DOCUMENTS, "replispec.runtime.framing", "replispec.runtime.rules", *PARTS],
+            [
+                PRIMITIVES,
+                DOCUMENTS,
+                "replispec.runtime.rocketmq.framing",
+                "replispec.runtime.rocketmq.rules",
+                *PARTS,
+            ],
         ),
         *((f"roles/{name.rpartition('.')[2]}/ruff.toml", [name]) for name in ROLES),
         ("generated/ruff.toml", [WIRE, *OWN_MESSAGES]),

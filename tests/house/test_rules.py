@@ -11,7 +11,7 @@ from tests.house.rules import (
     wire_keys,
 )
 
-OWN = ("replispec.runtime.rules", "replispec.wire")
+OWN = ("replispec.runtime.rocketmq.rules", "replispec.wire")
 
 
 def test_an_import_of_a_room_above_is_found_at_any_depth() -> None:

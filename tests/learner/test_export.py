@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from replispec.learner.core.export import LINES_AT_ONCE, Export
-from replispec.runtime.log import MessageStore
+from replispec.learner.rocketmq.core.export import LINES_AT_ONCE, Export
 from replispec.runtime.primitives.jsons import loads
+from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import Chance, Crashed, Disk, SimulatedStorage
 from replispec.runtime.storage import Lines, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage

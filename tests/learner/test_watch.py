@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from replispec.learner.core.watch import Watch
-from replispec.learner.options import Options
-from replispec.runtime.framing import Command
-from replispec.runtime.membership import Controllers
-from replispec.runtime.remoting.calls import Calls
+from replispec.learner.rocketmq.core.watch import Watch
+from replispec.learner.rocketmq.options import Options
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership import Controllers
+from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
 from replispec.runtime.world import Closed, Connected, Outbox, Received
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode

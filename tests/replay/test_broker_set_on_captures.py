@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from replispec.runtime import rules
 from replispec.runtime.primitives.machines import Configuration, Machine, distinct, ways
 from replispec.runtime.primitives.unknown import UNKNOWN, Unseen
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.machines import broker_set

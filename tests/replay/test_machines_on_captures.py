@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from replispec.replay.local import decode_capture
-from replispec.runtime import rules
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.machines import Configuration, Machine, distinct, everywhere, step_all
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS, RESPONSE_HEADERS
 from replispec.wire.rocketmq.machines import broker_registration, ha_master, ha_replica, replicas_manager

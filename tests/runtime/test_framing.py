@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.streams import Stream
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq import client, ha, remoting, store, streams
 from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
 from tests.wire.strategies import messages

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime import rules
 from replispec.runtime.primitives import invariants as engine
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.invariants import (
@@ -23,6 +22,7 @@ from replispec.runtime.primitives.invariants import (
     worst,
 )
 from replispec.runtime.primitives.unknown import UNKNOWN
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.invariants import INVARIANTS
 

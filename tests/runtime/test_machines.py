@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime import rules
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import (
     CONFIGURATIONS_MAX,
@@ -24,6 +23,7 @@ from replispec.runtime.primitives.machines import (
     step_all,
 )
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaReport, HaTransferHeader
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
 from tests.runtime.walks import MACHINES, module_of, random_event, random_row, random_variables, rules_of

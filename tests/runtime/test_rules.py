@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime import rules
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.rules import Rules
 

@@ -11,9 +11,9 @@ from dataclasses import fields
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from replispec.runtime import rules
+from replispec.runtime.kafka import rules as kafka_rules
 from replispec.runtime.primitives.machines import Machine
-from replispec.runtime.rules import kafka as kafka_rules
+from replispec.runtime.rocketmq import rules
 from replispec.wire.kafka.machines import partition, replica
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry

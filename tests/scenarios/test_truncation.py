@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from replispec.runtime.log import MessageStore
+from replispec.runtime.rocketmq.log import MessageStore
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.vectors import RULES

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from typing import Any
 
-from replispec.runtime import rules
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Edge, Machine, step
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.sim import Chance
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from replispec.runtime.framing import Command
-from replispec.runtime.remoting import Calls, Outcome
-from replispec.runtime.remoting.calls import Failure
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting import Calls, Outcome
+from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received
 
 AGAIN_MS = 50

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.remoting import Calls, Outcome
-from replispec.runtime.remoting.calls import Failure
+from replispec.runtime.rocketmq.remoting import Calls, Outcome
+from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.sim import Chance
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started
 from replispec.wire.rocketmq.broker import PullMessageRequest, SendMessageResponse, SendMessageV2Request

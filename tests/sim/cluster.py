@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-import replispec.broker.process
-import replispec.controller.process
-import replispec.learner.process
+import replispec.broker.rocketmq.process
+import replispec.controller.rocketmq.process
+import replispec.learner.rocketmq.process
+import replispec.nameserver.rocketmq.process
 from replispec.runtime.configuration import ROLES, Role, Settings, parse
 from replispec.runtime.primitives.jsons import loads, take_object
 from replispec.runtime.sim import Chance, Pace, Weather, World
@@ -99,9 +100,15 @@ def properties(name: str) -> Mapping[str, object]:
 
 def factory(name: str) -> Factory:
     """Who makes the members of a process."""
-    if name in (CONTROLLER, NAMESERVER):
-        return replispec.controller.process.members
-    return replispec.learner.process.members if name in LEARNERS else replispec.broker.process.members
+    if name == CONTROLLER:
+        return replispec.controller.rocketmq.process.members
+    if name == NAMESERVER:
+        return replispec.nameserver.rocketmq.process.members
+    return (
+        replispec.learner.rocketmq.process.members
+        if name in LEARNERS
+        else replispec.broker.rocketmq.process.members
+    )
 
 
 def role(name: str) -> Role:

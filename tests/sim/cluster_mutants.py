@@ -11,11 +11,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 from unittest.mock import patch
 
-from replispec.broker.core.replicated import Replicated
-from replispec.broker.core.role import Role
-from replispec.runtime import rules
-from replispec.runtime.membership import IdentityFiles
-from replispec.runtime.replication import HaReplica
+from replispec.broker.rocketmq.core.replicated import Replicated
+from replispec.broker.rocketmq.core.role import Role
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.membership import IdentityFiles
+from replispec.runtime.rocketmq.replication import HaReplica
 from replispec.runtime.sim import SimulatedFiles, SimulatedJournal
 from tests.sim.run import run
 

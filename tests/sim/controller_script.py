@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from replispec.controller.node import ControllerNode
-from replispec.controller.options import Options
+from replispec.controller.rocketmq.node import ControllerNode
+from replispec.controller.rocketmq.options import Options
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RequestCode

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from replispec.runtime.log import GroupCommit, MessageStore, Placed
-from replispec.runtime.replication import HaMaster, HaReplica, HaSettings
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Placed
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, HaSettings
 from replispec.runtime.sim import Chance
 from replispec.runtime.storage import Files, StorageFailed
 from replispec.runtime.world import (

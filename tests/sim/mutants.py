@@ -13,8 +13,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from unittest.mock import patch
 
-from replispec.runtime import rules
-from replispec.runtime.replication.feed import Feed
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.replication.feed import Feed
 from replispec.runtime.sim import Disk
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.sim import copies, test_copies

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from replispec.runtime.membership import Controllers, IdentityFiles, Registration
-from replispec.runtime.remoting import Calls
+from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Registration
+from replispec.runtime.rocketmq.remoting import Calls
 from replispec.runtime.storage import Files
 from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime.framing import FrameBuffer
 from replispec.runtime.primitives.commands import form_of
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.rocketmq.framing import FrameBuffer
 from replispec.wire.kafka import commands, streams
 from replispec.wire.kafka.apache import ApacheLeaderAndIsr, ApacheLeaderAndIsrRequest
 from replispec.wire.kafka.codes import ApiKey

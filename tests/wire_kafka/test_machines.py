@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from replispec.runtime.kafka import rules
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import step
-from replispec.runtime.rules import kafka as rules
 from replispec.wire.kafka.design import DesignLeaderAndIsr, DesignPartition
 from replispec.wire.kafka.machines import partition, replica
 from replispec.wire.kafka.rules import Rules

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replispec.compiler.generate import generate, write
-from replispec.compiler.model import SpecificationError
+from replispec.compiler.model.message import SpecificationError
 from tests.compiler.specification import changed
 from tests.wireshark.tshark_run import ROOT, Item, packets
 

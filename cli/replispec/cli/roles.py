@@ -101,7 +101,7 @@ def _maker(role: "Role") -> "MakeMembers":
     """What makes the nodes of a role; imported when it is run, so that the others need not load it."""
     from importlib import import_module
 
-    module = import_module(f"replispec.{'controller' if role == 'nameserver' else role}.process")
+    module = import_module(f"replispec.{role}.rocketmq.process")
     make: Callable[..., object] = module.members
     return make  # type: ignore[return-value]
 

@@ -11,23 +11,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replispec.compiler.clauses import check_citations, clauses_document, read_clauses
-from replispec.compiler.compliance import Compliance, check_reasons, compliance_document
-from replispec.compiler.coverage import read_coverage
-from replispec.compiler.document import machine_document
-from replispec.compiler.emit_clauses import clauses_text
-from replispec.compiler.emit_invariants import invariants_document, invariants_text
-from replispec.compiler.emit_machine import MachineEmitter
-from replispec.compiler.emit_vectors import vectors_text
-from replispec.compiler.example_reader import Example, examples_document, read_examples
-from replispec.compiler.format import format_files
-from replispec.compiler.invariant_model import Invariant
-from replispec.compiler.invariant_reader import read_invariants, read_streams
-from replispec.compiler.machine_model import Machine
-from replispec.compiler.machine_reader import read_machine
-from replispec.compiler.model import Model, SpecificationError
-from replispec.compiler.rule_reader import RuleSource, read_rules, rules_document, rules_text
-from replispec.compiler.yaml_source import Tree, read_yaml
+from replispec.compiler.check.coverage import read_coverage
+from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
+from replispec.compiler.emit.docs.machines import machine_document
+from replispec.compiler.emit.python.clauses import clauses_text
+from replispec.compiler.emit.python.format import format_files
+from replispec.compiler.emit.python.invariants import invariants_document, invariants_text
+from replispec.compiler.emit.python.machines import MachineEmitter
+from replispec.compiler.emit.python.vectors import vectors_text
+from replispec.compiler.model.invariant import Invariant
+from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.read.clauses import check_citations, clauses_document, read_clauses
+from replispec.compiler.read.examples import Example, examples_document, read_examples
+from replispec.compiler.read.invariants import read_invariants, read_streams
+from replispec.compiler.read.machines import read_machine
+from replispec.compiler.read.rules import RuleSource, read_rules, rules_document, rules_text
+from replispec.compiler.read.yaml_source import Tree, read_yaml
 
 
 @dataclass(frozen=True, slots=True)

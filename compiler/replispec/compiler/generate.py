@@ -18,11 +18,11 @@ from pathlib import Path
 
 from google.protobuf import descriptor_pb2
 
+from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.family import compile_family
-from replispec.compiler.format import format_files
-from replispec.compiler.model import SpecificationError
-from replispec.compiler.own_messages import compile_own, own_packages
-from replispec.compiler.proto_reader import read_model
+from replispec.compiler.model.message import SpecificationError
+from replispec.compiler.read.own_messages import compile_own, own_packages
+from replispec.compiler.read.protos import read_model
 
 # What the compiler owns below generated/, and replaces whole.
 OWNED = ("replispec", "docs", "wireshark")

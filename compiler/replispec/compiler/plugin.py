@@ -10,8 +10,8 @@ import sys
 
 from google.protobuf.compiler import plugin_pb2
 
-from replispec.compiler.messages import compile_messages
-from replispec.compiler.model import SpecificationError
+from replispec.compiler.emit.messages import compile_messages
+from replispec.compiler.model.message import SpecificationError
 
 
 def answer(request: plugin_pb2.CodeGeneratorRequest) -> plugin_pb2.CodeGeneratorResponse:

@@ -11,10 +11,10 @@ from typing import Any
 from replispec.conformance import names
 from replispec.conformance.model import Raw, Sent
 from replispec.conformance.values import Variables, filled, number, wire_text
-from replispec.runtime.framing import Command
 from replispec.runtime.primitives import jsons
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.texts import INT32
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingFrameFixed, RemotingHeader
 

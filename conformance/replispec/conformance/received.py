@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 from replispec.conformance import names
 from replispec.conformance.encoding import Question
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives import jsons
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.streams import Stream
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq import ha
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.commands import RESPONSE_BODIES, RESPONSE_HEADERS

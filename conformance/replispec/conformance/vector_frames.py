@@ -10,9 +10,9 @@ from typing import Any
 
 from replispec.conformance import names
 from replispec.conformance.vector_samples import USUAL, hints, plain, samples
-from replispec.runtime.framing import Command, decode_command
 from replispec.runtime.primitives.commands import BodyType, HeaderType
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import Command, decode_command
 from replispec.wire.rocketmq import ha, store
 from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RemotingFlag, ResponseCode, SerializeType
 from replispec.wire.rocketmq.commands import (

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Protocol, Self, TypeVar
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq import streams
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.remoting import RemotingHeader

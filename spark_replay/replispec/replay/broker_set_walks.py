@@ -19,7 +19,6 @@ from replispec.replay.groups import Groups, removed_by
 from replispec.replay.machine_steps import Findings, MachineFinding
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.walks import Configurations, variants
-from replispec.runtime import rules
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.machines import (
     Configuration,
@@ -31,6 +30,7 @@ from replispec.runtime.primitives.machines import (
     ways,
 )
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.machines import broker_set
 

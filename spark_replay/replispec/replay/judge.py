@@ -16,8 +16,8 @@ from replispec.replay.machine_steps import MachineFinding
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import EVERYTHING, PAIRING
 from replispec.replay.stream_events import Judged, StreamEvent, join
-from replispec.runtime import rules
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Evidence, Invariant, Judge, Verdict, worst
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from replispec.replay.delivery import Delivered, column
-from replispec.runtime import rules
 from replispec.runtime.primitives.invariants import Evidence, Judge, Verdict
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.invariants import INVARIANTS
 

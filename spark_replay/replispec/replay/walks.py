@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from replispec.runtime import rules
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.machines import (
     Configuration,
@@ -24,6 +23,7 @@ from replispec.runtime.primitives.machines import (
     with_hidden,
 )
 from replispec.runtime.primitives.unknown import Unseen
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import Release
 
 Configurations = tuple[Configuration[Any, Any], ...]

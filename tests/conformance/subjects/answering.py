@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING

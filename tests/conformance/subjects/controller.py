@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from replispec.runtime.framing import Command
 from replispec.runtime.primitives.texts import INT64, parse_integer
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     AlterSyncStateSetRequest,

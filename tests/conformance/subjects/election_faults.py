@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replispec.runtime.framing import Command
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest
 from tests.conformance.subjects.controller_admin import GoodController

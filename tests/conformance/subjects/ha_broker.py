@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replispec.runtime.framing import Command
+from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import SendMessageResponse
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import EpochEntry, EpochEntryCache

@@ -12,8 +12,8 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replispec.runtime.framing import Command, FrameBuffer
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer
 from replispec.wire.rocketmq.codes import HaConnectionState, LogMagic, RequestCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
 from replispec.wire.rocketmq.ha import (

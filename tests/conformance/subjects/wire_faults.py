@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from replispec.runtime.framing import Command, decode_command
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import Command, decode_command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingFrameFixed
 from replispec.wire.rocketmq.streams import REMOTING

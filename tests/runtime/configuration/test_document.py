@@ -2,8 +2,8 @@
 
 import os
 
-from replispec.runtime.configuration import parameters
 from replispec.runtime.configuration.document import document
+from replispec.runtime.rocketmq import parameters
 from tests.house.tree import ROOT
 
 PAGE = ROOT / "docs/configuration.md"

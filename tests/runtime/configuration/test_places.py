@@ -3,7 +3,7 @@
 import pytest
 
 from replispec.runtime.configuration import ConfigurationError, parse
-from replispec.runtime.configuration.places import log_folder
+from replispec.runtime.rocketmq.places import log_folder
 
 PLACES = [
     ("storePathCommitLog", "/data/log", "log"),

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.runtime.configuration import ROLES, ConfigurationError, parse
-from replispec.runtime.configuration import parameters as p
 from replispec.runtime.configuration.properties import read_properties, write_properties
+from replispec.runtime.rocketmq import parameters as p
 from replispec.wire.rocketmq.machines import broker_registration, ha_master, ha_replica
 
 BROKER = f"{p.BROKER_NAME.name}=broker-a\n"

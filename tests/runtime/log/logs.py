@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from replispec.runtime.log import MessageStore
+from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import Chance, Disk, SimulatedFiles
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogRecord

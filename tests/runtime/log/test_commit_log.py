@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from replispec.runtime.log import CommitLog
+from replispec.runtime.rocketmq.log import CommitLog
 from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.codes import LogMagic

@@ -2,8 +2,8 @@
 
 import pytest
 
-from replispec.runtime.log import EpochFile, GroupCommit, MessageStore, properties_of, tags_code
-from replispec.runtime.log.epoch_file import NAME, OLDER
+from replispec.runtime.rocketmq.log import EpochFile, GroupCommit, MessageStore, properties_of, tags_code
+from replispec.runtime.rocketmq.log.epoch_file import NAME, OLDER
 from replispec.runtime.sim import SimulatedFiles
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Flush, Flushed, FlushFailed, Halt, Outbox

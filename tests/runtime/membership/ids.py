@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from replispec.runtime.framing import Command
-from replispec.runtime.membership import Controllers, IdentityFiles, Registration
-from replispec.runtime.remoting.calls import Calls
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Registration
+from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.sim import Disk, SimulatedFiles
 from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.world import Closed, Connected, Dial, Effect, Event, Halt, Note, Received, Send
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.remoting import RemotingHeader

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import zlib
 
-from replispec.runtime.framing import Command
-from replispec.runtime.membership import Announcement, NameServers
-from replispec.runtime.membership.name_servers import PERIOD_MS, SEARCH_MS, SILENT_MS
-from replispec.runtime.remoting.calls import Calls
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership import Announcement, NameServers
+from replispec.runtime.rocketmq.membership.name_servers import PERIOD_MS, SEARCH_MS, SILENT_MS
+from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.world import Closed, Connected, Outbox, Received
 from replispec.wire.rocketmq.broker import (
     DataVersion,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replispec.runtime.membership.identity import FINAL, TEMPORARY
+from replispec.runtime.rocketmq.membership.identity import FINAL, TEMPORARY
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedFiles
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.machines.broker_registration import State

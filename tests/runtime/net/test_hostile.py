@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import trio
 
 from replispec.runtime.net.node_shell import Bounds
-from replispec.runtime.remoting import Limits, RequestServer
+from replispec.runtime.rocketmq.remoting import Limits, RequestServer
 from replispec.runtime.world import (
     Accepted,
     Closed,

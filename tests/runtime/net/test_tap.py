@@ -11,8 +11,8 @@ import trio
 from replispec.cli.frame_rows import rows
 from replispec.replay.classify import Hints
 from replispec.replay.local import decode_capture
-from replispec.runtime.framing import Command
 from replispec.runtime.net.tap_shell import FILE_HEADER, SEGMENT_BYTES_MAX, FileTap, TapError
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Close, Connected, Dial, Effect, Event, Received, Send, Started
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.remoting import Limits, Request, RequestServer
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.remoting import Limits, Request, RequestServer
 from replispec.runtime.world import (
     Accepted,
     Close,

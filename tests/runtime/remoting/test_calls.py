@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.remoting import Calls, Failure, Outcome
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.remoting import Calls, Failure, Outcome
 from replispec.runtime.world import Close, Closed, Connected, Dial, Effect, Note, Outbox, Received, Send
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.remoting import Limits, Prepared, Request, RequestServer
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.remoting import Limits, Prepared, Request, RequestServer
 from replispec.runtime.world import Accepted, Outbox, Received, Send
 from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingHeader

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime.remoting import Limits, Request
+from replispec.runtime.rocketmq.remoting import Limits, Request
 from replispec.runtime.world import Send
 from replispec.wire.rocketmq.codes import ResponseCode
 from tests.runtime.remoting.peers import Served, request

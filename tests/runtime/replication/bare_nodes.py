@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from replispec.runtime.log import GroupCommit, MessageStore
-from replispec.runtime.replication import HaMaster, HaReplica, HaSettings
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, HaSettings
 from replispec.runtime.world import (
     Accepted,
     Closed,

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from replispec.runtime.log import GroupCommit, MessageStore
-from replispec.runtime.replication import HaMaster, HaReplica, HaSettings
-from replispec.runtime.replication.frames import Frames
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, HaSettings
+from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.sim import Disk, SimulatedFiles
 from replispec.runtime.world import (
     Accepted,

@@ -11,12 +11,12 @@ from replispec.conformance.cases import load
 from replispec.conformance.model import Case
 from replispec.conformance.results import RunResult, Verdict
 from replispec.conformance.run import run_on_trio
-from replispec.runtime.log import MessageStore
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Addresses, Process, serve
 from replispec.runtime.net.log_shell import Log
-from replispec.runtime.replication import HaSettings
-from replispec.runtime.replication.feed import Feed
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.replication import HaSettings
+from replispec.runtime.rocketmq.replication.feed import Feed
 from replispec.runtime.world import Level, Member
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.conformance.subjects.against import applicable, judged, plan

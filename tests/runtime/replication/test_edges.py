@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.runtime.log import GroupCommit
-from replispec.runtime.replication import HaReplica, HaSettings
+from replispec.runtime.rocketmq.log import GroupCommit
+from replispec.runtime.rocketmq.replication import HaReplica, HaSettings
 from replispec.runtime.world import (
     Accepted,
     Close,

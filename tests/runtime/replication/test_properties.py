@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.runtime.log import GroupCommit
-from replispec.runtime.replication import HaReplica, HaSettings
-from replispec.runtime.replication.frames import Frames
+from replispec.runtime.rocketmq.log import GroupCommit
+from replispec.runtime.rocketmq.replication import HaReplica, HaSettings
+from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.world import Accepted, Close, Connected, Outbox, Received
 from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport
 from replispec.wire.rocketmq.machines import ha_replica

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from replispec.runtime.log import MessageStore
-from replispec.runtime.replication import HaSettings
-from replispec.runtime.replication.feed import Feed
-from replispec.runtime.replication.replica import HaReplica
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.replication import HaSettings
+from replispec.runtime.rocketmq.replication.feed import Feed
+from replispec.runtime.rocketmq.replication.replica import HaReplica
 from replispec.runtime.world import Accepted, Closed, Connected, Level, Received
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaHandshakeId
 from replispec.wire.rocketmq.machines import ha_master, ha_replica

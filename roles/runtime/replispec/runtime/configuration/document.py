@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from replispec.runtime.configuration import parameters
 from replispec.runtime.configuration.kinds import ROLES, Parameter
+from replispec.runtime.rocketmq import parameters
 
 _CLASSES: Final = {
     "B": "BrokerConfig",
@@ -27,7 +27,7 @@ many.
 Relative paths are below the working folder, `~` is the user's own. All listeners are on loopback unless
 `bindAddress` says otherwise.
 
-This page is made from `replispec.runtime.configuration.parameters`; `REWRITE=1 make check
+This page is made from `replispec.runtime.rocketmq.parameters`; `REWRITE=1 make check
 ARGS=tests/runtime/configuration` writes it again.
 """
 

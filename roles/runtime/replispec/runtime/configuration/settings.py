@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from replispec.runtime.configuration import parameters
 from replispec.runtime.configuration.kinds import ConfigurationError, Parameter, Role
 from replispec.runtime.configuration.properties import read_properties
+from replispec.runtime.rocketmq import parameters
 
 T = TypeVar("T")
 

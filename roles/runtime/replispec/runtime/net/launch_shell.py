@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Protocol, TextIO
 
 from replispec.runtime.configuration import Settings
-from replispec.runtime.configuration import parameters as p
 from replispec.runtime.net.host_shell import EXIT_FAILED, Process, run
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.node_shell import Bounds
 from replispec.runtime.net.tap_shell import FileTap
+from replispec.runtime.rocketmq import parameters as p
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
 from replispec.runtime.world import Level, Member

@@ -1,0 +1,212 @@
+"""The Wireshark dissector of a family: tables from the model, read by hand-written parts in Lua."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from replispec.compiler.emit.lua.filters import (
+    DISSECTIONS,
+    Dissection,
+    Filter,
+    check_needs,
+    extended_name,
+    header_messages,
+    protocol_filters,
+    shown_messages,
+)
+from replispec.compiler.emit.lua.text import Value, lua_value
+from replispec.compiler.emit.python.codes import certificate
+from replispec.compiler.model.forms import Form, Test, form_of, stream_members, stream_names
+from replispec.compiler.model.layout import is_fixed
+from replispec.compiler.model.message import Enum, Field, Model, Wider
+
+_PARTS = Path(__file__).parent / "parts"
+_NUMBERS = ("int32", "uint32", "int64", "bool")
+
+
+def dissector_texts(model: Model, sources: Mapping[str, bytes]) -> dict[str, str]:
+    """The dissector and the list of its filters, path below generated/ -> text; none for other families.
+
+    Raises SpecificationError when a message cannot be shown.
+    """
+    dissection = DISSECTIONS.get(model.family)
+    if dissection is None:
+        return {}
+    check_needs(model, dissection)
+    return {
+        f"wireshark/{model.family}.lua": _chunk(model, dissection, sources),
+        f"docs/{model.family}/wireshark.md": _markdown(model, dissection),
+    }
+
+
+def _chunk(model: Model, dissection: Dissection, sources: Mapping[str, bytes]) -> str:
+    lines = [line.replace("#", "--", 1) for line in certificate(sources)]
+    lines += [
+        f"-- Wireshark dissectors of {model.family}: the specification, and functions that read it.",
+        "",
+        f"local SPECIFICATION = {lua_value(_tables(model, dissection))}",
+        "",
+    ]
+    parts = [(_PARTS / part).read_text("utf-8") for part in dissection.parts]
+    return "\n".join([*lines, *parts])
+
+
+def _tables(model: Model, dissection: Dissection) -> dict[str, Value]:
+    protocols = {
+        protocol.name: {
+            "title": protocol.title,
+            "filters": [_filter(made) for made in protocol_filters(model, dissection, protocol)],
+        }
+        for protocol in dissection.protocols
+    }
+    messages = {
+        message.name: [_field(model, field, protocol.name) for field in message.fields]
+        for protocol, message in shown_messages(model, dissection)
+    }
+    return {
+        "protocols": protocols,
+        "enums": {enum.name: _names(enum) for enum in model.enums.values()},
+        "streams": {name: _stream(model, name) for name in stream_names(model)},
+        "messages": messages,
+        "headers": _headers(model, dissection),
+        **_commands(model),
+    }
+
+
+def _filter(made: Filter) -> Value:
+    return {
+        "name": made.name,
+        "type": made.type,
+        "title": made.title,
+        "enum": made.enum or None,
+        "about": made.about or None,
+    }
+
+
+def _names(enum: Enum) -> dict[int, str]:
+    """Number -> name; a number that changed its meaning has all its names, each with its releases."""
+    values = sorted(enum.values, key=lambda value: value.number)
+    found: dict[int, list[str]] = {}
+    for value in values:
+        alone = sum(other.number == value.number for other in values) == 1
+        text = value.wire_name if alone else f"{value.wire_name} ({value.versions})"
+        found.setdefault(value.number, []).append(text)
+    return {number: " or ".join(names) for number, names in found.items()}
+
+
+def _stream(model: Model, name: str) -> Value:
+    return {"forms": [_form(form_of(message)) for message in stream_members(model, name)]}
+
+
+def _form(form: Form) -> Value:
+    length: dict[str, Value] = {}
+    if form.length is not None:
+        length = {
+            "length_at": form.length.at,
+            "length_size": form.length.size,
+            "minimum": form.length.minimum,
+            "maximum": form.length.maximum,
+        }
+    tests = [_test(test) for test in form.tests]
+    return {"message": form.message, "fixed": form.fixed, **length, "tests": tests}
+
+
+def _test(test: Test) -> Value:
+    return {"at": test.at, "size": test.size, **_limits(test.minimum, test.maximum, test.size)}
+
+
+def _limits(minimum: int | None, maximum: int | None, size: int) -> dict[str, Value]:
+    """Bounds as the dissector compares them: of numbers of 8 bytes by their halves."""
+
+    def bound(value: int | None) -> Value:
+        if value is None or size < 8:
+            return value
+        return [value >> 32, value & 0xFFFFFFFF]
+
+    return {"minimum": bound(minimum), "maximum": bound(maximum)}
+
+
+def _field(model: Model, field: Field, prefix: str) -> Value:
+    """One field as the dissector reads it; `number`: it is a number of fixed size."""
+    name = f"{prefix}.{field.name}"
+    kind = "int32" if field.is_enum else field.type
+    number = is_fixed(field) and kind in _NUMBERS
+    low, high = (field.equals, field.equals) if field.equals is not None else (field.minimum, field.maximum)
+    wider = field.wider
+    inner = model.messages[field.type].fields if field.is_message else ()
+    return {
+        "name": field.name,
+        "filter": name,
+        "type": kind,
+        "number": number or None,
+        "size": field.size or None,
+        "prefix": field.prefix or None,
+        "key_prefix": field.key_prefix or None,
+        "value_prefix": field.value_prefix or None,
+        "length": field.length or None,
+        "measures": field.measures or None,
+        **_limits(low, high, field.size),
+        "wider": None if wider is None else _wider(wider),
+        "key": field.key,
+        "enum": field.enum or None,
+        "name_in_json": field.name_in_json or None,
+        "json_only": field.json_only or None,
+        "fields": [_field(model, element, name) for element in inner] or None,
+    }
+
+
+def _wider(wider: Wider) -> Value:
+    numbers: dict[str, Value] = {"mask": wider.mask, "equals": wider.equals, "size": wider.size}
+    return {"field": wider.field, **numbers}
+
+
+def _headers(model: Model, dissection: Dissection) -> dict[str, Value]:
+    """Typed headers: message -> key -> the fields that have it (in disjoint releases)."""
+    found: dict[str, Value] = {}
+    for message in header_messages(model):
+        keys: dict[str, list[Value]] = {}
+        for field in message.fields:
+            entry: dict[str, Value] = {
+                "type": field.type,
+                "filter": extended_name(dissection, message, field),
+            }
+            keys.setdefault(field.key, []).append(entry)
+        found[message.name] = {f'["{key}"]': entries for key, entries in keys.items()}
+    return found
+
+
+def _commands(model: Model) -> dict[str, Value]:
+    commands = [message for message in model.messages.values() if message.codes]
+    tables: dict[str, Value] = {}
+    for headers, bodies, kinds in (
+        ("requests", "request_bodies", ("REQUEST", "ONEWAY")),
+        ("answers", "answer_bodies", ("RESPONSE",)),
+    ):
+        chosen = [message for message in commands if message.kind in kinds]
+        tables[headers] = {code: message.name for message in chosen for code in message.codes}
+        tables[bodies] = {
+            code: {"message": message.bodies[0], "layout": model.messages[message.bodies[0]].layout}
+            for message in chosen
+            if message.bodies
+            for code in message.codes
+        }
+    return tables
+
+
+_TYPES = {"request": "packet number", "response": "packet number", "none": "group"}
+
+
+def _markdown(model: Model, dissection: Dissection) -> str:
+    lines = ["<!-- made by `make generate`; change the specification, not this page -->", ""]
+    lines += [f"# {model.family}: filters of the Wireshark dissector", ""]
+    for protocol in dissection.protocols:
+        lines += [f"## {protocol.name}: {protocol.title}", ""]
+        lines += ["| filter | type | meaning |", "| --- | --- | --- |"]
+        for made in protocol_filters(model, dissection, protocol):
+            about = made.about.replace("|", "\\|").replace("<", "&lt;")
+            values = f"values of [{made.enum}](numbers.md#{made.enum.lower()})" if made.enum else ""
+            kind = _TYPES.get(made.type, made.type)
+            lines.append(f"| `{made.name}` | {kind} | {'; '.join(filter(None, (about, values)))} |")
+        lines += [f"| `{protocol.name}.malformed` | expert | the bytes break the specification |", ""]
+    return "\n".join(lines).rstrip() + "\n"

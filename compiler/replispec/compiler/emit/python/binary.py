@@ -1,0 +1,455 @@
+"""Python codecs of BINARY messages: straight-line code, one struct per run of fixed fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import takewhile
+
+from replispec.compiler.model.layout import (
+    FixedRun,
+    Step,
+    VariablePart,
+    bounds,
+    derived_fields,
+    is_constant,
+    is_number_list,
+    steps,
+    wire_fields,
+)
+from replispec.compiler.model.message import Field, Message
+
+_PREFIX_FORMATS = {1: "B", 2: "h", 3: "", 4: "i"}
+
+
+def constant_name(message: Message, number: int) -> str:
+    """Name of the module's struct for the message's run of this number."""
+    words = "".join("_" + c if c.isupper() else c for c in message.name).strip("_").upper()
+    return f"_{words}_{number}"
+
+
+def structs(message: Message) -> list[str]:
+    """Module-level lines that define the structs of the message's fixed runs."""
+    return [
+        f'{constant_name(message, number)} = Struct(">{step.format}")'
+        for number, step in enumerate(steps(message))
+        if isinstance(step, FixedRun)
+    ]
+
+
+def attribute_type(field: Field) -> str:
+    """The Python type of the attribute that holds the field in a BINARY message."""
+    if field.type == "map":
+        return "dict[str, str | None] | None" if field.optional else "dict[str, str | None]"
+    if field.repeated:
+        elements = f"list[{'int' if is_number_list(field) else field.type}]"
+        return f"{elements} | None" if may_be_none(field) else elements
+    base = "str" if is_named(field) else {"string": "str", "bytes": "bytes", "bool": "bool"}.get(field.type)
+    if base is None:
+        base = field.type if field.is_message else "int"
+    return f"{base} | None" if (field.optional or field.checksum or may_be_none(field)) else base
+
+
+def may_be_none(field: Field) -> bool:
+    """True when the message may lack the field, or say that there is none."""
+    return field.when is not None or field.nullable
+
+
+def attribute_default(field: Field, named: Mapping[str, str]) -> str:
+    """The default of that attribute; `named` maps an enum to the name of its value 0."""
+    if field.optional or field.checksum or may_be_none(field):
+        return "None"
+    if field.type == "map":
+        return "field(default_factory=dict)"
+    if field.repeated:
+        return "field(default_factory=list)"
+    if is_named(field):
+        return f'"{named[field.enum]}"'
+    return {"string": '""', "bytes": 'b""', "bool": "False"}.get(field.type, "0")
+
+
+def is_named(field: Field) -> bool:
+    """True for a byte whose value the JSON form gives by name: the attribute holds the name."""
+    return bool(field.enum) and not field.is_enum and field.name_in_json
+
+
+def attributes(message: Message) -> list[Field]:
+    """The fields that become attributes: neither constant nor derived."""
+    derived = derived_fields(message)
+    return [field for field in message.fields if field.name not in derived and not is_constant(field)]
+
+
+def members(message: Message, suffix: str) -> Iterator[str]:
+    """Lines of the class body that read and write the binary form.
+
+    `suffix` is appended to the names `decode` and `encode` when a message has two encodings.
+    """
+    yield from _decode_whole(message, suffix)
+    yield from _decode_at(message, suffix)
+    yield from _encode(message, suffix)
+    yield from _properties(message)
+
+
+def _decode_whole(message: Message, suffix: str) -> Iterator[str]:
+    yield "@classmethod"
+    given = _parameters(message)
+    yield f"def decode{suffix}(cls, buffer: Buffer, at: int = 0, end: int | None = None{given}) -> Self:"
+    yield f'    """The {message.name} that fills `buffer[at:end]`. Raises RemoteProtocolError."""'
+    yield "    limit = len(buffer) if end is None else end"
+    passed = "".join(f", {each.name}={each.name}" for each in message.given)
+    yield f"    message, position = cls.decode{suffix}_at(buffer, at, limit{passed})"
+    yield "    if position != limit:"
+    yield f'        exactly(position, limit, "{message.name}")'
+    yield "    return message"
+
+
+def _decode_at(message: Message, suffix: str) -> Iterator[str]:
+    yield "@classmethod"
+    yield (
+        f"def decode{suffix}_at(cls, buffer: Buffer, at: int, end: int{_parameters(message)})"
+        " -> tuple[Self, int]:"
+    )
+    yield f'    """The {message.name} that starts at `buffer[at]`, and the position behind it.'
+    yield ""
+    yield "    Raises RemoteProtocolError when the bytes break the layout."
+    yield '    """'
+    if any(field.measures for field in message.fields):
+        yield "    start = at"
+    for each in message.given:
+        yield f'    check_range({each.name}, {each.first}, {each.last}, at, "{message.name}: {each.name}")'
+    for number, step in enumerate(steps(message)):
+        yield from ("    " + line for line in _decode_step(message, number, step))
+    yield f"    return cls({_arguments(message)}), at"
+
+
+def _arguments(message: Message) -> str:
+    """The arguments that make the message, in the order of its attributes: by position, which costs less
+    than by name, up to the first one that only the JSON form has."""
+    found = attributes(message)
+    plain = len(list(takewhile(lambda field: not field.json_only, found)))
+    named = (f"{field.name}={field.name}" for field in found[plain:] if not field.json_only)
+    return ", ".join([*(field.name for field in found[:plain]), *named])
+
+
+def _guard(condition: str, fault: str) -> Iterator[str]:
+    """Lines that raise a fault; the condition stands in line, as a call for every field would cost more."""
+    yield f"if {condition}:"
+    yield f"    raise {fault}"
+
+
+def _guard_range(value: str, low: int, high: int, what: str) -> Iterator[str]:
+    yield from _guard(f"not {low} <= {value} <= {high}", f"outside({value}, {low}, {high}, at, {what})")
+
+
+def _parameters(message: Message) -> str:
+    """The parameters for the numbers that the message must be given."""
+    return "".join([", *", *(f", {each.name}: int" for each in message.given)]) if message.given else ""
+
+
+def _decode_step(message: Message, number: int, step: Step) -> Iterator[str]:
+    if isinstance(step, VariablePart):
+        yield from _decode_variable(message, step.field)
+        return
+    what = f'"{message.name}"'
+    yield from _guard(f"end - at < {step.size}", f"cut(at, {step.size}, end, {what})")
+    names = ", ".join(field.name for field in step.fields) + ("," if len(step.fields) == 1 else "")
+    yield f"{names} = {constant_name(message, number)}.unpack_from(buffer, at)"
+    for field in step.fields:
+        yield from _decode_checks(message, field)
+    yield f"at += {step.size}"
+
+
+def _decode_checks(message: Message, field: Field) -> Iterator[str]:
+    what = f'"{message.name}.{field.name}"'
+    if field.type == "bytes":
+        yield from ()
+    elif field.size == 3:
+        yield f'{field.name} = int.from_bytes({field.name}, "big")'
+    if field.type == "bool" and field.minimum is None and field.maximum is None:
+        yield f"{field.name} = {field.name} == 1"
+    if is_named(field):
+        yield f"{field.name} = name_of({field.name}, {field.enum})"
+    if field.is_enum and not is_constant(field):
+        yield f"check_known({field.name}, {field.type}, at, {what})"
+    low, high = (field.equals, field.equals) if is_constant(field) else (field.minimum, field.maximum)
+    if low is not None or high is not None:
+        edge = 8 * field.size - 1
+        low, high = -(1 << edge) if low is None else low, (1 << edge) - 1 if high is None else high
+        yield from _guard_range(field.name, low, high, what)
+        if field.type == "bool":
+            yield f"{field.name} = {field.name} == 1"
+    if field.measures:
+        own = "" if field.measures == "whole" else f" + {field.size}"
+        yield from _guard(
+            f"not 0 <= {field.name}{own} <= end - start", f"cut(start, {field.name}{own}, end, {what})"
+        )
+        yield f"end = start + {field.name}{own}"
+
+
+def _size_expression(field: Field) -> str:
+    if field.wider is None:
+        return str(field.size)
+    wider = field.wider
+    return f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.size}"
+
+
+def _condition(field: Field, own: str = "") -> str:
+    """The Python condition under which the field is there; `own` stands before a field of the message."""
+    assert field.when is not None
+    low, high = field.when.minimum, field.when.maximum
+    value = f"{own}{field.when.field}"
+    if low == high:
+        return f"{value} == {low}"
+    parts = ([] if low is None else [f"{low} <= "]) + [value] + ([] if high is None else [f" <= {high}"])
+    return f"{value} >= {low}" if high is None else "".join(parts)
+
+
+def _decode_variable(message: Message, field: Field) -> Iterator[str]:
+    if field.when is None:
+        yield from _decode_present(message, field)
+        return
+    yield f"{field.name}: {attribute_type(field)} = None"
+    yield f"if {_condition(field)}:"
+    yield from ("    " + line for line in _decode_present(message, field))
+
+
+def _decode_present(message: Message, field: Field) -> Iterator[str]:
+    """Lines that read a field that is there."""
+    what = f'"{message.name}.{field.name}"'
+    if field.count:
+        yield from _decode_list(message, field, what)
+        return
+    if field.when is not None and field.size and field.type != "bytes":
+        yield from _decode_lone_number(field, what)
+        return
+    if field.prefix:
+        yield from _decode_prefix(field, what)
+    elif field.length == "rest":
+        yield "size = end - at"
+    elif field.length:
+        yield f"size = {field.length}"
+    else:
+        yield f"size = {_size_expression(field)}"
+    if not field.nullable:
+        yield from _guard("not 0 <= size <= end - at", f"cut(at, size, end, {what})")
+        yield from _decode_content(field, what)
+        return
+    if field.when is None:
+        yield f"{field.name}: {attribute_type(field)} = None"
+    yield "if size >= 0:"
+    yield f"    need(at, size, end, {what})"
+    yield from ("    " + line for line in _decode_content(field, what))
+
+
+def _decode_list(message: Message, field: Field, what: str) -> Iterator[str]:
+    """Lines that read a count and as many elements."""
+    reader = "read_nullable" if field.nullable else "read_count"
+    yield f"count, at = {reader}(buffer, at, {field.count}, end, {what})"
+    indent = ""
+    if field.nullable:
+        if field.when is None:
+            yield f"{field.name}: {attribute_type(field)} = None"
+        yield "if count >= 0:"
+        yield f"    need(at, count, end, {what})"
+        indent = "    "
+    if is_number_list(field):
+        numbers = f"read_numbers(buffer, at, count, {field.size}, {field.type != 'uint32'}, end, {what})"
+        yield f"{indent}{field.name}, at = {numbers}"
+    else:
+        passed = "".join(f", {name}={name}" for name in field.passes)
+        alone = sum(other.repeated and other.is_message for other in message.fields) == 1
+        element = "element" if alone else f"{field.name}_element"
+        yield f"{indent}{field.name} = []"
+        yield f"{indent}for _ in range(count):"
+        yield f"{indent}    {element}, at = {field.type}.decode_at(buffer, at, end{passed})"
+        yield f"{indent}    {field.name}.append({element})"
+    if field.distinct:
+        yield f"{indent}check_distinct({_identities(field, field.name)}, at, {what})"
+
+
+def _identities(field: Field, value: str) -> str:
+    """What tells the elements of a list apart: numbers by themselves, messages by their `identity`."""
+    return value if is_number_list(field) else f"[element.identity for element in {value}]"
+
+
+def _decode_lone_number(field: Field, what: str) -> Iterator[str]:
+    number = "number" if field.type == "bool" else field.name
+    yield f"{number}, at = read_number(buffer, at, {field.size}, {field.type != 'uint32'}, end, {what})"
+    if field.minimum is not None or field.maximum is not None:
+        low, high = bounds(field)
+        yield from _guard_range(number, low, high, what)
+    if field.type == "bool":
+        yield f"{field.name} = {number} == 1"
+
+
+def _decode_prefix(field: Field, what: str) -> Iterator[str]:
+    prefix = str(field.prefix)
+    if field.wider is not None:
+        wider = field.wider
+        prefix = f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
+    reader = "read_nullable" if field.nullable else "read_prefix"
+    yield f"size, at = {reader}(buffer, at, {prefix}, end, {what})"
+    if field.minimum is not None or field.maximum is not None:
+        high = (1 << 31) - 1 if field.maximum is None else field.maximum
+        yield from _guard_range("size", field.minimum or 0, high, what)
+
+
+def _decode_content(field: Field, what: str) -> Iterator[str]:
+    if field.type == "map":
+        prefixes = f"{field.key_prefix}, {field.value_prefix}"
+        yield f"entries, at = read_text_map(buffer, at, at + size, {prefixes}, {what})"
+        yield f"{field.name} = entries or None" if field.optional else f"{field.name} = entries"
+        return
+    if field.repeated:
+        yield f"{field.name} = []"
+        yield "block_end = at + size"
+        yield "while at < block_end:"
+        yield f"    element, at = {field.type}.decode_at(buffer, at, block_end)"
+        yield f"    {field.name}.append(element)"
+        return
+    if field.type == "string":
+        text = f"read_text(buffer, at, size, {what})"
+        yield f"{field.name} = {text} if size else None" if field.optional else f"{field.name} = {text}"
+    else:
+        yield f"{field.name} = bytes(buffer[at : at + size])"
+    yield "at += size"
+
+
+def _encode(message: Message, suffix: str) -> Iterator[str]:
+    yield f"def encode{suffix}(self{_parameters(message)}) -> bytes:"
+    yield f'    """The {message.name} as bytes. Raises LocalProtocolError when a value does not fit."""'
+    found = steps(message)
+    for each in message.given:
+        yield f'    must_be_in({each.name}, {each.first}, {each.last}, "{message.name}: {each.name}")'
+    for step in found:
+        if isinstance(step, VariablePart):
+            yield from ("    " + line for line in _encode_variable(message, step.field))
+    for field in wire_fields(message):
+        if field.checksum and field.size:
+            check = f"crc32(self.{field.checksum.over}, {field.checksum.mask})"
+            yield f"    {field.name} = {check} if self.{field.name} is None else self.{field.name}"
+    yield from ("    " + line for line in _encode_measures(message, found))
+    parts = [_encode_step(message, number, step) for number, step in enumerate(found)]
+    yield f"    return {parts[0]}" if len(parts) == 1 else f'    return b"".join(({", ".join(parts)}))'
+
+
+def _encode_variable(message: Message, field: Field) -> Iterator[str]:
+    value = f"self.{field.name}"
+    if field.when is None:
+        yield from _encode_present(message, field, value)
+        return
+    what = f'"{message.name}.{field.name}"'
+    own = "" if message.given_named(field.when.field) else "self."
+    yield f"{field.name}_bytes = b''"
+    yield f"if {_condition(field, own)}:"
+    if not field.nullable:
+        yield f"    {field.name} = required({value}, {what})"
+        value = field.name
+    yield from ("    " + line for line in _encode_present(message, field, value))
+    yield "else:"
+    yield f"    excluded({value if field.nullable else f'self.{field.name}'}, {what})"
+
+
+def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]:
+    """Lines that make the bytes of a field that is there; `value` is what it holds."""
+    if not field.nullable:
+        yield from _encode_content(message, field, value)
+        return
+    yield f"if {value} is None:"
+    yield f"    {field.name}_bytes = write_none({field.prefix or field.count})"
+    yield "else:"
+    yield from ("    " + line for line in _encode_content(message, field, value))
+
+
+def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]:
+    what = f'"{message.name}.{field.name}"'
+    local = f"{field.name}_bytes"
+    if field.distinct:
+        yield f"must_be_distinct({_identities(field, value)}, {what})"
+    if field.type == "map":
+        entries = f"{value} or {{}}" if field.optional else value
+        yield f"{local} = write_text_map({entries}, {field.key_prefix}, {field.value_prefix}, {what})"
+    elif is_number_list(field):
+        yield f"{local} = write_numbers({value}, {field.size}, {field.type != 'uint32'}, {what})"
+    elif field.repeated:
+        passed = ", ".join(
+            f"{name}={'' if message.given_named(name) else 'self.'}{name}" for name in field.passes
+        )
+        yield f'{local} = b"".join([element.encode({passed}) for element in {value}])'
+    elif field.type == "string":
+        yield f'{local} = ({value} or "").encode()' if field.optional else f"{local} = {value}.encode()"
+    elif field.when is not None and field.size and field.type != "bytes":
+        yield f"{local} = write_numbers((int({value}),), {field.size}, {field.type != 'uint32'}, {what})"
+    else:
+        yield f"{local} = {value}"
+    if field.count:
+        yield f"{local} = write_prefix(len({value}), {field.count}, {what}) + {local}"
+    if field.prefix:
+        prefix = str(field.prefix)
+        if field.wider is not None:
+            wider = field.wider
+            prefix = (
+                f"{wider.size} if self.{wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
+            )
+        yield f"{local} = write_prefix(len({local}), {prefix}, {what}) + {local}"
+
+
+def _encode_measures(message: Message, found: list[Step]) -> Iterator[str]:
+    for field in message.fields:
+        if field.measures:
+            fixed = sum(step.size for step in found if isinstance(step, FixedRun))
+            fixed -= field.size if field.measures == "after" else 0
+            lengths = [f"len({step.field.name}_bytes)" for step in found if isinstance(step, VariablePart)]
+            yield f"{field.name} = {' + '.join([str(fixed), *lengths])}"
+
+
+def _encode_step(message: Message, number: int, step: Step) -> str:
+    if isinstance(step, VariablePart):
+        return f"{step.field.name}_bytes"
+    derived = derived_fields(message)
+    values = ", ".join(_encode_value(message, field, derived.get(field.name, "")) for field in step.fields)
+    return f'pack({constant_name(message, number)}, "{message.name}", {values})'
+
+
+def _encode_value(message: Message, field: Field, derived: str) -> str:
+    if is_constant(field):
+        return str(field.equals)
+    if derived.startswith("length:"):
+        value = f"len({derived.removeprefix('length:')}_bytes)"
+    elif derived or field.checksum:
+        value = field.name
+    else:
+        value = f"self.{field.name}"
+    if is_named(field):
+        return f'number_of({value}, {field.enum}, "{message.name}.{field.name}")'
+    if field.size == 3:
+        return f'to_unsigned({value}, 3, "{message.name}.{field.name}")'
+    return f"int({value})" if field.type == "bool" else value
+
+
+def _properties(message: Message) -> Iterator[str]:
+    """Derived numbers, checksums and what identifies the message among others, as properties."""
+    keys = [field.name for field in message.fields if field.identifies]
+    if keys:
+        yield "@property"
+        yield "def identity(self) -> tuple[object, ...]:"
+        yield f'    """What tells one {message.name} from another of the same list."""'
+        yield f"    return ({', '.join(f'self.{name}' for name in keys)},)"
+    by_name = {field.name: field for field in message.fields}
+    for name, kind in derived_fields(message).items():
+        if not kind.startswith("length:"):
+            continue
+        over = by_name[kind.removeprefix("length:")]
+        value = f"len(self.{over.name})"
+        if over.repeated:
+            value = f"sum(len(element.encode()) for element in self.{over.name})"
+        yield "@property"
+        yield f"def {name}(self) -> int:"
+        yield f'    """{by_name[name].about or f"Bytes of {over.name}."}"""'
+        yield f"    return {value}"
+    for field in message.fields:
+        if field.checksum and field.size:
+            yield "@property"
+            yield f"def {field.name}_holds(self) -> bool:"
+            yield f'    """True when {field.name} is absent or the checksum of {field.checksum.over}."""'
+            expected = f"crc32(self.{field.checksum.over}, {field.checksum.mask})"
+            yield f"    return self.{field.name} is None or self.{field.name} == {expected}"

@@ -1,0 +1,290 @@
+"""Types of expressions: which names exist, and which values may meet."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from replispec.compiler.language import expressions as ex
+from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.value_types import (
+    BOOL,
+    INT32,
+    INT64,
+    NONE,
+    STRING,
+    UNKNOWN_TYPE,
+    Type,
+    accepts,
+    comparable,
+)
+
+_INT32_MAX = 2**31 - 1
+_INT64_MAX = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class RuleType:
+    """The signature of a pure algorithm."""
+
+    parameters: Mapping[str, Type]
+    result: Type
+
+
+@dataclass(frozen=True, slots=True)
+class GuardType:
+    """What a named guard needs: variables and event fields by name; `event` is the one it speaks of."""
+
+    variables: Mapping[str, Type]
+    fields: Mapping[str, Type]
+    event: str
+    uses_rules: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The names that an expression may use. `event` is None where no event exists."""
+
+    model: Model
+    variables: Mapping[str, Type] = field(default_factory=dict)
+    event: Mapping[str, Type] | None = None
+    event_name: str = ""
+    other: bool = False
+    rules: Mapping[str, RuleType] = field(default_factory=dict)
+    guards: Mapping[tuple[str, str], GuardType] = field(default_factory=dict)
+
+
+def type_of(
+    node: ex.Expression, scope: Scope, place: Place, present: frozenset[ex.Expression] = frozenset()
+) -> Type:
+    """The type of an expression. Raises SpecificationError for unknown names and values that may not meet."""
+    return _Checker(scope, place).type_of(node, present)
+
+
+def require(
+    node: ex.Expression,
+    wanted: Type,
+    scope: Scope,
+    place: Place,
+    what: str,
+    present: frozenset[ex.Expression] = frozenset(),
+) -> None:
+    """Refuse an expression whose type is not `wanted`; `what` says where it stands.
+
+    What `present` holds is known not to be none there (see `present_after`).
+    """
+    given = _Checker(scope, place).type_of(node, present)
+    if isinstance(node, ex.Literal) and type(node.value) is int and wanted.is_integer:
+        given = _literal_type(node.value, place)
+    if not accepts(wanted, given):
+        raise SpecificationError(
+            place, f"{what} is {given}, not {wanted}", f"give an expression of type {wanted}"
+        )
+
+
+def _literal_type(value: int, place: Place) -> Type:
+    if not -_INT64_MAX - 1 <= value <= _INT64_MAX:
+        raise SpecificationError(place, f"{value} is no 64-bit integer", "use a smaller number")
+    return INT32 if -_INT32_MAX - 1 <= value <= _INT32_MAX else INT64
+
+
+def _known_names(names: Mapping[str, object]) -> str:
+    return f"known here: {', '.join(sorted(names)) or 'none'}"
+
+
+class _Checker:
+    """Walks down with the set of names that were tested against none on the way."""
+
+    def __init__(self, scope: Scope, place: Place) -> None:
+        self._scope = scope
+        self._place = place
+
+    def _refused(self, fault: str, advice: str) -> SpecificationError:
+        return SpecificationError(self._place, fault, advice)
+
+    def type_of(self, node: ex.Expression, present: frozenset[ex.Expression]) -> Type:
+        """The type of a node; names in `present` are known not to be none."""
+        match node:
+            case ex.Literal(value):
+                return self._literal(value)
+            case ex.UnknownLiteral():
+                return UNKNOWN_TYPE
+            case ex.Variable() | ex.EventField():
+                found = self._name(node)
+                return found.required() if node in present else found
+            case ex.EnumMember():
+                return self._enum(node)
+            case ex.GuardName():
+                return self._guard(node)
+            case ex.Rule():
+                found = self._rule(node, present)
+                return found.required() if node in present else found
+            case ex.Function():
+                return self._function(node, present)
+            case ex.Compare():
+                return self._compare(node, present)
+            case ex.Logic():
+                return self._logic(node, present)
+            case ex.Not(part):
+                self._truth(part, present)
+                return BOOL
+            case ex.Arithmetic():
+                return self._arithmetic(node, present)
+        raise self._refused("a choice stands alone", "write x in [..]")
+
+    def _literal(self, value: int | str | bool | None) -> Type:
+        if value is None:
+            return NONE
+        if isinstance(value, bool):
+            return BOOL
+        return STRING if isinstance(value, str) else _literal_type(value, self._place)
+
+    def _name(self, node: ex.Variable | ex.EventField) -> Type:
+        scope = self._scope
+        if isinstance(node, ex.Variable):
+            if node.name not in scope.variables:
+                hint = " (a field of the event is event.NAME)" if node.name in (scope.event or {}) else ""
+                raise self._refused(
+                    f"no variable is named {node.name!r}",
+                    f"declare it under variables{hint}; {_known_names(scope.variables)}",
+                )
+            return scope.variables[node.name]
+        if scope.event is None or (node.of == "other" and not scope.other):
+            raise self._refused(
+                f"{node.of}.{node.name} is used where there is no {node.of}", "use variables only"
+            )
+        if node.name not in scope.event:
+            raise self._refused(f"{scope.event_name} has no field {node.name!r}", _known_names(scope.event))
+        return scope.event[node.name]
+
+    def _enum(self, node: ex.EnumMember) -> Type:
+        enum = self._scope.model.enums.get(node.enum)
+        if enum is None:
+            raise self._refused(f"no enum is named {node.enum!r}", _known_names(self._scope.model.enums))
+        if all(node.member != value.name for value in enum.values):
+            names = {value.name: value for value in enum.values}
+            raise self._refused(f"{node.enum} has no value {node.member!r}", _known_names(names))
+        return Type("enum", node.enum)
+
+    def _guard(self, node: ex.GuardName) -> Type:
+        name = f"guard.{node.machine}.{node.name}" if node.machine else f"guard.{node.name}"
+        guard = self._scope.guards.get((node.machine, node.name))
+        if guard is None:
+            names = {".".join(filter(None, ("guard", *key))): key for key in self._scope.guards}
+            raise self._refused(f"no guard is named {name!r}", _known_names(names))
+        for kind, needed, given in (
+            ("variable", guard.variables, self._scope.variables),
+            ("event field", guard.fields, self._scope.event or {}),
+        ):
+            for each, wanted in needed.items():
+                if each not in given or not accepts(wanted, given[each]):
+                    raise self._refused(
+                        f"{name} needs the {kind} {each} of type {wanted}", "declare it under this name"
+                    )
+        return BOOL
+
+    def _rule(self, node: ex.Rule, present: frozenset[ex.Expression]) -> Type:
+        rule = self._scope.rules.get(node.name)
+        if rule is None:
+            raise self._refused(
+                f"no rule is named {node.name!r}",
+                f"give its vectors under spec/vectors; {_known_names(self._scope.rules)}",
+            )
+        if len(node.arguments) != len(rule.parameters):
+            raise self._refused(
+                f"rule.{node.name} is given {len(node.arguments)} arguments",
+                f"it takes: {', '.join(rule.parameters)}",
+            )
+        for argument, (name, wanted) in zip(node.arguments, rule.parameters.items(), strict=True):
+            given = self.type_of(argument, present)
+            if not accepts(wanted, given):
+                raise self._refused(
+                    f"{name} of rule.{node.name} is {given}", f"give it a value of type {wanted}"
+                )
+        return rule.result
+
+    def _function(self, node: ex.Function, present: frozenset[ex.Expression]) -> Type:
+        given = [self.type_of(argument, present) for argument in node.arguments]
+        if node.name in ("max", "min"):
+            return self._integers(node.name, given)
+        if node.name == "first":
+            if not accepts(replace(given[0], optional=True), given[1]):
+                raise self._refused(f"first of {given[0]} and {given[1]}", "give two values of one type")
+            return replace(given[0], optional=given[1].optional)
+        if node.name == "only":
+            if given[0].optional or given[0].kind not in ("int32", "int64", "string"):
+                raise self._refused(f"only of {given[0]}", "give it a number or a text that is not none")
+            return Type("set", item=given[0])
+        shapes = ("list", "set") if node.name == "size" else ("set",)
+        if given[0].kind not in shapes or given[0].optional:
+            raise self._refused(
+                f"{node.name} of {given[0]}", f"give it a {' or '.join(shapes)} that is not none"
+            )
+        if node.name == "size":
+            return INT64
+        if not accepts(given[0], given[1]):
+            raise self._refused(f"{node.name} of {given[0]} and {given[1]}", f"the second must be {given[0]}")
+        return given[0]
+
+    def _integers(self, operator: str, given: list[Type]) -> Type:
+        for each in given:
+            if not each.is_integer or each.optional:
+                advice = "test it against none first, in the same `and`" if each.optional else "use integers"
+                raise self._refused(f"{operator} is used on {each}", advice)
+        return INT64 if any(each.kind == "int64" for each in given) else INT32
+
+    def _arithmetic(self, node: ex.Arithmetic, present: frozenset[ex.Expression]) -> Type:
+        return self._integers(
+            node.operator, [self.type_of(each, present) for each in (node.left, node.right)]
+        )
+
+    def _compare(self, node: ex.Compare, present: frozenset[ex.Expression]) -> Type:
+        left = self.type_of(node.left, present)
+        if node.operator in ("in", "not in"):
+            self._membership(node, left, present)
+            return BOOL
+        right = self.type_of(node.right, present)
+        if node.operator in ("==", "!="):
+            if not comparable(left, right):
+                raise self._refused(
+                    f"{left} is compared with {right}",
+                    "compare values of one type; none only with what may be none",
+                )
+            return BOOL
+        self._integers(node.operator, [left, right])
+        return BOOL
+
+    def _membership(self, node: ex.Compare, left: Type, present: frozenset[ex.Expression]) -> None:
+        if isinstance(node.right, ex.Choice):
+            kinds = [self.type_of(item, present) for item in node.right.items]
+        else:
+            right = self.type_of(node.right, present)
+            if right.item is None or right.optional:
+                raise self._refused(f"`in` looks into {right}", "look into a list or set that is not none")
+            kinds = [right.item]
+        for kind in kinds:
+            if not comparable(left.required(), kind):
+                raise self._refused(f"{left} is looked up among {kind}", "look up a value of the same type")
+
+    def _logic(self, node: ex.Logic, present: frozenset[ex.Expression]) -> Type:
+        for part in node.parts:
+            self._truth(part, present)
+            present |= present_after(part, when=node.operator == "and")
+        return BOOL
+
+    def _truth(self, node: ex.Expression, present: frozenset[ex.Expression]) -> None:
+        given = self.type_of(node, present)
+        if given != BOOL:
+            raise self._refused(f"{given} stands where a condition is needed", "compare it with something")
+
+
+def present_after(node: ex.Expression, *, when: bool) -> frozenset[ex.Expression]:
+    """Names that are not none once `node` turned out to be `when`."""
+    match node:
+        case ex.Compare(operator, left, ex.Literal(None)) if operator == ("!=" if when else "=="):
+            return frozenset({left})
+        case ex.Logic(operator, parts) if operator == ("and" if when else "or"):
+            return frozenset().union(*(present_after(part, when=when) for part in parts))
+        case ex.Not(part):
+            return present_after(part, when=not when)
+    return frozenset()

@@ -1,0 +1,308 @@
+"""The guard language: its syntax tree and its parser.
+
+A pure expression over event fields, variables, enum values and rules. A bare name is a variable,
+`event.x` a field of the event, `other.x` a field of the event compared with, `rule.f(a, b)` a pure
+algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's number. There are
+integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and, or, not; + - *; and
+the functions max, min, size, first (the first that is not none), only (a set of one), union, common
+and without (of two sets). The syntax is a subset of Python's, read by its parser and strictly
+white-listed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from replispec.compiler.model.message import Place, SpecificationError
+
+LENGTH_MAX: Final = 2000
+"""Characters of one expression: more is not readable."""
+
+FUNCTIONS: Final = {
+    "max": 2,
+    "min": 2,
+    "size": 1,
+    "first": 2,
+    "only": 1,
+    "union": 2,
+    "common": 2,
+    "without": 2,
+}
+"""Functions of the language with the number of their arguments."""
+
+
+class Expression:
+    """Base of all nodes; nodes are immutable and compare by value."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Expression):
+    """An integer, a text, a truth value, or none."""
+
+    value: int | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownLiteral(Expression):
+    """`unknown`: what was not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable(Expression):
+    """A variable of the machine or invariant."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class EventField(Expression):
+    """A field of the event, or with `of` "other", of the event that it is compared with."""
+
+    name: str
+    of: str = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class EnumMember(Expression):
+    """A value of an enum of the specification."""
+
+    enum: str
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Expression):
+    """A call of a pure algorithm."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Expression):
+    """A call of a function of the language."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GuardName(Expression):
+    """A named guard; `machine` is empty for one of the same machine."""
+
+    machine: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Choice(Expression):
+    """The right side of `in`: constants in brackets."""
+
+    items: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare(Expression):
+    """A comparison: == != < <= > >= in, not in."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Logic(Expression):
+    """`and` or `or` of two or more parts, from left to right."""
+
+    operator: str
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Expression):
+    """The contrary."""
+
+    part: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Expression):
+    """+ - or * of two integers."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+def children(node: Expression) -> Iterator[tuple[str, int, Expression]]:
+    """(field, index or -1, child) of every direct child."""
+    for each in fields(node):  # type: ignore[arg-type]  # every node is a dataclass
+        value = getattr(node, each.name)
+        if isinstance(value, Expression):
+            yield each.name, -1, value
+        elif isinstance(value, tuple):
+            for index, item in enumerate(value):
+                yield each.name, index, item
+
+
+def walk(node: Expression) -> Iterator[Expression]:
+    """The node and everything below it."""
+    yield node
+    for _, _, child in children(node):
+        yield from walk(child)
+
+
+def with_guards(node: Expression, guards: Mapping[str, Expression]) -> Expression:
+    """The expression with the names of the machine's own guards replaced by what they stand for."""
+    if isinstance(node, GuardName) and not node.machine and node.name in guards:
+        return with_guards(guards[node.name], guards)
+    changes: dict[str, Any] = {}
+    for name, index, child in children(node):
+        replaced = with_guards(child, guards)
+        if index < 0:
+            changes[name] = replaced
+        else:
+            changes[name] = (*changes.get(name, ()), replaced)
+    return replace(node, **changes) if changes else node  # type: ignore[type-var]  # every node is a dataclass
+
+
+_COMPARE: Final = {
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_ARITHMETIC: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
+_CONSTANTS: Final = {
+    "true": Literal(True),
+    "false": Literal(False),
+    "none": Literal(None),
+    "unknown": UnknownLiteral(),
+}
+_ADVICE = "an expression has names, event.x, rule.f(..), numbers, texts, comparisons, and/or/not, + - *"
+
+
+def parse(text: str, place: Place) -> Expression:
+    """The tree of `text`. Raises SpecificationError for everything outside the language."""
+    if len(text) > LENGTH_MAX:
+        raise SpecificationError(
+            place, f"an expression of {len(text)} characters", "split it into named guards"
+        )
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
+        raise SpecificationError(place, f"{text!r} is no expression ({reason})", _ADVICE) from error
+    return _Parser(text.strip(), place).node(tree.body)
+
+
+class _Parser:
+    def __init__(self, text: str, place: Place) -> None:
+        self._text = text
+        self._place = place
+
+    def _refused(self, node: ast.AST, fault: str, advice: str = _ADVICE) -> SpecificationError:
+        part = ast.get_source_segment(self._text, node) or self._text
+        return SpecificationError(self._place, f"{part!r} {fault}", advice)
+
+    def node(self, node: ast.expr) -> Expression:
+        """The tree of one Python node."""
+        match node:
+            case ast.Constant():
+                return self._constant(node)
+            case ast.Name(id=name):
+                return _CONSTANTS.get(name, Variable(name))
+            case ast.Attribute():
+                return self._dotted(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Compare():
+                return self._compare(node)
+            case ast.BoolOp(op=operator, values=values):
+                word = "and" if isinstance(operator, ast.And) else "or"
+                return Logic(word, tuple(map(self.node, values)))
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return Not(self.node(operand))
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if value is not True:
+                return Literal(-value)
+            case ast.BinOp(op=operator, left=left, right=right) if type(operator) in _ARITHMETIC:
+                return Arithmetic(_ARITHMETIC[type(operator)], self.node(left), self.node(right))
+        raise self._refused(node, "is outside the guard language")
+
+    def _constant(self, node: ast.Constant) -> Literal:
+        value = node.value
+        written = ast.get_source_segment(self._text, node) or ""
+        if isinstance(value, str) and written[:1] in ("'", '"'):
+            return Literal(value)
+        if type(value) is int and written.isdigit():
+            return Literal(value)
+        raise self._refused(
+            node, "is no value of the guard language", "use decimal numbers, texts, true, false or none"
+        )
+
+    def _dotted(self, node: ast.Attribute) -> Expression:
+        names = [node.attr]
+        inner = node.value
+        while isinstance(inner, ast.Attribute):
+            names.insert(0, inner.attr)
+            inner = inner.value
+        if not isinstance(inner, ast.Name):
+            raise self._refused(
+                node, "reaches into a value", "only event.x, other.x, guard.x and Enum.VALUE have a dot"
+            )
+        head = inner.id
+        if head in ("event", "other") and len(names) == 1:
+            return EventField(names[0], head)
+        if head == "guard" and len(names) <= 2:
+            return GuardName(names[0] if len(names) == 2 else "", names[-1])
+        if head[:1].isupper() and len(names) == 1:
+            return EnumMember(head, names[0])
+        raise self._refused(node, "is no name", "only event.x, other.x, guard.x and Enum.VALUE have a dot")
+
+    def _call(self, node: ast.Call) -> Expression:
+        arguments = tuple(map(self.node, node.args))
+        if node.keywords:
+            raise self._refused(node, "names its arguments", "give them by position")
+        match node.func:
+            case ast.Attribute(value=ast.Name(id="rule"), attr=name):
+                return Rule(name, arguments)
+            case ast.Name(id=name) if name in FUNCTIONS:
+                if len(arguments) != FUNCTIONS[name]:
+                    raise self._refused(
+                        node, f"needs {FUNCTIONS[name]} arguments", f"see {name} in the specification"
+                    )
+                return Function(name, arguments)
+        raise self._refused(
+            node, "calls what cannot be called", f"call rule.NAME(..) or {', '.join(FUNCTIONS)}"
+        )
+
+    def _compare(self, node: ast.Compare) -> Expression:
+        sides = [node.left, *node.comparators]
+        parts = []
+        for operator, left, right in zip(node.ops, sides, sides[1:], strict=False):
+            if type(operator) not in _COMPARE:
+                raise self._refused(node, "uses an operator outside the language", "compare with none by ==")
+            word = _COMPARE[type(operator)]
+            is_choice = word in ("in", "not in") and isinstance(right, ast.List | ast.Tuple | ast.Set)
+            parts.append(
+                Compare(word, self.node(left), self._choice(right) if is_choice else self.node(right))
+            )
+        return parts[0] if len(parts) == 1 else Logic("and", tuple(parts))
+
+    def _choice(self, node: ast.expr) -> Choice:
+        items = node.elts if isinstance(node, ast.List | ast.Tuple | ast.Set) else []
+        found = tuple(map(self.node, items))
+        if not found or not all(isinstance(item, Literal | EnumMember) for item in found):
+            raise self._refused(
+                node, "is no choice of constants", "write x in [1, 2] or x in [Enum.A, Enum.B]"
+            )
+        return Choice(found)

@@ -1,0 +1,302 @@
+"""What an expression becomes: Python, the language's own text, plain English, and single mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from replispec.compiler.language import expressions as ex
+
+_TIGHTNESS = {"or": 1, "and": 2, "not": 3, "compare": 4, "+": 5, "-": 5, "*": 6}
+_ENGLISH = {
+    "==": "is",
+    "!=": "is not",
+    "<": "is less than",
+    "<=": "is at most",
+    ">": "is greater than",
+    ">=": "is at least",
+    "in": "is in",
+    "not in": "is not in",
+}
+_OTHER_COMPARISONS = {
+    "==": ("!=",),
+    "!=": ("==",),
+    "<": ("<=", ">="),
+    "<=": ("<", ">"),
+    ">": (">=", "<="),
+    ">=": (">", "<"),
+    "in": ("not in",),
+    "not in": ("in",),
+}
+_OTHER_ARITHMETIC = {"+": "-", "-": "+", "*": "+"}
+
+
+def _tightness(node: ex.Expression) -> int:
+    match node:
+        case ex.Logic(operator, _) | ex.Arithmetic(operator, _, _):
+            return _TIGHTNESS[operator]
+        case ex.Not():
+            return _TIGHTNESS["not"]
+        case ex.Compare():
+            return _TIGHTNESS["compare"]
+    return 9
+
+
+class _Writer:
+    """Writes a tree; subclasses say how names and operators look."""
+
+    def write(self, node: ex.Expression) -> str:
+        """The text of a node and all below it."""
+        match node:
+            case ex.Rule(name, arguments):
+                return self.rule(name, [self.write(each) for each in arguments])
+            case ex.Function(name, arguments):
+                return self.function(name, [self.write(each) for each in arguments])
+            case ex.Choice(items):
+                return f"[{', '.join(map(self.write, items))}]"
+            case ex.Compare():
+                return self.compare(node)
+            case ex.Logic(operator, parts):
+                return f" {operator} ".join(self.inside(part, node) for part in parts)
+            case ex.Not(part):
+                return f"not {self.inside(part, node)}"
+            case ex.Arithmetic(operator, left, right):
+                return f"{self.inside(left, node)} {operator} {self.inside(right, node, right=True)}"
+        return self.leaf(node)
+
+    def leaf(self, node: ex.Expression) -> str:
+        """The text of a node that has nothing below it."""
+        match node:
+            case ex.Literal(value):
+                return self.literal(value)
+            case ex.UnknownLiteral():
+                return "unknown"
+            case ex.Variable(name):
+                return self.variable(name)
+            case ex.EventField(name, of):
+                return self.event_field(name, of)
+            case ex.EnumMember(enum, member):
+                return self.enum_member(enum, member)
+            case ex.GuardName(machine, name):
+                return self.guard(machine, name)
+        raise AssertionError(f"no node of the language: {node!r}")
+
+    def inside(self, node: ex.Expression, outer: ex.Expression, *, right: bool = False) -> str:
+        """The node within `outer`, in parentheses where it would otherwise be read differently."""
+        text = self.write(node)
+        if isinstance(outer, ex.Logic) and isinstance(node, ex.Logic):
+            return f"({text})"
+        loose = _tightness(node) < _tightness(outer) + (
+            1 if right or isinstance(outer, ex.Compare | ex.Logic) else 0
+        )
+        return f"({text})" if loose else text
+
+    def literal(self, value: int | str | bool | None) -> str:
+        if value is None or isinstance(value, bool):
+            return {None: "none", True: "true", False: "false"}[value]
+        return repr(value)
+
+    def variable(self, name: str) -> str:
+        return name
+
+    def event_field(self, name: str, of: str) -> str:
+        return f"{of}.{name}"
+
+    def enum_member(self, enum: str, member: str) -> str:
+        return f"{enum}.{member}"
+
+    def guard(self, machine: str, name: str) -> str:
+        return ".".join(filter(None, ("guard", machine, name)))
+
+    def rule(self, name: str, arguments: list[str]) -> str:
+        return f"rule.{name}({', '.join(arguments)})"
+
+    def function(self, name: str, arguments: list[str]) -> str:
+        return f"{name}({', '.join(arguments)})"
+
+    def compare(self, node: ex.Compare) -> str:
+        return f"{self.inside(node.left, node)} {node.operator} {self.inside(node.right, node)}"
+
+
+class _Python(_Writer):
+    """Python over the names that `to_python` tells; enum values as their numbers' names."""
+
+    def __init__(self, enums: Mapping[str, str], guards: Mapping[tuple[str, str], str]) -> None:
+        self._enums = enums
+        self._guards = guards
+
+    def literal(self, value: int | str | bool | None) -> str:
+        return repr(value)
+
+    def variable(self, name: str) -> str:
+        return f"variables.{name}"
+
+    def event_field(self, name: str, of: str) -> str:
+        return f"event.{name}" if of == "event" else f"variables.{name}"
+
+    def enum_member(self, enum: str, member: str) -> str:
+        return f"{self._enums[enum]}.{member}"
+
+    def guard(self, machine: str, name: str) -> str:
+        return self._guards[machine, name]
+
+    def rule(self, name: str, arguments: list[str]) -> str:
+        return f"rules.{name}({', '.join(arguments)})"
+
+    def function(self, name: str, arguments: list[str]) -> str:
+        match name:
+            case "size":
+                return f"len({arguments[0]})"
+            case "common":
+                return f"{arguments[0]}.intersection({arguments[1]})"
+            case "without":
+                return f"{arguments[0]}.difference({arguments[1]})"
+            case "first":
+                return f"({arguments[0]} if {arguments[0]} is not None else {arguments[1]})"
+            case "union":
+                return f"{arguments[0]}.union({arguments[1]})"
+            case "only":
+                return f"frozenset(({arguments[0]},))"
+        return f"{name}({', '.join(arguments)})"
+
+    def compare(self, node: ex.Compare) -> str:
+        match node:
+            case ex.Compare("==" | "!=", left, ex.Literal(None)):
+                # `is None` would answer about what was not seen.
+                return f"{'' if node.operator == '==' else 'not '}is_none({self.write(left)})"
+            case ex.Compare("==" | "!=", left, ex.UnknownLiteral()):
+                return f"{self.inside(left, node)} {'is' if node.operator == '==' else 'is not'} UNKNOWN"
+            case ex.Compare("==" | "!=" as operator, left, ex.Literal(bool() as value)):
+                text = self.inside(left, node)
+                return text if value is (operator == "==") else f"not {text}"
+            case ex.Compare("in" | "not in" as operator, left, ex.Choice(items)):
+                names = ", ".join(map(self.write, items))
+                return f"{self.inside(left, node)} {operator} ({names},)"
+        return super().compare(node)
+
+    def leaf(self, node: ex.Expression) -> str:
+        return "UNKNOWN" if isinstance(node, ex.UnknownLiteral) else super().leaf(node)
+
+
+class _English(_Writer):
+    """A sentence for people; names of rules are links where the page of the rules is given."""
+
+    def __init__(self, rules_page: str) -> None:
+        self._rules_page = rules_page
+
+    def variable(self, name: str) -> str:
+        return f"`{name}`"
+
+    def event_field(self, name: str, of: str) -> str:
+        return f"the event's `{name}`" if of == "event" else f"the other event's `{name}`"
+
+    def guard(self, machine: str, name: str) -> str:
+        return f"*{name.replace('_', ' ')}*" + (f" ({machine})" if machine else "")
+
+    def rule(self, name: str, arguments: list[str]) -> str:
+        shown = name.replace("_", " ")
+        linked = f"[{shown}]({self._rules_page}#{name})" if self._rules_page else shown
+        return f"{linked}({', '.join(arguments)})"
+
+    def function(self, name: str, arguments: list[str]) -> str:
+        match name:
+            case "size":
+                return f"the number of elements of {arguments[0]}"
+            case "common":
+                return f"what {arguments[0]} and {arguments[1]} have in common"
+            case "without":
+                return f"{arguments[0]} without {arguments[1]}"
+            case "first":
+                return f"{arguments[0]}, or if absent {arguments[1]}"
+            case "union":
+                return f"{arguments[0]} and {arguments[1]} together"
+            case "only":
+                return f"the set of {arguments[0]} alone"
+        return f"the {'larger' if name == 'max' else 'smaller'} of {' and '.join(arguments)}"
+
+    def compare(self, node: ex.Compare) -> str:
+        if isinstance(node.right, ex.Literal) and node.right.value is None:
+            return f"{self.inside(node.left, node)} is {'absent' if node.operator == '==' else 'present'}"
+        return f"{self.inside(node.left, node)} {_ENGLISH[node.operator]} {self.inside(node.right, node)}"
+
+
+def to_text(node: ex.Expression) -> str:
+    """The expression in its own language; parsing it again gives an equal tree."""
+    return _Writer().write(node)
+
+
+def to_english(node: ex.Expression, rules_page: str = "") -> str:
+    """The expression as Markdown prose; `rules_page` is the way from its document to that of the rules."""
+    return _English(rules_page).write(node)
+
+
+def to_python(
+    node: ex.Expression,
+    enums: Mapping[str, str] | None = None,
+    guards: Mapping[tuple[str, str], str] | None = None,
+) -> str:
+    """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
+    `runtime.primitives.unknown`.
+
+    `enums` gives the Python name of each enum class, `guards` the Python call of each named guard.
+    """
+    return _Python(enums or {}, guards or {}).write(node)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """An expression that differs in one place; `says` names the place and the change."""
+
+    says: str
+    mutant: ex.Expression
+
+
+def mutations(node: ex.Expression) -> list[Mutation]:
+    """Every expression that differs from `node` by one edit, in a fixed order, each once.
+
+    Edits keep the types: another comparison, `and` for `or`, a part of a condition left out, a
+    negation added or dropped, + for -, an integer off by one, a truth value turned round.
+    """
+    found: dict[ex.Expression, Mutation] = {}
+    for mutant in _mutants(node):
+        if mutant != node:
+            found.setdefault(mutant, Mutation(f"{to_text(node)} -> {to_text(mutant)}", mutant))
+    return list(found.values())
+
+
+def _mutants(node: ex.Expression) -> Iterator[ex.Expression]:
+    yield from _own_mutants(node)
+    for name, index, child in ex.children(node):
+        for mutant in _mutants(child):
+            value: ex.Expression | tuple[ex.Expression, ...] = mutant
+            if index >= 0:
+                items = getattr(node, name)
+                value = (*items[:index], mutant, *items[index + 1 :])
+            yield replace(node, **{name: value})  # type: ignore[type-var]  # every node is a dataclass
+
+
+def _own_mutants(node: ex.Expression) -> Iterator[ex.Expression]:
+    """The mutants of the node itself, without those of its children."""
+    match node:
+        case ex.Literal(bool() as truth):
+            yield ex.Literal(not truth)
+        case ex.Literal(int() as value):
+            yield from (ex.Literal(value + 1), ex.Literal(value - 1))
+        case ex.Compare(operator, _, right):
+            absent = isinstance(right, ex.Literal) and right.value is None
+            others = _OTHER_COMPARISONS[operator]
+            for other in others[:1] if absent else others:
+                yield replace(node, operator=other)
+        case ex.Logic(operator, parts):
+            yield replace(node, operator="or" if operator == "and" else "and")
+            for index in range(len(parts)):
+                rest = parts[:index] + parts[index + 1 :]
+                yield rest[0] if len(rest) == 1 else replace(node, parts=rest)
+        case ex.Not(part):
+            yield part
+        case ex.Arithmetic(operator, _, _):
+            yield replace(node, operator=_OTHER_ARITHMETIC[operator])
+        case ex.Function("max" | "min" as name, _):
+            yield replace(node, name="min" if name == "max" else "max")
+        case ex.GuardName():
+            yield ex.Not(node)

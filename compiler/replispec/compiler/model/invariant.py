@@ -1,0 +1,107 @@
+"""Invariants as the emitters see them: checked data with parsed and typed expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from replispec.compiler.language.expressions import Expression
+from replispec.compiler.model.machine import Variable
+from replispec.compiler.model.message import Place
+from replispec.compiler.model.value_types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One kind of event of a stream; `origins` says where each field comes from."""
+
+    name: str
+    fields: Mapping[str, Type]
+    origins: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """A stream of events that a judge of traffic makes of frames."""
+
+    name: str
+    about: str
+    order: str
+    events: Mapping[str, StreamEvent]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Otherwise:
+    """How a failed check is judged when `condition` holds (None: always)."""
+
+    verdict: str
+    condition: Expression | None
+    divergence: str
+    says: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition that must hold."""
+
+    holds: Expression
+    otherwise: tuple[Otherwise, ...]
+    says: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class FoldStep:
+    """What one event does to the fold of its key."""
+
+    event: str
+    condition: Expression | None
+    checks: tuple[Check, ...]
+    assign: Mapping[str, Expression]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Pairing:
+    """The events that ask, tell and answer."""
+
+    request: str
+    one_way: str
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Invariant:
+    """One invariant of shape set, order, pairing or as_of.
+
+    `event`, `where`, `value` and `otherwise` belong to set and as_of; `variables` and `steps` to
+    the folds; `check` to as_of.
+    """
+
+    id: str
+    about: str
+    shape: str
+    stream: EventStream
+    group: tuple[str, ...]
+    key: tuple[str, ...]
+    evaluated: str
+    says: str
+    clauses: tuple[str, ...]
+    place: Place
+    event: str = ""
+    where: Expression | None = None
+    value: Expression | None = None
+    otherwise: tuple[Otherwise, ...] = ()
+    variables: Mapping[str, Variable] = field(default_factory=dict)
+    steps: tuple[FoldStep, ...] = ()
+    pairing: Pairing | None = None
+    check: Check | None = None
+
+    def divergences(self) -> dict[str, None]:
+        """The texts of the known deviations, in order, each once."""
+        lists = [self.otherwise] + [check.otherwise for step in self.steps for check in step.checks]
+        if self.check is not None:
+            lists.append(self.check.otherwise)
+        return {entry.divergence: None for entries in lists for entry in entries if entry.divergence}

@@ -1,0 +1,136 @@
+"""Machines as the emitters see them: checked data with parsed and typed expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from replispec.compiler.language.expressions import Expression
+from replispec.compiler.model.message import Place, VersionRange
+from replispec.compiler.model.value_types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A state; `unreached` says why no edge leads to it."""
+
+    name: str
+    about: str
+    place: Place
+    initial: bool = False
+    final: bool = False
+    unreached: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable with its value at the start (None: the type's zero)."""
+
+    name: str
+    type: Type
+    about: str
+    place: Place
+    initial: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """An event; `fields` are what expressions may read of it.
+
+    A message event lists `messages`; `sends` marks those that this side sends. A timer has its
+    configuration's name and default in milliseconds.
+    """
+
+    name: str
+    about: str
+    place: Place
+    is_peer: bool
+    messages: tuple[str, ...]
+    sends: bool
+    fields: Mapping[str, Type]
+    where: Expression | None = None
+    timer: str = ""
+    default_ms: int | None = None
+    hidden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A named condition about one event."""
+
+    name: str
+    about: str
+    place: Place
+    event: str
+    condition: Expression
+    clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """Edges from each of `sources` on one event."""
+
+    sources: tuple[str, ...]
+    event: str
+    to: str
+    place: Place
+    condition: Expression | None = None
+    otherwise: bool = False
+    do: tuple[str, ...] = ()
+    assign: Mapping[str, Expression] = field(default_factory=dict)
+    clauses: tuple[str, ...] = ()
+    blames_peer: bool = False
+    tolerated: str = ""
+    diverges: str = ""
+
+
+Pair = tuple[str, str]
+Table = dict[Pair, tuple[Transition, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """What some releases of an implementation do differently: whole pairs, edges in order."""
+
+    versions: VersionRange
+    table: Table
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One machine; `table` maps (state, event) to its ordered edges.
+
+    Judges of traffic watch it where `finding` names what they find, one evaluation being `evaluated`.
+    `answers` gives the effects that answer a request, each with its code as ENUM.NAME.
+    """
+
+    name: str
+    about: str
+    place: Place
+    states: Mapping[str, State]
+    enum: str
+    variables: Mapping[str, Variable]
+    events: Mapping[str, Event]
+    guards: Mapping[str, Guard]
+    table: Table
+    overlays: tuple[Overlay, ...]
+    instance_key: str = ""
+    learns: Mapping[str, str] = field(default_factory=dict)
+    finding: str = ""
+    evaluated: str = ""
+    answers: Mapping[str, str] = field(default_factory=dict)
+
+    def transitions(self) -> tuple[Transition, ...]:
+        """Every transition once, those of overlays last, as ordered in the source."""
+        tables = (self.table, *(overlay.table for overlay in self.overlays))
+        found = {id(each): each for table in tables for edges in table.values() for each in edges}
+        return tuple(found.values())
+
+    def effects(self) -> dict[str, tuple[str, ...]]:
+        """Every effect by name, with the events on which it is done."""
+        found: dict[str, dict[str, None]] = {}
+        for each in self.transitions():
+            for name in each.do:
+                found.setdefault(name, {})[each.event] = None
+        return {name: tuple(events) for name, events in sorted(found.items())}

@@ -1,0 +1,446 @@
+"""From YAML to a machine: names, types and expressions, each refused at its own line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from replispec.compiler.check.machines import check_machine, check_overlays, check_pair
+from replispec.compiler.language import expressions as ex
+from replispec.compiler.language.check import GuardType, RuleType, Scope, present_after, require
+from replispec.compiler.model.machine import (
+    Event,
+    Guard,
+    Machine,
+    Overlay,
+    Pair,
+    State,
+    Table,
+    Transition,
+    Variable,
+)
+from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
+from replispec.compiler.model.versions import parse_versions
+from replispec.compiler.read.yaml_source import Scalar, Tree
+
+_Present = frozenset[ex.Expression]
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_FINDING = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_STATE = re.compile(r"[A-Z][A-Z0-9_]*")
+_DURATION = re.compile(r"(?P<count>[0-9]+) (?P<unit>ms|s|min)")
+_MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000}
+_TRANSITION_KEYS: Final = (
+    "from",
+    "event",
+    "if",
+    "else",
+    "to",
+    "do",
+    "assign",
+    "clause",
+    "blame",
+    "tolerated",
+    "diverges",
+)
+
+
+def read_machine(tree: Tree, model: Model, rules: Mapping[str, RuleType]) -> Machine:
+    """The machine that a file describes. Raises SpecificationError with the line of the first fault."""
+    return _Reader(tree, model, rules).machine()
+
+
+def guard_types(machine: Machine) -> dict[str, GuardType]:
+    """What each named guard of a machine needs of whoever uses it."""
+    found: dict[str, GuardType] = {}
+    variables = {name: each.type for name, each in machine.variables.items()}
+    for guard in machine.guards.values():
+        nodes = list(ex.walk(guard.condition))
+        inner = [found[node.name] for node in nodes if isinstance(node, ex.GuardName)]
+        reads = {node.name for node in nodes if isinstance(node, ex.Variable)}.union(
+            *(each.variables for each in inner)
+        )
+        fields = {node.name for node in nodes if isinstance(node, ex.EventField)}.union(
+            *(each.fields for each in inner)
+        )
+        event = machine.events[guard.event].fields
+        found[guard.name] = GuardType(
+            {name: variables[name] for name in sorted(reads)},
+            {name: event[name] for name in sorted(fields)},
+            guard.event,
+            any(isinstance(node, ex.Rule) for node in nodes) or any(each.uses_rules for each in inner),
+        )
+    return found
+
+
+class _Reader:
+    def __init__(self, tree: Tree, model: Model, rules: Mapping[str, RuleType]) -> None:
+        self._tree = tree
+        self._model = model
+        self._rules = rules
+        self._scope = Scope(model, rules=rules)
+
+    def machine(self) -> Machine:
+        """Read top down: what comes later may use what came before."""
+        tree = self._tree
+        tree.only(
+            "machine",
+            "about",
+            "instance",
+            "watched",
+            "states",
+            "enum",
+            "variables",
+            "events",
+            "answers",
+            "guards",
+            "transitions",
+            "overlays",
+        )
+        name = self._name(tree.text("machine"), tree.place_of("machine"))
+        machine = Machine(
+            name=name,
+            about=tree.text("about"),
+            place=tree.place_of("machine"),
+            states={each.name: each for each in self._states()},
+            enum=self._enum(),
+            variables={each.name: each for each in self._variables()},
+            events={},
+            guards={},
+            table={},
+            overlays=(),
+        )
+        self._scope = replace(
+            self._scope, variables={name: each.type for name, each in machine.variables.items()}
+        )
+        machine = replace(machine, events={each.name: each for each in self._events()})
+        machine = self._with_guards(machine)
+        machine = replace(machine, table=self._table(self._transitions(tree, "transitions", machine)))
+        machine = replace(machine, overlays=tuple(self._overlays(machine)))
+        machine = self._with_answers(self._with_watched(self._with_instance(machine)))
+        check_machine(machine, self._model)
+        return machine
+
+    def _name(self, text: str, place: Place) -> str:
+        if not _NAME.fullmatch(text):
+            raise SpecificationError(place, f"{text!r} is no name", "use lower case words joined by _")
+        return text
+
+    def _condition(
+        self, text: str, scope: Scope, place: Place, present: _Present = frozenset()
+    ) -> ex.Expression:
+        node = ex.parse(text, place)
+        require(node, BOOL, scope, place, f"{text!r}", present)
+        return node
+
+    def _states(self) -> Iterable[State]:
+        for name, tree in self._tree.trees("states"):
+            place = self._tree.tree("states").place_of(name)
+            if not _STATE.fullmatch(name):
+                raise SpecificationError(
+                    place, f"{name!r} is no name of a state", "use capital words joined by _"
+                )
+            tree.only("about", "initial", "final", "unreached")
+            yield State(
+                name,
+                tree.text("about", ""),
+                place,
+                tree.flag("initial"),
+                tree.flag("final"),
+                tree.text("unreached", ""),
+            )
+
+    def _enum(self) -> str:
+        name = self._tree.text("enum", "")
+        if name and name not in self._model.enums:
+            raise SpecificationError(
+                self._tree.place_of("enum"), f"no enum is named {name!r}", "name one of spec/proto"
+            )
+        return name
+
+    def _variables(self) -> Iterable[Variable]:
+        variables = self._tree.tree("variables")
+        for name, node in variables.items.items():
+            place = variables.place_of(name)
+            self._name(name, place)
+            if isinstance(node, Scalar):
+                yield Variable(name, parse_type(node.text, self._model, place), "", place)
+                continue
+            tree = variables.tree(name)
+            tree.only("type", "about", "initial")
+            kind = parse_type(tree.text("type"), self._model, place)
+            initial = None
+            if "initial" in tree.items:
+                initial = ex.parse(tree.text("initial"), place)
+                require(initial, kind, Scope(self._model), place, f"the start of {name}")
+            yield Variable(name, kind, tree.text("about", ""), place, initial)
+
+    def _events(self) -> Iterable[Event]:
+        for name, tree in self._tree.trees("events"):
+            place = self._tree.tree("events").place_of(name)
+            self._name(name, place)
+            tree.only("about", "origin", "message", "sends", "where", "fields", "timer", "default", "hidden")
+            yield self._event(name, tree, place)
+
+    def _event(self, name: str, tree: Tree, place: Place) -> Event:
+        received, sent = tree.texts("message"), tree.texts("sends")
+        timer = tree.text("timer", "")
+        origin = tree.text("origin", "peer" if received else "local")
+        if origin not in ("peer", "local"):
+            raise SpecificationError(tree.place_of("origin"), f"{origin!r} is no origin", "use peer or local")
+        if sum(map(bool, (received, sent, timer, "fields" in tree.items))) > 1:
+            raise SpecificationError(
+                place, f"{name} is of several kinds", "give one of message, sends, timer, fields"
+            )
+        if sent and origin == "peer":
+            raise SpecificationError(
+                place, f"{name} is sent, but by the peer", "write origin: local, or message:"
+            )
+        hidden = tree.flag("hidden")
+        if hidden and (received or sent or origin == "peer"):
+            raise SpecificationError(place, f"{name} is hidden, though the wire shows it", "drop hidden")
+        fields = (
+            self._message_fields(received + sent, place) if received or sent else self._local_fields(tree)
+        )
+        event = Event(
+            name,
+            tree.text("about", ""),
+            place,
+            origin == "peer",
+            received + sent,
+            bool(sent),
+            fields,
+            hidden=hidden,
+        )
+        if timer:
+            event = replace(event, timer=timer, default_ms=self._duration(tree))
+        if "where" in tree.items:
+            scope = Scope(self._model, event=fields, event_name=name, rules=self._rules)
+            event = replace(event, where=self._condition(tree.text("where"), scope, tree.place_of("where")))
+        return event
+
+    def _duration(self, tree: Tree) -> int:
+        text = tree.text("default", "")
+        match = _DURATION.fullmatch(text)
+        if match is None:
+            raise SpecificationError(
+                tree.place_of("default"), f"{text!r} is no duration", "write default: 20 s"
+            )
+        return int(match["count"]) * _MILLISECONDS[match["unit"]]
+
+    def _local_fields(self, tree: Tree) -> dict[str, Type]:
+        fields = tree.tree("fields")
+        return {
+            self._name(name, fields.place_of(name)): parse_type(
+                fields.text(name), self._model, fields.place_of(name)
+            )
+            for name in fields.items
+        }
+
+    def _message_fields(self, names: Iterable[str], place: Place) -> dict[str, Type]:
+        """The fields of the forms of a message; one that some forms lack may be none."""
+        forms = []
+        for name in names:
+            message = self._model.messages.get(name)
+            if message is None:
+                raise SpecificationError(place, f"no message is named {name!r}", "name one of spec/proto")
+            typed = ((each.name, field_type(each, message, self._model)) for each in message.fields)
+            forms.append({each: kind for each, kind in typed if kind is not None})
+        fields: dict[str, Type] = {}
+        for name in dict.fromkeys(name for form in forms for name in form):
+            kinds = [form[name] for form in forms if name in form]
+            if len({kind.required() for kind in kinds}) == 1:
+                optional = len(kinds) < len(forms) or any(kind.optional for kind in kinds)
+                fields[name] = replace(kinds[0], optional=optional)
+        return fields
+
+    def _with_guards(self, machine: Machine) -> Machine:
+        for name, tree in self._tree.trees("guards"):
+            place = self._tree.tree("guards").place_of(name)
+            tree.only("if", "event", "about", "clause")
+            self._name(name, place)
+            event = self._event_named(tree.text("event"), machine, place)
+            scope = self._edge_scope(machine, event)
+            condition = self._condition(tree.text("if"), scope, place)
+            guard = Guard(name, tree.text("about"), place, event.name, condition, tree.texts("clause"))
+            machine = replace(machine, guards={**machine.guards, name: guard})
+        return machine
+
+    def _event_named(self, name: str, machine: Machine, place: Place) -> Event:
+        if name not in machine.events:
+            raise SpecificationError(
+                place, f"no event is named {name!r}", f"events: {', '.join(machine.events)}"
+            )
+        return machine.events[name]
+
+    def _edge_scope(self, machine: Machine, event: Event) -> Scope:
+        guards = {("", name): kind for name, kind in guard_types(machine).items() if kind.event == event.name}
+        return replace(self._scope, event=event.fields, event_name=event.name, guards=guards)
+
+    def _transitions(self, tree: Tree, key: str, machine: Machine) -> Iterable[Transition]:
+        earlier: dict[Pair, _Present] = {}
+        for item in tree.listed(key):
+            item.only(*_TRANSITION_KEYS)
+            for name in item.texts("event"):
+                event = self._event_named(name, machine, item.place_of("event"))
+                yield self._transition(item, machine, event, earlier)
+
+    def _transition(
+        self, tree: Tree, machine: Machine, event: Event, earlier: dict[Pair, _Present]
+    ) -> Transition:
+        """One edge or several. `earlier` holds what is present because earlier edges were not taken."""
+        sources, to = tree.texts("from"), tree.text("to")
+        for name in (*sources, to):
+            if name not in machine.states:
+                raise SpecificationError(
+                    tree.place, f"no state is named {name!r}", f"states: {', '.join(machine.states)}"
+                )
+        if not sources or len(set(sources)) < len(sources):
+            raise SpecificationError(
+                tree.place, "from is empty or names a state twice", "name every state once"
+            )
+        scope = self._edge_scope(machine, event)
+        pairs = [(state, event.name) for state in sources]
+        present = frozenset.intersection(*(earlier.get(pair, frozenset()) for pair in pairs))
+        condition = None
+        if "if" in tree.items:
+            condition = self._condition(tree.text("if"), scope, tree.place_of("if"), present)
+            meaning = ex.with_guards(
+                condition, {name: guard.condition for name, guard in machine.guards.items()}
+            )
+            for pair in pairs:
+                earlier[pair] = earlier.get(pair, frozenset()) | present_after(meaning, when=False)
+            present |= present_after(meaning, when=True)
+        blame = tree.text("blame", "")
+        if blame not in ("", "peer") or (blame and not event.is_peer):
+            raise SpecificationError(
+                tree.place, f"{blame!r} cannot be blamed for {event.name}", "blame: peer, on a peer's event"
+            )
+        return Transition(
+            sources=sources,
+            event=event.name,
+            to=to,
+            place=tree.place,
+            condition=condition,
+            otherwise=tree.flag("else"),
+            do=tuple(self._name(name, tree.place_of("do")) for name in tree.texts("do")),
+            assign=self._assign(tree, machine, scope, present),
+            clauses=tree.texts("clause"),
+            blames_peer=bool(blame),
+            tolerated=tree.text("tolerated", ""),
+            diverges=tree.text("diverges", ""),
+        )
+
+    def _assign(
+        self, tree: Tree, machine: Machine, scope: Scope, present: _Present
+    ) -> dict[str, ex.Expression]:
+        """The new values; what the conditions found present is present."""
+        assign = tree.tree("assign")
+        found = {}
+        for name in assign.items:
+            place = assign.place_of(name)
+            if name not in machine.variables:
+                raise SpecificationError(
+                    place, f"no variable is named {name!r}", f"variables: {', '.join(machine.variables)}"
+                )
+            node = ex.parse(assign.text(name), place)
+            require(node, machine.variables[name].type, scope, place, f"the new value of {name}", present)
+            found[name] = node
+        return found
+
+    def _table(self, transitions: Iterable[Transition]) -> Table:
+        table: dict[Pair, list[Transition]] = {}
+        for each in transitions:
+            for state in each.sources:
+                table.setdefault((state, each.event), []).append(each)
+        for pair, edges in table.items():
+            check_pair(pair, edges)
+        return {pair: tuple(edges) for pair, edges in table.items()}
+
+    def _overlays(self, machine: Machine) -> Iterable[Overlay]:
+        overlays = []
+        for text, tree in self._tree.trees("overlays"):
+            place = self._tree.tree("overlays").place_of(text)
+            versions = parse_versions(text, place)
+            if versions is None:
+                raise SpecificationError(
+                    place, "an overlay without releases", "write apache@5.1.0..: {add: [..]}"
+                )
+            tree.only("about", "add", "remove")
+            overlays.append(Overlay(versions, self._overlay_table(tree, machine), place))
+        check_overlays(overlays)
+        return overlays
+
+    def _overlay_table(self, tree: Tree, machine: Machine) -> Table:
+        """All edges of every pair that differs: added edges come before those that stay."""
+        removed: set[Pair] = set()
+        for item in tree.listed("remove"):
+            item.only("from", "event")
+            for state in item.texts("from"):
+                pair = (state, item.text("event"))
+                if pair not in machine.table:
+                    raise SpecificationError(
+                        item.place, f"{state} has no edge on {pair[1]}", "remove what exists"
+                    )
+                removed.add(pair)
+        added: dict[Pair, list[Transition]] = {}
+        for each in self._transitions(tree, "add", machine):
+            for state in each.sources:
+                added.setdefault((state, each.event), []).append(each)
+        table: Table = {}
+        for pair in sorted(removed | set(added)):
+            kept = () if pair in removed else machine.table.get(pair, ())
+            edges = (*added.get(pair, ()), *kept)
+            if edges:
+                check_pair(pair, edges)
+            table[pair] = edges
+        return table
+
+    def _with_answers(self, machine: Machine) -> Machine:
+        """The codes of the effects that answer a request, each a value of an enum of spec/proto."""
+        tree = self._tree.tree("answers")
+        known = machine.effects()
+        for name in tree.items:
+            if name not in known:
+                raise SpecificationError(
+                    tree.place_of(name), f"no edge does {name!r}", f"effects: {', '.join(known)}"
+                )
+            enum, _, value = tree.text(name).partition(".")
+            values = self._model.enums[enum].values if enum in self._model.enums else ()
+            if value not in {each.name for each in values}:
+                raise SpecificationError(
+                    tree.place_of(name), f"{tree.text(name)!r} is no value of an enum", "write ENUM.NAME"
+                )
+        return replace(machine, answers={name: tree.text(name) for name in tree.items})
+
+    def _with_watched(self, machine: Machine) -> Machine:
+        """What judges of traffic find when they watch the machine; nothing when they do not."""
+        if "watched" not in self._tree.items:
+            return machine
+        tree = self._tree.tree("watched")
+        tree.only("finding", "evaluated")
+        finding = tree.text("finding")
+        if not _FINDING.fullmatch(finding):
+            raise SpecificationError(
+                tree.place_of("finding"), f"{finding!r} names no finding", "use lower case words joined by -"
+            )
+        return replace(machine, finding=finding, evaluated=tree.text("evaluated"))
+
+    def _with_instance(self, machine: Machine) -> Machine:
+        tree = self._tree.tree("instance")
+        tree.only("key", "learns")
+        learns = tree.tree("learns")
+        for name in learns.items:
+            message, _, field_name = learns.text(name).partition(".")
+            known = self._model.messages.get(message)
+            if known is None or known.field_named(field_name) is None:
+                raise SpecificationError(
+                    learns.place_of(name), f"no field {message}.{field_name}", "write MESSAGE.FIELD"
+                )
+        return replace(
+            machine,
+            instance_key=tree.text("key", ""),
+            learns={name: learns.text(name) for name in learns.items},
+        )

@@ -1,0 +1,275 @@
+"""From protobuf descriptors to the model: what protoc parsed, with our options and comments.
+
+The options are read through a descriptor pool of their own, made from the request, so that the
+compiler needs no generated module of the options and a copy of the specification may change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from replispec.compiler.model.message import (
+    Checksum,
+    Enum,
+    EnumValue,
+    Field,
+    Given,
+    Message,
+    Model,
+    Place,
+    SpecificationError,
+    When,
+    Wider,
+)
+from replispec.compiler.model.versions import parse_versions
+
+_Kind = descriptor_pb2.FieldDescriptorProto
+_SCALARS = {
+    _Kind.TYPE_INT32: "int32",
+    _Kind.TYPE_INT64: "int64",
+    _Kind.TYPE_UINT32: "uint32",
+    _Kind.TYPE_BOOL: "bool",
+    _Kind.TYPE_STRING: "string",
+    _Kind.TYPE_BYTES: "bytes",
+}
+_MESSAGE_FIELD, _MESSAGE_ENUM, _ENUM_VALUE, _FILE_MESSAGE, _FILE_ENUM = 2, 4, 2, 4, 5
+
+
+class OptionReader:
+    """Reads our options from descriptors that were parsed without knowing them."""
+
+    def __init__(self, files: Iterable[descriptor_pb2.FileDescriptorProto]) -> None:
+        self._pool = descriptor_pool.DescriptorPool()
+        for file in files:
+            self._pool.Add(file)
+
+    def read(self, options: Any, extension: str) -> Any:
+        """The option message `replispec.<extension>` of a descriptor's `options`; empty when absent."""
+        kind = self._pool.FindMessageTypeByName(options.DESCRIPTOR.full_name)
+        known: Any = message_factory.GetMessageClass(kind).FromString(options.SerializeToString())
+        return known.Extensions[self._pool.FindExtensionByName(f"replispec.{extension}")]
+
+
+class _Comments:
+    """Comments and lines of one file, by the path of descriptor.proto."""
+
+    def __init__(self, file: descriptor_pb2.FileDescriptorProto) -> None:
+        self._file = file.name
+        self._locations = {tuple(place.path): place for place in file.source_code_info.location}
+
+    def place(self, path: tuple[int, ...]) -> Place:
+        location = self._locations.get(path)
+        return Place(f"proto/{self._file}", location.span[0] + 1 if location else 0)
+
+    def about(self, path: tuple[int, ...]) -> str:
+        location = self._locations.get(path)
+        if location is None:
+            return ""
+        text = location.leading_comments or location.trailing_comments
+        return " ".join(text.split())
+
+
+def read_model(files: Iterable[descriptor_pb2.FileDescriptorProto], family: str) -> Model:
+    """The model of the files that lie under `replispec/<family>/`; the others only define options.
+
+    Raises SpecificationError for a construct that the language does not have.
+    """
+    everything = list(files)
+    options = OptionReader(everything)
+    model = Model(family)
+    for file in everything:
+        if file.name.startswith(f"replispec/{family}/"):
+            _FileReader(file, options).read_into(model)
+    for name, message in model.messages.items():
+        fields = tuple(replace(field, passes=_wanted(field, model)) for field in message.fields)
+        model.messages[name] = replace(message, fields=fields)
+    return model
+
+
+def _wanted(field: Field, model: Model) -> tuple[str, ...]:
+    """The names of the numbers that the field's message must be given."""
+    element = model.messages.get(field.type) if field.is_message else None
+    return tuple(given.name for given in element.given) if element else ()
+
+
+class _FileReader:
+    def __init__(self, file: descriptor_pb2.FileDescriptorProto, options: OptionReader) -> None:
+        self._file = file
+        self._options = options
+        self._comments = _Comments(file)
+        self._module = file.name.rsplit("/", 1)[-1].removesuffix(".proto")
+
+    def read_into(self, model: Model) -> None:
+        for number, enum in enumerate(self._file.enum_type):
+            model.enums[enum.name] = self._enum(enum, (_FILE_ENUM, number))
+        for number, message in enumerate(self._file.message_type):
+            model.messages[message.name] = self._message(message, (_FILE_MESSAGE, number))
+
+    def _enum(self, enum: descriptor_pb2.EnumDescriptorProto, path: tuple[int, ...]) -> Enum:
+        prefix = "".join("_" + c if c.isupper() else c for c in enum.name).strip("_").upper() + "_"
+        values = []
+        for number, value in enumerate(enum.value):
+            here = (*path, _ENUM_VALUE, number)
+            place = self._comments.place(here)
+            if not value.name.startswith(prefix):
+                raise SpecificationError(
+                    place,
+                    f"{value.name} does not start with {prefix}",
+                    "enum values are scoped to the package: prefix them",
+                )
+            named = self._options.read(value.options, "named")
+            name = value.name.removeprefix(prefix)
+            if name == "UNSPECIFIED":
+                continue
+            versions = parse_versions(named.versions, place)
+            about = self._comments.about(here)
+            clauses = tuple(named.clause)
+            values.append(EnumValue(name, value.number, named.wire or name, about, place, versions, clauses))
+        return Enum(
+            enum.name,
+            self._module,
+            self._comments.about(path),
+            self._comments.place(path),
+            tuple(values),
+            codes=self._options.read(enum.options, "numbers").codes,
+        )
+
+    def _message(self, message: descriptor_pb2.DescriptorProto, path: tuple[int, ...]) -> Message:
+        place = self._comments.place(path)
+        wire = self._options.read(message.options, "on_wire")
+        entries = {entry.name: entry for entry in message.nested_type if entry.options.map_entry}
+        fields = tuple(
+            self._field(field, entries, (*path, _MESSAGE_FIELD, number))
+            for number, field in enumerate(message.field)
+        )
+        return Message(
+            name=message.name,
+            module=self._module,
+            about=self._comments.about(path),
+            place=place,
+            layout=_enum_name(wire, "layout"),
+            fields=fields,
+            also=_enum_name(wire, "also"),
+            codes=tuple(wire.code),
+            kind=_enum_name(wire, "kind"),
+            sender=_enum_name(wire, "sender"),
+            receiver=_enum_name(wire, "receiver"),
+            order=_enum_name(wire, "order"),
+            binary_order=_enum_name(wire, "binary_order"),
+            bodies=tuple(body.type for body in wire.body),
+            bare=wire.bare,
+            fixed=wire.fixed,
+            streams=tuple(wire.stream),
+            versions=parse_versions(wire.versions, place),
+            separator=wire.text.separator,
+            lines=wire.text.lines,
+            end_of_line=wire.text.end_of_line,
+            given=tuple(Given(given.name, given.first, given.last) for given in wire.given),
+            clauses=tuple(wire.clause),
+        )
+
+    def _field(
+        self,
+        field: descriptor_pb2.FieldDescriptorProto,
+        entries: Mapping[str, descriptor_pb2.DescriptorProto],
+        path: tuple[int, ...],
+    ) -> Field:
+        place = self._comments.place(path)
+        wire = self._options.read(field.options, "wire")
+        kind, map_key, map_value = self._type(field, entries, place)
+        optional = {
+            name: getattr(wire, name) for name in ("minimum", "maximum", "equals") if wire.HasField(name)
+        }
+        return Field(
+            name=field.name,
+            number=field.number,
+            type=kind,
+            about=self._comments.about(path),
+            place=place,
+            repeated=field.label == _Kind.LABEL_REPEATED and kind != "map",
+            map_key=map_key,
+            map_value=map_value,
+            is_message=field.type == _Kind.TYPE_MESSAGE and kind != "map",
+            is_enum=field.type == _Kind.TYPE_ENUM,
+            key=wire.key or field.json_name,
+            versions=parse_versions(wire.versions, place),
+            optional=wire.optional,
+            size=wire.size,
+            prefix=wire.prefix,
+            key_prefix=wire.key_prefix,
+            value_prefix=wire.value_prefix,
+            length=wire.length,
+            count=wire.count,
+            measures=wire.measures,
+            **optional,
+            tells=wire.tells or wire.HasField("equals"),
+            wider=_wider(wire),
+            when=_when(wire),
+            nullable=wire.nullable,
+            distinct=wire.distinct,
+            identifies=wire.identifies,
+            checksum=_checksum(wire),
+            counts=wire.counts,
+            unquoted_keys=wire.unquoted_keys,
+            json_only=wire.json_only,
+            name_in_json=wire.name_in_json,
+            enum=wire.enum or (kind if field.type == _Kind.TYPE_ENUM else ""),
+            unit=_enum_name(wire, "unit"),
+            clauses=tuple(wire.clause),
+        )
+
+    def _type(
+        self,
+        field: descriptor_pb2.FieldDescriptorProto,
+        entries: Mapping[str, descriptor_pb2.DescriptorProto],
+        place: Place,
+    ) -> tuple[str, str, str]:
+        """The model's type name, with key and value types for a map."""
+        if field.type in _SCALARS:
+            return _SCALARS[field.type], "", ""
+        if field.type not in (_Kind.TYPE_MESSAGE, _Kind.TYPE_ENUM):
+            allowed = ", ".join(_SCALARS.values())
+            raise SpecificationError(
+                place, f"{field.name} has a type the language does not have", f"use {allowed}"
+            )
+        name = field.type_name.rsplit(".", 1)[-1]
+        entry = entries.get(name)
+        if entry is None:
+            return name, "", ""
+        key, value = (self._type(part, {}, place)[0] for part in entry.field)
+        return "map", key, value
+
+
+def _enum_name(wire: Any, field: str) -> str:
+    """The name of an enum option's value; empty when unspecified."""
+    value = getattr(wire, field)
+    return (
+        ""
+        if value == 0
+        else str(wire.DESCRIPTOR.fields_by_name[field].enum_type.values_by_number[value].name)
+    )
+
+
+def _wider(wire: Any) -> Wider | None:
+    if not wire.HasField("wider"):
+        return None
+    return Wider(wire.wider.field, wire.wider.mask, wire.wider.equals, wire.wider.size)
+
+
+def _when(wire: Any) -> When | None:
+    if not wire.HasField("when"):
+        return None
+    low, high = (
+        getattr(wire.when, name) if wire.when.HasField(name) else None for name in ("minimum", "maximum")
+    )
+    return When(wire.when.field, low, high)
+
+
+def _checksum(wire: Any) -> Checksum | None:
+    if not wire.HasField("checksum"):
+        return None
+    return Checksum(wire.checksum.over, wire.checksum.mask, wire.checksum.zero_unchecked)

@@ -1,0 +1,349 @@
+"""From the start of a broker to serving, and its life with the controllers, on the machine replicas_manager.
+
+Source: RIP-44 "RegisterBroker"; apache/rocketmq rocketmq-all-5.4.0, ReplicasManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from replispec.broker.rocketmq.core.options import Options
+from replispec.broker.rocketmq.core.role import Told
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
+from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
+from replispec.runtime.storage import Files
+from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.broker import RegisterBrokerRequest
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import (
+    BrokerHeartbeatRequest,
+    ElectMasterRequest,
+    ElectMasterResponse,
+    ElectMasterResponseBody,
+    GetMetadataRequest,
+    GetMetadataResponse,
+    GetReplicaInfoRequest,
+    GetReplicaInfoResponse,
+    NotifyBrokerRoleChangedRequest,
+    RegisterBrokerToControllerResponse,
+    SyncStateSet,
+)
+from replispec.wire.rocketmq.machines import replicas_manager as machine
+
+RETRY_MS: Final = machine.EVENTS[machine.RetryDue].default_ms or 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogStatus:
+    """What controllers are told of the log: its newest epoch (-1 for none), its end, what is confirmed."""
+
+    epoch: int
+    max_offset: int
+    confirm_offset: int
+
+
+class ManagerOwner(Protocol):
+    """What the manager tells, and asks, the broker."""
+
+    def identified(self, broker_id: int, now_ms: int) -> None:
+        """The broker has its id."""
+        ...
+
+    def told(self, told: Told, now_ms: int) -> None:
+        """A controller said who is master and who is in the set."""
+        ...
+
+    def announce(self, now_ms: int, /) -> None:
+        """The name servers may know this broker."""
+        ...
+
+    def log_status(self) -> LogStatus:
+        """For heartbeats."""
+        ...
+
+
+class ReplicasManager:
+    """One broker's life with its controllers."""
+
+    def __init__(
+        self, outbox: Outbox, controllers: Controllers, files: Files, options: Options, owner: ManagerOwner
+    ) -> None:
+        self._outbox = outbox
+        self._controllers = controllers
+        self._options = options
+        self._owner = owner
+        self.registration = Registration(
+            outbox,
+            controllers,
+            IdentityFiles(files, options.cluster_name, options.broker_name),
+            cluster_name=options.cluster_name,
+            broker_name=options.broker_name,
+            registered=self._registered,
+            failed=self._failed,
+        )
+        self._walker = Walker(machine.MACHINE, self)
+        self._address = ""
+        self._now_ms = 0
+        self._told: Told | None = None
+        self._retry_ms: int | None = None
+        self._heartbeat_ms: int | None = None
+        self._info_ms: int | None = None
+        self._leader_ms: int | None = None
+
+    @property
+    def state(self) -> machine.State:
+        """Where the machine stands."""
+        return self._walker.state
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the broker has had a role since it began."""
+        return self._walker.state is machine.State.RUNNING
+
+    def begin(self, address: str, now_ms: int) -> None:
+        """Find the active controller and register under this address."""
+        self._address = address
+        self._leader_ms = now_ms + self._options.controller_metadata_ms
+        self._take(machine.RetryDue(), now_ms)
+
+    def notified(self, request: NotifyBrokerRoleChangedRequest, body: bytes, now_ms: int) -> None:
+        """A controller told of a role. Raises RemoteProtocolError when its set cannot be read."""
+        told = SyncStateSet.decode(body) if body else SyncStateSet()
+        self._told = Told(
+            request.master_broker_id,
+            request.master_address,
+            request.master_epoch or 0,
+            frozenset(told.broker_ids or ()),
+            told.sync_state_set_epoch or request.sync_state_set_epoch or 0,
+        )
+        self._take(machine.RoleTold(request), now_ms)
+
+    def announced(self, request: RegisterBrokerRequest, now_ms: int) -> None:
+        """Name servers are told of this broker, which they may be only when its role is known."""
+        self._take(machine.Announced(request), now_ms)
+
+    def ask_for_master(self, now_ms: int) -> None:
+        """Ask for an election, outside of the start."""
+        self._now_ms = now_ms
+        self._send_election()
+
+    def ask_who_is_master(self, now_ms: int) -> None:
+        """Ask for master and set now."""
+        request = GetReplicaInfoRequest(self._options.broker_name)
+        code = RequestCode.CONTROLLER_GET_REPLICA_INFO
+        self._controllers.ask(code, request, self._info_answered, now_ms)
+
+    def stop(self, now_ms: int) -> None:
+        """The broker stops."""
+        self._retry_ms = self._heartbeat_ms = self._info_ms = self._leader_ms = None
+        self.registration.stop()
+        self._take(machine.Stop(), now_ms)
+
+    def ticked(self, now_ms: int) -> None:
+        """Do what is due."""
+        if self._has_stopped:
+            return
+        self.registration.ticked(now_ms)
+        if _is_due(self._retry_ms, now_ms):
+            self._retry_ms = None
+            self._take(machine.RetryDue(), now_ms)
+        if self.is_running and _is_due(self._heartbeat_ms, now_ms):
+            self._now_ms = now_ms
+            self._send_heartbeat()
+        if self.is_running and _is_due(self._info_ms, now_ms):
+            self._info_ms = now_ms + self._options.broker_metadata_ms
+            self.ask_who_is_master(now_ms)
+        if self._leader_ms is not None and now_ms >= self._leader_ms:
+            self._leader_ms = now_ms + self._options.controller_metadata_ms
+            self._now_ms = now_ms
+            self._find_leader()
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        times = [self._retry_ms, self._leader_ms, self.registration.deadline_ms()]
+        if self.is_running:
+            times += [self._heartbeat_ms, self._info_ms]
+        return min((each for each in times if each is not None), default=None)
+
+    # Effects of the machine
+
+    def ask_leader(self, _event: object) -> Nothing:
+        """Ask every controller who is active."""
+        self._find_leader()
+        return ()
+
+    def register(self, _event: object) -> Nothing:
+        """Get an identity, and register it."""
+        self.registration.begin(self._address, self._now_ms)
+        return ()
+
+    def retry_later(self, _event: object) -> Nothing:
+        """Leave it for a while."""
+        self._retry_ms = self._now_ms + RETRY_MS
+        return ()
+
+    def send_heartbeat(self, _event: object) -> Nothing:
+        """Tell every controller that this broker lives."""
+        self._send_heartbeat()
+        return ()
+
+    def ask_election(self, _event: object) -> Nothing:
+        """Ask to become master, or who is."""
+        self._send_election()
+        return ()
+
+    def take_role(self, _event: object) -> Nothing:
+        """Hand over what the controller said last."""
+        self._retry_ms = None
+        if self._told is not None:
+            self._owner.told(self._told, self._now_ms)
+        return ()
+
+    def announce(self, _event: object) -> Nothing:
+        """The role is known: so may the broker be."""
+        self._info_ms = self._now_ms + self._options.broker_metadata_ms
+        self._owner.announce(self._now_ms)
+        return ()
+
+    # Questions and answers
+
+    def _find_leader(self) -> None:
+        waiting = len(self._controllers.addresses)
+        heard = False
+
+        def answered(told: GetMetadataResponse | None, now_ms: int) -> None:
+            nonlocal waiting, heard
+            waiting -= 1
+            if told is not None:
+                heard = True
+                self._take(machine.LeaderTold(told), now_ms)
+            elif not heard and not waiting:
+                self._outbox.note(Level.WARNING, "no controller answers")
+                self._take(machine.RequestFailed(), now_ms)
+
+        self._controllers.find_leader(answered, self._now_ms)
+        self._walker.take(machine.LeaderAsked(GetMetadataRequest()))
+
+    def _registered(
+        self, told: RegisterBrokerToControllerResponse, members: SyncStateSet, now_ms: int
+    ) -> None:
+        self._told = Told(
+            told.master_broker_id,
+            told.master_address,
+            told.master_epoch or 0,
+            frozenset(members.broker_ids or ()),
+            members.sync_state_set_epoch or told.sync_state_set_epoch or 0,
+        )
+        self._owner.identified(self.registration.broker_id, now_ms)
+        self._take(machine.Registered(told), now_ms)
+
+    def _failed(self, now_ms: int) -> None:
+        self._take(machine.RequestFailed(), now_ms)
+
+    def _send_heartbeat(self) -> None:
+        status = self._owner.log_status()
+        request = BrokerHeartbeatRequest(
+            self._options.cluster_name,
+            self._address,
+            self._options.broker_name,
+            self.registration.broker_id,
+            status.epoch,
+            status.max_offset,
+            status.confirm_offset,
+            self._options.heartbeat_timeout_ms,
+            self._options.election_priority,
+        )
+        self._heartbeat_ms = self._now_ms + self._options.heartbeat_interval_ms
+        self._controllers.tell_all(RequestCode.BROKER_HEARTBEAT, request, self._now_ms)
+        self._walker.take(machine.HeartbeatSent(request))
+
+    def _send_election(self) -> None:
+        request = ElectMasterRequest(
+            cluster_name=self._options.cluster_name,
+            broker_name=self._options.broker_name,
+            broker_id=self.registration.broker_id,
+            designate_elect=False,
+            invoke_time=self._now_ms,
+        )
+        code = RequestCode.CONTROLLER_ELECT_MASTER
+        if not self._controllers.ask(code, request, self._election_answered, self._now_ms):
+            self._walker.take(machine.RequestFailed())
+
+    def _election_answered(self, outcome: Outcome, now_ms: int) -> None:
+        if self._has_stopped:
+            return
+        elected = (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B)
+        if isinstance(outcome, Failure) or outcome.header.code not in elected:
+            self._refused("no master was elected", outcome, now_ms)
+            return
+        try:
+            answer = ElectMasterResponse.from_ext_fields(outcome.header.ext_fields or {})
+            body = ElectMasterResponseBody.decode(outcome.body) if outcome.body else ElectMasterResponseBody()
+        except RemoteProtocolError as error:
+            self._outbox.note(Level.WARNING, "an answer to an election cannot be read", reason=str(error))
+            self._take(machine.RequestFailed(), now_ms)
+            return
+        self._told = _told(answer, body.sync_state_set, answer.sync_state_set_epoch)
+        self._take(machine.MasterElected(answer), now_ms)
+
+    def _info_answered(self, outcome: Outcome, now_ms: int) -> None:
+        if self._has_stopped:
+            return
+        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+            self._refused("the controller does not say who is master", outcome, now_ms)
+            return
+        try:
+            answer = GetReplicaInfoResponse.from_ext_fields(outcome.header.ext_fields or {})
+            members = SyncStateSet.decode(outcome.body) if outcome.body else SyncStateSet()
+        except RemoteProtocolError as error:
+            self._outbox.note(Level.WARNING, "an answer about the master cannot be read", reason=str(error))
+            return
+        if self.is_running:
+            told = _told(answer, members.broker_ids, members.sync_state_set_epoch)
+            self._owner.told(told, now_ms)
+
+    def _refused(self, what: str, outcome: Outcome, now_ms: int) -> None:
+        """A question came to nothing: this broker is unknown, or somebody else is to be asked."""
+        if isinstance(outcome, Failure):
+            self._outbox.note(Level.INFO, what, reason=outcome.reason)
+        else:
+            reason = outcome.header.remark or ""
+            self._outbox.note(Level.INFO, what, code=outcome.header.code, reason=reason)
+            if outcome.header.code in _UNKNOWN_HERE:
+                self.registration.unknown(now_ms)
+        self._take(machine.RequestFailed(), now_ms)
+
+    @property
+    def _has_stopped(self) -> bool:
+        return self._walker.state in machine.MACHINE.final
+
+    def _take(self, event: machine.Event, now_ms: int) -> None:
+        """Walk on, unless the broker has stopped: answers that come then are nobody's."""
+        self._now_ms = now_ms
+        if not self._has_stopped:
+            self._walker.take(event)
+
+
+_UNKNOWN_HERE: Final = (
+    ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST,
+    ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B,
+)
+
+
+def _told(
+    answer: ElectMasterResponse | GetReplicaInfoResponse, members: Iterable[int] | None, set_epoch: int | None
+) -> Told:
+    return Told(
+        answer.master_broker_id,
+        answer.master_address,
+        answer.master_epoch or 0,
+        frozenset(members or ()),
+        set_epoch or 0,
+    )
+
+
+def _is_due(at_ms: int | None, now_ms: int) -> bool:
+    return at_ms is not None and now_ms >= at_ms

@@ -1,0 +1,295 @@
+"""The log of a broker among those of its set, fed to replicas or copied from a master, and what is safe.
+
+Source: RIP-44 "Replication solution", "ConfirmOffset"; apache/rocketmq rocketmq-all-5.4.0,
+AutoSwitchHAService, GroupTransferService.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from replispec.broker.rocketmq.core.options import Options
+from replispec.broker.rocketmq.core.role import Role
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica
+from replispec.runtime.world import (
+    Accepted,
+    Closed,
+    Connected,
+    Flushed,
+    FlushFailed,
+    Level,
+    Outbox,
+    Received,
+    Writable,
+)
+from replispec.wire.rocketmq.client import HaClientRuntimeInfo, HaConnectionRuntimeInfo, HaRuntimeInfo
+
+FIRST_CHECK_MS: Final = 3_000
+"""How long a new master waits for the members of its set to connect before it asks them out."""
+
+
+FLUSH_LATER_MS: Final = 500
+"""How long messages stay off the disk that are acknowledged before they are on it (ASYNC_FLUSH)."""
+
+
+class LogOwner(Protocol):
+    """What the log tells the broker."""
+
+    def safe(self, offset: int, durable: int) -> None:
+        """What lies before `offset` may be acknowledged, and what lies before `durable` is on the disk."""
+        ...
+
+    def shown(self) -> None:
+        """More messages may be shown to consumers."""
+        ...
+
+
+class Replicated:
+    """Log, epochs and replication of one broker, in whichever role. As a master it keeps the SyncStateSet."""
+
+    def __init__(
+        self, outbox: Outbox, store: MessageStore, options: Options, role: Role, owner: LogOwner
+    ) -> None:
+        self._outbox = outbox
+        self._options = options
+        self._role = role
+        self._owner = owner
+        self.store = store
+        self._commit = GroupCommit(outbox, store.log, self._flushed_to)
+        self._master: HaMaster | None = None
+        self._replica: HaReplica | None = None
+        self._confirmed = 0
+        self._check_ms: int | None = None
+        self._flush_ms: int | None = None
+        self._grown = False
+        self._indexing = False
+        self._now_ms = 0
+
+    # Roles
+
+    def serve_as_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
+        """Feed replicas from now on. Raises StorageFailed."""
+        self._now_ms = now_ms
+        if self._replica is not None:
+            self._replica.stop(now_ms)
+            self._replica = None
+        if resumed:
+            self.store.resume_as_master()
+        else:
+            self.store.begin_as_master(epoch)
+        self._confirmed = min(self._confirmed, self.store.log.end)
+        if self._master is None:
+            self._master = HaMaster(self._outbox, self.store, self, self._options.ha)
+        else:
+            self._master.epoch_began(now_ms)
+        self._check_ms = now_ms + FIRST_CHECK_MS
+        self._grown = True
+
+    def copy_as_replica(self, now_ms: int) -> None:
+        """Feed nobody, and copy from whoever `follow` names."""
+        self._now_ms = now_ms
+        if self._master is not None:
+            self._master.stop(now_ms)
+            self._master = None
+        if self._replica is not None:
+            self._replica.stop(now_ms)
+        self._check_ms = None
+        self._replica = HaReplica(
+            self._outbox,
+            self.store,
+            self._commit,
+            self,
+            self._options.ha,
+            broker_id=self._role.broker_id,
+        )
+
+    def follow(self, ha_address: str, now_ms: int) -> None:
+        """The master replicates at this address."""
+        if self._replica is not None:
+            self._replica.follow(ha_address, now_ms)
+
+    def stop(self, now_ms: int) -> None:
+        """The process ends."""
+        if self._master is not None:
+            self._master.stop(now_ms)
+        if self._replica is not None:
+            self._replica.stop(now_ms)
+
+    # What was stored, and what is safe
+
+    def stored(self) -> None:
+        """Messages were put behind the log; `settle` sees to them once."""
+        self._grown = True
+
+    def settle(self, now_ms: int) -> None:
+        """To be called when all of an event is done."""
+        if self._grown:
+            self._grown = False
+            self._now_ms = now_ms
+            if self._options.durable:
+                self._commit.request()
+            elif self._flush_ms is None:
+                self._flush_ms = now_ms + FLUSH_LATER_MS
+            if self._master is not None:
+                self._master.log_grew(now_ms)
+            self.count(now_ms)
+
+    def count(self, now_ms: int) -> None:
+        """As a master, find what is safe and what is confirmed."""
+        self._now_ms = now_ms
+        if self._master is None:
+            return
+        others = self._role.counted - {self._role.broker_id}
+        acknowledged = self._master.acknowledged(others)
+        end = self.store.log.flushed if self._options.durable else self.store.log.end
+        safe = self._safe(end, len(others), acknowledged)
+        self._owner.safe(safe, self.store.log.flushed)
+        confirmed = rules.confirm_offset(
+            end, acknowledged, len(others), self._options.all_ack, self._confirmed
+        )
+        if confirmed > self._confirmed:
+            self._confirmed = confirmed
+            self._index()
+            self._master.confirm_offset_advanced(now_ms)
+
+    def _safe(self, end: int, others: int, acknowledged: list[int]) -> int:
+        """Up to where everything is held by whoever must hold it."""
+        needed = others if self._options.all_ack else self._options.in_sync_replicas - 1
+        if len(acknowledged) < needed:
+            return 0
+        best = sorted(acknowledged, reverse=True)[:needed]
+        return min(end, *best) if best else end
+
+    def _flushed_to(self, _durable: int, now_ms: int) -> None:
+        if self._master is not None:
+            self._master.log_grew(now_ms)
+        self.count(now_ms)
+
+    def _index(self) -> None:
+        self._indexing = not self.store.index_up_to(self._confirmed)
+        self._owner.shown()
+
+    # The SyncStateSet, for the master's side of replication
+
+    @property
+    def confirm_offset(self) -> int:
+        """Up to where messages may be shown to consumers."""
+        return self._confirmed
+
+    def is_member(self, broker_id: int) -> bool:
+        """Whether this replica is in the set, or in one that was asked for."""
+        return broker_id in self._role.counted
+
+    def acknowledged(self, _broker_id: int, _offset: int, now_ms: int) -> None:
+        """A replica told the end of its log."""
+        self.count(now_ms)
+
+    def wants_in(self, broker_id: int, now_ms: int) -> None:
+        """A replica has everything."""
+        self._role.level(broker_id, now_ms)
+
+    def must_go(self, broker_id: int, now_ms: int) -> None:
+        """The last connection of a replica ended."""
+        self._role.behind(broker_id, now_ms)
+
+    # The master's word, for the replica's side
+
+    def confirmed(self, offset: int, _now_ms: int) -> None:
+        """The master has said what may be shown."""
+        if offset != self._confirmed:
+            self._confirmed = offset
+            self._index()
+
+    def truncated(self, offset: int, _now_ms: int) -> None:
+        """The log was cut."""
+        self._confirmed = min(self._confirmed, offset)
+
+    # What the world tells
+
+    def accepted(self, event: Accepted) -> None:
+        """Somebody wants to copy."""
+        if self._master is None:
+            self._outbox.note(Level.INFO, "no master: a replica was sent away", peer=event.peer)
+            self._outbox.close(event.connection)
+        else:
+            self._master.accepted(event)
+
+    def owns(self, connection: int) -> bool:
+        """Whether a connection is one of replication."""
+        serves = self._master is not None and self._master.serves(connection)
+        return serves or (self._replica is not None and self._replica.owns(connection))
+
+    def take(self, event: Connected | Received | Closed | Writable) -> None:
+        """Something happened on a connection of ours."""
+        self._now_ms = event.now_ms
+        side = self._replica if event.connection < 0 else self._master
+        match event:
+            case Connected():
+                if isinstance(side, HaReplica):
+                    side.connected(event)
+            case Writable():
+                if isinstance(side, HaMaster):
+                    side.writable(event)
+            case Received():
+                if side is not None:
+                    side.received(event)
+            case Closed():
+                if side is not None:
+                    side.closed(event)
+
+    def flushed(self, event: Flushed | FlushFailed) -> None:
+        """A flush has ended."""
+        self._now_ms = event.now_ms
+        if isinstance(event, Flushed):
+            self._commit.flushed(event)
+        else:
+            self._commit.failed(event)
+
+    def ticked(self, now_ms: int) -> None:
+        """Do what is due."""
+        self._now_ms = now_ms
+        if self._indexing:
+            self._index()
+        if self._flush_ms is not None and now_ms >= self._flush_ms:
+            self._flush_ms = None
+            self._commit.request()
+        if self._replica is not None:
+            self._replica.ticked(now_ms)
+        if self._master is not None:
+            self._master.ticked(now_ms)
+        if self._master is not None and self._check_ms is not None and now_ms >= self._check_ms:
+            self._check_ms = now_ms + self._options.check_set_ms
+            others = self._role.members - {self._role.broker_id}
+            for broker_id in self._master.overdue(sorted(others), now_ms):
+                self._role.behind(broker_id, now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        times = [0 if self._indexing else None, self._check_ms, self._flush_ms]
+        if self._master is not None:
+            times.append(self._master.deadline_ms())
+        if self._replica is not None:
+            times.append(self._replica.deadline_ms())
+        return min((each for each in times if each is not None), default=None)
+
+    def status(self) -> HaRuntimeInfo:
+        """How replication is, for administrators."""
+        end = self.store.log.end
+        copied = HaClientRuntimeInfo(0, 0, self._replica.address if self._replica else None, 0, 0, 0)
+        if self._master is None:
+            copied.max_offset = end
+            return HaRuntimeInfo(copied, [], 0, False, 0)
+        feeds = [
+            HaConnectionRuntimeInfo(
+                feed.peer,
+                end - feed.acknowledged,
+                feed.broker_id in self._role.members,
+                feed.acknowledged,
+                feed.next_offset,
+                0,
+            )
+            for feed in self._master.feeds.values()
+        ]
+        return HaRuntimeInfo(copied, feeds, sum(bool(feed.in_sync) for feed in feeds), True, end)

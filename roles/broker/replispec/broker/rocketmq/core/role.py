@@ -1,0 +1,235 @@
+"""Who is master, and who is in its SyncStateSet, on the machine broker_role.
+
+Source: RIP-44 "Master-slave relationship", "AlterSyncStateSet"; apache/rocketmq rocketmq-all-5.4.0,
+ReplicasManager, AutoSwitchHAService.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.membership import Controllers, Nothing, Walker
+from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
+from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
+from replispec.wire.rocketmq.machines import broker_role as machine
+
+AGAIN_MS: Final = 1_000
+"""How long a change of the set is left alone of which nobody knows whether it was made."""
+OPEN_CODES: Final = (
+    ResponseCode.CONTROLLER_NOT_LEADER,
+    ResponseCode.SYSTEM_ERROR,
+    ResponseCode.SYSTEM_BUSY,
+)
+"""Answers that do not say what became of a request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a controller said about the set; `address` is the master's, with `master` None for none."""
+
+    master: int | None
+    address: str | None
+    master_epoch: int
+    members: frozenset[int]
+    set_epoch: int
+
+
+class RoleOwner(Protocol):
+    """What follows from a role."""
+
+    def become_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
+        """Serve as the master of this epoch; `resumed` when the log is of this epoch already."""
+        ...
+
+    def become_replica(self, address: str, now_ms: int) -> None:
+        """Copy from the master at this address, which is not that of its replication."""
+        ...
+
+    def set_changed(self, now_ms: int) -> None:
+        """The SyncStateSet that counts is another."""
+        ...
+
+    def ask_election(self, now_ms: int) -> None:
+        """Ask the controller for a master: there is none."""
+        ...
+
+    def ask_who_is_master(self, now_ms: int) -> None:
+        """Ask the controller for master and set."""
+        ...
+
+
+class Role:
+    """One broker's role; see the machine."""
+
+    def __init__(self, outbox: Outbox, controllers: Controllers, broker_name: str, owner: RoleOwner) -> None:
+        self._outbox = outbox
+        self._controllers = controllers
+        self._broker_name = broker_name
+        self._owner = owner
+        self._walker = Walker(machine.MACHINE, self)
+        self._now_ms = 0
+        self._again_ms: int | None = None
+        self._asked = 0
+        self.master_address: str | None = None
+
+    @property
+    def is_master(self) -> bool:
+        """Whether this broker is master."""
+        return self._walker.state is machine.State.MASTER
+
+    @property
+    def is_replica(self) -> bool:
+        """Whether another broker is."""
+        return self._walker.state is machine.State.REPLICA
+
+    @property
+    def broker_id(self) -> int:
+        """The broker's own id; 0 before it has one."""
+        return self._walker.variables.broker_id
+
+    @property
+    def master_epoch(self) -> int:
+        """The masterEpoch of the role."""
+        return self._walker.variables.master_epoch
+
+    @property
+    def members(self) -> frozenset[int]:
+        """The SyncStateSet as the controller told it."""
+        return self._walker.variables.members
+
+    @property
+    def counted(self) -> frozenset[int]:
+        """Whoever must hold a message before it is confirmed: the set, and one that may be the next."""
+        return self._walker.variables.members | self._walker.variables.proposed
+
+    @property
+    def state(self) -> machine.State:
+        """Where the machine stands."""
+        return self._walker.state
+
+    @property
+    def variables(self) -> machine.Variables:
+        """What the machine remembers."""
+        return self._walker.variables
+
+    def identified(self, broker_id: int, last_epoch: int, now_ms: int) -> None:
+        """The broker has its id; `last_epoch` is the newest of its log."""
+        self._take(machine.Identified(broker_id, last_epoch), now_ms)
+
+    def told(self, told: Told, now_ms: int) -> None:
+        """Take what a controller said, asked or not."""
+        if told.master is not None and told.master_epoch >= self.master_epoch:
+            self.master_address = told.address
+        self._take(machine.Told(told.master, told.master_epoch, told.members, told.set_epoch), now_ms)
+
+    def level(self, broker_id: int, now_ms: int) -> None:
+        """A replica has all that a member must have."""
+        self._take(machine.Level(broker_id), now_ms)
+
+    def behind(self, broker_id: int, now_ms: int) -> None:
+        """A replica does not keep up."""
+        self._take(machine.Behind(broker_id), now_ms)
+
+    def ticked(self, now_ms: int) -> None:
+        """Ask again for what nobody knows the outcome of."""
+        if self._again_ms is not None and now_ms >= self._again_ms:
+            self._again_ms = None
+            self._now_ms = now_ms
+            if self.is_master and self._walker.variables.proposed:
+                self._controllers.find_leader(lambda _told, _now_ms: None, now_ms)
+                self._send_alteration()
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return self._again_ms
+
+    # Effects of the machine
+
+    def become_master(self, event: machine.Told) -> Nothing:
+        """Begin a new epoch."""
+        self._owner.become_master(event.master_epoch, self._now_ms, resumed=False)
+        return ()
+
+    def resume_as_master(self, event: machine.Told) -> Nothing:
+        """Go on with the epoch of the log."""
+        self._owner.become_master(event.master_epoch, self._now_ms, resumed=True)
+        return ()
+
+    def become_replica(self, _event: machine.Told) -> Nothing:
+        """Follow another broker."""
+        self._owner.become_replica(self.master_address or "", self._now_ms)
+        return ()
+
+    def count_again(self, _event: object) -> Nothing:
+        """Others must hold a message now."""
+        self._owner.set_changed(self._now_ms)
+        return ()
+
+    def ask_election(self, _event: machine.Told) -> Nothing:
+        """There is no master."""
+        self._owner.ask_election(self._now_ms)
+        return ()
+
+    def ask_who_is_master(self, _event: object) -> Nothing:
+        """The controller knows better."""
+        self._owner.ask_who_is_master(self._now_ms)
+        return ()
+
+    def ask_alteration(self, _event: object) -> Nothing:
+        """Ask for the proposed set, which counts from now on."""
+        self._owner.set_changed(self._now_ms)
+        self._send_alteration()
+        return ()
+
+    def ask_alteration_again(self, _event: object) -> Nothing:
+        """Ask for the same in a moment."""
+        self._again_ms = self._now_ms + AGAIN_MS
+        return ()
+
+    def _send_alteration(self) -> None:
+        known = self._walker.variables
+        request = AlterSyncStateSetRequest(
+            broker_name=self._broker_name,
+            master_broker_id=known.broker_id,
+            master_epoch=known.master_epoch,
+            invoke_time=self._now_ms,
+        )
+        wanted = SyncStateSet(broker_ids=sorted(known.proposed), sync_state_set_epoch=known.set_epoch)
+        self._outbox.note(
+            Level.INFO,
+            "asking for another SyncStateSet",
+            members=sorted(known.proposed),
+            epoch=known.set_epoch,
+        )
+        self._asked += 1
+        asked = self._asked
+
+        def answered(outcome: Outcome, now_ms: int) -> None:
+            if asked == self._asked:
+                self._take(self._decided(outcome), now_ms)
+
+        code = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
+        if not self._controllers.ask(code, request, answered, self._now_ms, wanted.encode()):
+            self._again_ms = self._now_ms + AGAIN_MS
+
+    def _decided(self, outcome: Outcome) -> machine.Event:
+        if isinstance(outcome, Failure) or outcome.header.code in OPEN_CODES:
+            return machine.AlterationOpen()
+        if outcome.header.code != ResponseCode.SUCCESS:
+            reason = outcome.header.remark or ""
+            code = outcome.header.code
+            self._outbox.note(Level.WARNING, "another SyncStateSet was refused", code=code, reason=reason)
+            return machine.AlterationRefused()
+        try:
+            told = SyncStateSet.decode(outcome.body)
+        except RemoteProtocolError:
+            return machine.AlterationOpen()
+        return machine.Altered(frozenset(told.broker_ids or ()), told.sync_state_set_epoch or 0)
+
+    def _take(self, event: machine.Event, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._walker.take(event)

@@ -1,0 +1,266 @@
+"""Messages of producers: stored, brought to the disk, copied, and only then acknowledged.
+
+Source: RIP-44 "A solution without losing messages"; apache/rocketmq rocketmq-all-5.4.0,
+SendMessageProcessor, GroupTransferService.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from replispec.broker.rocketmq.core.options import Options
+from replispec.broker.rocketmq.core.topics import NAME, WRITE, Topics
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.log import MessageStore, Placed
+from replispec.runtime.rocketmq.remoting.server import Request
+from replispec.runtime.storage import StorageFailed
+from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
+from replispec.wire.rocketmq.client import BatchMessage
+from replispec.wire.rocketmq.codes import LogMagic, RequestCode, ResponseCode
+from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
+
+PROPERTIES_BYTES_MAX: Final = 32_767
+WAITING_MAX: Final = 100_000
+"""Messages that wait to be acknowledged; further ones are refused until some are."""
+_PREPARED_OR_MORE: Final = 0x0C
+"""Bits of a message that is part of a transaction."""
+_HOSTS_OF_SIX: Final = 0x30
+"""Bits of a record whose hosts are IPv6; ours are written as IPv4."""
+
+
+class Refused(Exception):
+    """A message is not stored: the code and the words of the answer."""
+
+    def __init__(self, code: ResponseCode, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+@dataclass(slots=True)
+class _Waiting:
+    request: Request
+    end: int
+    answer: SendMessageResponse
+    replicas_by_ms: int
+    disk_by_ms: int
+
+
+class Master(Protocol):
+    """What is asked of the broker before a message is stored, and told after."""
+
+    @property
+    def serves(self) -> bool:
+        """Whether this broker is master and may take messages."""
+        ...
+
+    @property
+    def sync_members(self) -> int:
+        """How many brokers the SyncStateSet has."""
+        ...
+
+    def stored(self, now_ms: int, /) -> None:
+        """Messages were put behind the log."""
+        ...
+
+
+class Sends:
+    """Takes messages and answers in the order in which they were stored."""
+
+    def __init__(
+        self, outbox: Outbox, store: MessageStore, topics: Topics, options: Options, master: Master
+    ) -> None:
+        self._outbox = outbox
+        self._store = store
+        self._topics = topics
+        self._options = options
+        self._master = master
+        self._waiting: deque[_Waiting] = deque()
+        self._durable = 0
+        self._store_ip = _packed(options.host)
+        self.store_port = options.port
+        self.stored_count = 0
+
+    def take(self, request: Request) -> None:
+        """Store the message or messages of a request; it is answered when they are safe."""
+        try:
+            header, body = _read(request), request.command.body
+            records = self._records(header, body, request)
+            placed = self._put(records)
+        except Refused as refused:
+            request.answer(refused.code, remark=str(refused))
+        except RemoteProtocolError as error:
+            request.answer(ResponseCode.MESSAGE_ILLEGAL, remark=str(error))
+        except StorageFailed as error:
+            self._outbox.note(Level.ERROR, "a message cannot be kept", reason=str(error))
+            request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"store: {error}")
+            if self._store.log.broken:
+                self._outbox.halt(f"the commit log is broken: {error}")
+        else:
+            self._wait(request, placed)
+            self._master.stored(request.now_ms)
+
+    def advance(self, safe: int) -> None:
+        """Everything before this offset is safe: acknowledge it."""
+        waiting = self._waiting
+        while waiting and waiting[0].end <= safe:
+            one = waiting.popleft()
+            one.request.answer(ResponseCode.SUCCESS, ext_fields=one.answer.to_ext_fields())
+
+    def durable(self, offset: int) -> None:
+        """What lies before this offset is on the disk; decides which code a late message is told."""
+        self._durable = offset
+
+    def refuse_all(self, reason: str) -> None:
+        """This broker is master no more: nobody can say what becomes of what waits."""
+        while self._waiting:
+            self._waiting.popleft().request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=reason)
+
+    def ticked(self, now_ms: int) -> None:
+        """Tell those that waited too long what they waited for."""
+        while self._waiting and now_ms >= self._due_ms(self._waiting[0]):
+            one = self._waiting.popleft()
+            late_disk = self._options.durable and one.end > self._durable
+            code = ResponseCode.FLUSH_DISK_TIMEOUT if late_disk else ResponseCode.FLUSH_SLAVE_TIMEOUT
+            request = one.request
+            request.answer(code, ext_fields=one.answer.to_ext_fields(), remark="not acknowledged in time")
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return self._due_ms(self._waiting[0]) if self._waiting else None
+
+    def _due_ms(self, one: _Waiting) -> int:
+        late_disk = self._options.durable and one.end > self._durable
+        return one.disk_by_ms if late_disk else one.replicas_by_ms
+
+    def _records(self, header: SendMessageV2Request, body: bytes, request: Request) -> list[LogRecord]:
+        """The records of a request. Raises Refused, RemoteProtocolError, StorageFailed."""
+        if not self._master.serves:
+            raise Refused(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
+        if self._master.sync_members < self._options.min_in_sync_replicas:
+            raise Refused(ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough")
+        if len(self._waiting) >= WAITING_MAX:
+            raise Refused(ResponseCode.SYSTEM_BUSY, "too many messages wait to be acknowledged")
+        topic = header.topic or ""
+        if not NAME.fullmatch(topic):
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{topic[:200]!r} is no name of a topic")
+        if len(body) > self._options.message_bytes_max:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{len(body)} bytes are too many for a message")
+        if (header.sys_flag or 0) & _PREPARED_OR_MORE:
+            raise Refused(ResponseCode.NO_PERMISSION, "transactions are not supported")
+        queue_id = self._queue(header, topic, request.now_ms)
+        properties = (header.properties or "").encode()
+        if request.code == RequestCode.SEND_BATCH_MESSAGE or header.batch:
+            parts = _batch(body)
+        else:
+            parts = [BatchMessage(flag=header.flag or 0, body=body, properties=properties)]
+        if any(len(part.properties) > PROPERTIES_BYTES_MAX for part in parts):
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the properties are too long")
+        born_ip, born_port = _host(request.peer)
+        return [
+            LogRecord(
+                magic=LogMagic.MESSAGE_V1,
+                queue_id=queue_id,
+                flag=part.flag,
+                sys_flag=(header.sys_flag or 0) & ~_HOSTS_OF_SIX,
+                born_timestamp=header.born_timestamp or request.now_ms,
+                born_ip=born_ip,
+                born_port=born_port,
+                store_timestamp=request.now_ms,
+                store_ip=self._store_ip,
+                store_port=self.store_port,
+                reconsume_times=header.reconsume_times or 0,
+                body=part.body,
+                topic=topic,
+                properties=part.properties,
+            )
+            for part in parts
+        ]
+
+    def _queue(self, header: SendMessageV2Request, topic: str, now_ms: int) -> int:
+        """The queue of a message. Raises Refused, StorageFailed."""
+        config = self._topics.for_message(topic, header.default_topic_queue_nums or 1, now_ms)
+        if config is None:
+            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
+        if not (config.perm or 0) & WRITE:
+            raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
+        queue_id = header.queue_id if header.queue_id is not None and header.queue_id >= 0 else 0
+        if queue_id >= (config.write_queue_nums or 0):
+            raise Refused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal")
+        return queue_id
+
+    def _put(self, records: list[LogRecord]) -> list[Placed]:
+        """Store them one behind the other. Raises Refused, StorageFailed."""
+        try:
+            placed = [self._store.put(record) for record in records]
+        except ValueError as error:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+        self.stored_count += len(placed)
+        return placed
+
+    def _wait(self, request: Request, placed: list[Placed]) -> None:
+        ids = [
+            OffsetMessageId(self._store_ip, self.store_port, each.offset).encode().hex().upper()
+            for each in placed
+        ]
+        answer = SendMessageResponse(
+            msg_id=",".join(ids),
+            queue_id=placed[0].record.queue_id,
+            queue_offset=placed[0].record.queue_offset,
+        )
+        end = placed[-1].offset + placed[-1].size
+        now_ms = request.now_ms
+        replicas_by_ms = now_ms + self._options.replica_timeout_ms
+        disk_by_ms = now_ms + self._options.flush_timeout_ms
+        self._waiting.append(_Waiting(request, end, answer, replicas_by_ms, disk_by_ms))
+
+
+def _read(request: Request) -> SendMessageV2Request:
+    """The header in its newer form. Raises RemoteProtocolError."""
+    fields = request.command.header.ext_fields or {}
+    if request.code != RequestCode.SEND_MESSAGE:
+        return SendMessageV2Request.from_ext_fields(fields)
+    old = SendMessageRequest.from_ext_fields(fields)
+    return SendMessageV2Request(
+        producer_group=old.producer_group,
+        topic=old.topic,
+        default_topic=old.default_topic,
+        default_topic_queue_nums=old.default_topic_queue_nums,
+        queue_id=old.queue_id,
+        sys_flag=old.sys_flag,
+        born_timestamp=old.born_timestamp,
+        flag=old.flag,
+        properties=old.properties,
+        reconsume_times=old.reconsume_times,
+        batch=old.batch,
+    )
+
+
+def _batch(body: bytes) -> list[BatchMessage]:
+    """The messages of a batch, at least one. Raises RemoteProtocolError."""
+    found, at = [], 0
+    while at < len(body):
+        message, at = BatchMessage.decode_at(body, at, len(body))
+        found.append(message)
+    if not found:
+        raise RemoteProtocolError("a batch without messages", offset=0)
+    return found
+
+
+def _host(address: str) -> tuple[bytes, int]:
+    host, _, port = address.rpartition(":")
+    return _packed(host), int(port) if port.isdecimal() else 0
+
+
+def _packed(host: str) -> bytes:
+    """Four bytes; zeros for what is no IPv4 address."""
+    try:
+        found = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return bytes(4)
+    if isinstance(found, ipaddress.IPv6Address):
+        found = found.ipv4_mapped or ipaddress.IPv4Address(0)
+    return found.packed

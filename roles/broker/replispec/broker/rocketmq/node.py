@@ -1,0 +1,372 @@
+"""One broker: everything it decides, connections and timers included, and nothing of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from replispec.broker.rocketmq.core.admin import Admin
+from replispec.broker.rocketmq.core.groups import Groups
+from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
+from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
+from replispec.broker.rocketmq.core.options import Options
+from replispec.broker.rocketmq.core.pulls import Pulls
+from replispec.broker.rocketmq.core.replicated import Replicated
+from replispec.broker.rocketmq.core.role import Role, Told
+from replispec.broker.rocketmq.core.sends import Sends
+from replispec.broker.rocketmq.core.slave import SlaveSync
+from replispec.broker.rocketmq.core.topics import Topics
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.membership import Announcement, Controllers, NameServers
+from replispec.runtime.rocketmq.remoting.calls import Calls
+from replispec.runtime.rocketmq.remoting.server import Request, RequestServer
+from replispec.runtime.storage import Files, StorageFailed
+from replispec.runtime.world import (
+    Accepted,
+    Closed,
+    Connected,
+    Effect,
+    Event,
+    Flushed,
+    FlushFailed,
+    Level,
+    Outbox,
+    Received,
+    Started,
+    Stopping,
+    Ticked,
+    Writable,
+)
+from replispec.wire.rocketmq.client import HaRuntimeInfo
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import NotifyBrokerRoleChangedRequest
+
+MAIN: Final = "main"
+FAST: Final = "fast"
+HA: Final = "ha"
+
+
+class BrokerNode:
+    """A broker in controller mode; see `replispec.runtime.world.Node`. Raises StorageFailed when what is on
+    its disk cannot be used."""
+
+    def __init__(self, options: Options, files: Files) -> None:
+        self._options = options
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox, version=options.version)
+        self._server = RequestServer(
+            self._outbox, self._handle, limits=options.limits, version=options.version
+        )
+        controllers = Controllers(self._calls, options.controllers)
+        self._role = Role(self._outbox, controllers, options.broker_name, self)
+        self._manager = ReplicasManager(self._outbox, controllers, files, options, self)
+        self._name_servers = NameServers(
+            self._outbox,
+            self._calls,
+            options.name_servers,
+            self._announcement,
+            self._master_told,
+            period_ms=options.announce_ms,
+            announced=self._manager.announced,
+        )
+        store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
+        self._log = Replicated(self._outbox, store, options, self._role, self)
+        self._topics = Topics(
+            files, template_queues=options.default_queues, auto_create=options.auto_create_topics
+        )
+        self._topics_known = len(self._topics)
+        self._offsets = ConsumerOffsets(files, options.offsets_interval_ms)
+        self._sends = Sends(self._outbox, store, self._topics, options, self)
+        self._pulls = Pulls(store, self._topics, self._offsets)
+        self._groups = Groups(self._outbox, self._offsets, self._pulls, options.version)
+        self._admin = Admin(store, self._topics, self._offsets, options, self)
+        self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
+        self._handlers = self._table()
+        self._address = self._ha_address = ""
+        self._ha_addresses: dict[str, str] = {}
+        self._announce_due = False
+
+    # The world
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """Clients and controllers come to `main`, clients and replicas to `fast`, replicas to `ha`."""
+        options = self._options
+        found = {MAIN: f"{options.bind}:{options.port}", HA: f"{options.bind}:{options.ha_port}"}
+        if options.fast_port is not None:
+            found[FAST] = f"{options.bind}:{options.fast_port}"
+        return found
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event and return its effects."""
+        try:
+            self._take(event)
+            self._settle(event.now_ms)
+        except StorageFailed as error:
+            self._outbox.halt(f"the disk refused what cannot be left undone: {error}")
+        return self._outbox.take()
+
+    def deadline_ms(self) -> int | None:
+        """When the node wants to be told the time."""
+        parts = (
+            self._calls,
+            self._manager,
+            self._role,
+            self._name_servers,
+            self._log,
+            self._sends,
+            self._pulls,
+            self._offsets,
+            self._slave,
+        )
+        times = [part.deadline_ms() for part in parts]
+        return min((each for each in times if each is not None), default=None)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Started():
+                self._started(event)
+            case Ticked(now_ms):
+                self._ticked(now_ms)
+            case Accepted():
+                if event.listener == HA:
+                    self._log.accepted(event)
+                else:
+                    self._server.accepted(event)
+            case Connected() | Received() | Closed() | Writable():
+                self._on_connection(event)
+            case Flushed() | FlushFailed():
+                self._log.flushed(event)
+            case Stopping(now_ms):
+                self._stop(now_ms)
+
+    def _on_connection(self, event: Connected | Received | Closed | Writable) -> None:
+        if self._log.owns(event.connection):
+            self._log.take(event)
+            return
+        match event:
+            case Connected():
+                self._calls.connected(event)
+            case Writable():
+                self._server.writable(event)
+            case Received():
+                (self._calls if event.connection < 0 else self._server).received(event)
+            case Closed():
+                (self._calls if event.connection < 0 else self._server).closed(event)
+                if event.connection > 0:
+                    self._pulls.closed(event.connection)
+                    self._groups.clients.closed(event.connection)
+
+    def _started(self, event: Started) -> None:
+        host = self._options.host
+        self._address = f"{host}:{_port(event.addresses.get(MAIN), self._options.port)}"
+        self._ha_address = f"{host}:{_port(event.addresses.get(HA), self._options.ha_port)}"
+        self._sends.store_port = int(self._address.rpartition(":")[2])
+        self._manager.begin(self._address, event.now_ms)
+
+    def _ticked(self, now_ms: int) -> None:
+        self._log.ticked(now_ms)
+        self._manager.ticked(now_ms)
+        self._role.ticked(now_ms)
+        self._name_servers.ticked(now_ms)
+        self._sends.ticked(now_ms)
+        self._pulls.ticked(now_ms)
+        self._slave.ticked(now_ms)
+        if (due_ms := self._offsets.deadline_ms()) is not None and now_ms >= due_ms:
+            self._keep_offsets(now_ms)
+
+    def _settle(self, now_ms: int) -> None:
+        """What is done once for all that one event brought."""
+        self._calls.ticked(now_ms)
+        self._log.settle(now_ms)
+        if len(self._topics) != self._topics_known:
+            self._topics_known = len(self._topics)
+            self._announce_due = True
+        if self._announce_due:
+            self._announce_due = False
+            self._name_servers.announce(now_ms)
+
+    def _stop(self, now_ms: int) -> None:
+        self._name_servers.leave(now_ms)
+        self._manager.stop(now_ms)
+        self._sends.refuse_all("this broker stops")
+        self._log.stop(now_ms)
+        self._keep_offsets(now_ms)
+
+    def _keep_offsets(self, now_ms: int) -> None:
+        try:
+            self._offsets.keep()
+        except StorageFailed as error:
+            self._offsets.postpone(now_ms)
+            self._outbox.note(Level.ERROR, "consumer offsets cannot be kept", reason=str(error))
+
+    # Requests
+
+    def _table(self) -> Mapping[int, Callable[[Request], None]]:
+        admin, groups, pulls = self._admin, self._groups, self._pulls
+        return {
+            RequestCode.SEND_MESSAGE: self._sends.take,
+            RequestCode.SEND_MESSAGE_V2: self._sends.take,
+            RequestCode.SEND_BATCH_MESSAGE: self._sends.take,
+            RequestCode.PULL_MESSAGE: pulls.take,
+            RequestCode.LITE_PULL_MESSAGE: pulls.take,
+            RequestCode.GET_MAX_OFFSET: pulls.max_offset,
+            RequestCode.GET_MIN_OFFSET: pulls.min_offset,
+            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: pulls.search_offset,
+            RequestCode.HEART_BEAT: groups.heartbeat,
+            RequestCode.UNREGISTER_CLIENT: groups.unregister,
+            RequestCode.GET_CONSUMER_LIST_BY_GROUP: groups.members,
+            RequestCode.QUERY_CONSUMER_OFFSET: groups.query_offset,
+            RequestCode.UPDATE_CONSUMER_OFFSET: groups.update_offset,
+            RequestCode.UPDATE_AND_CREATE_TOPIC: admin.create_topic,
+            RequestCode.GET_TOPIC_CONFIG: admin.topic,
+            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: admin.accepted,
+            RequestCode.GET_ALL_TOPIC_CONFIG: admin.all_topics,
+            RequestCode.GET_ALL_CONSUMER_OFFSET: admin.all_offsets,
+            RequestCode.GET_ALL_DELAY_OFFSET: admin.delay_offsets,
+            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: admin.all_groups,
+            RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: admin.request_modes,
+            RequestCode.GET_TIMER_CHECK_POINT: admin.timer_checkpoint,
+            RequestCode.GET_TIMER_METRICS: admin.timer_metrics,
+            RequestCode.GET_BROKER_EPOCH_CACHE: admin.epochs,
+            RequestCode.GET_BROKER_HA_STATUS: admin.ha_status,
+            RequestCode.GET_BROKER_RUNTIME_INFO: admin.runtime_info,
+            RequestCode.GET_BROKER_CONFIG: admin.configuration,
+            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_told,
+        }
+
+    def _handle(self, request: Request) -> None:
+        handler = self._handlers.get(request.code)
+        if handler is None:
+            request.refuse_unknown()
+            return
+        try:
+            handler(request)
+        except RemoteProtocolError as error:
+            if not request.answered:
+                request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+
+    def _role_told(self, request: Request) -> None:
+        header = NotifyBrokerRoleChangedRequest.from_ext_fields(request.command.header.ext_fields or {})
+        self._manager.notified(header, request.command.body, request.now_ms)
+        request.answer(ResponseCode.SUCCESS)
+
+    # What the controllers decide
+
+    def identified(self, broker_id: int, now_ms: int) -> None:
+        """The broker has its id."""
+        last = self._log.store.epochs.last
+        self._role.identified(broker_id, last.epoch if last is not None else 0, now_ms)
+
+    def told(self, told: Told, now_ms: int) -> None:
+        """A controller said who is master and who is in the set."""
+        self._role.told(told, now_ms)
+
+    def become_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
+        """Serve as master: the epoch is on the disk before anybody is served."""
+        self._outbox.note(Level.INFO, "master now", epoch=epoch, resumed=resumed)
+        self._slave.stop()
+        self._log.serve_as_master(epoch, now_ms, resumed=resumed)
+        self._topics.cover(self._log.store.index.queues, now_ms)
+        self._announce_due = True
+
+    def become_replica(self, address: str, now_ms: int) -> None:
+        """Copy from the master at this address."""
+        self._outbox.note(Level.INFO, "replica now", master=address, epoch=self._role.master_epoch)
+        self._sends.refuse_all("this broker is no master any more")
+        self._log.copy_as_replica(now_ms)
+        self._slave.follow(address, now_ms)
+        if address in self._ha_addresses:
+            self._log.follow(self._ha_addresses[address], now_ms)
+        self._announce_due = True
+
+    def set_changed(self, now_ms: int) -> None:
+        """Others must hold a message now."""
+        self._log.count(now_ms)
+
+    def ask_election(self, now_ms: int) -> None:
+        """There is no master."""
+        self._manager.ask_for_master(now_ms)
+
+    def ask_who_is_master(self, now_ms: int) -> None:
+        """The controller knows."""
+        self._manager.ask_who_is_master(now_ms)
+
+    def announce(self, _now_ms: int) -> None:
+        """Name servers may, or must, hear of this broker."""
+        self._announce_due = True
+
+    def _announcement(self) -> Announcement | None:
+        if not self._manager.is_running or not (self._role.is_master or self._role.is_replica):
+            return None
+        topics = self._topics.table(self._role.master_epoch)
+        options = self._options
+        return Announcement(
+            options.cluster_name, options.broker_name, self.route_id, self._address, self._ha_address, topics
+        )
+
+    def _master_told(self, address: str, ha_address: str, now_ms: int) -> bool:
+        if not self._role.is_replica or address != self._role.master_address:
+            return False
+        self._ha_addresses = {address: ha_address}
+        self._log.follow(ha_address, now_ms)
+        return True
+
+    # What the parts ask of the broker
+
+    @property
+    def serves(self) -> bool:
+        """Whether this broker takes messages."""
+        return self._role.is_master
+
+    @property
+    def sync_members(self) -> int:
+        """How many brokers the SyncStateSet has."""
+        return len(self._role.members)
+
+    @property
+    def sync_set(self) -> frozenset[int]:
+        """The SyncStateSet as the controller last told it."""
+        return self._role.members
+
+    @property
+    def route_id(self) -> int:
+        """0 for the master, the broker's own id else."""
+        return 0 if self._role.is_master else self._role.broker_id
+
+    @property
+    def master_epoch(self) -> int:
+        """The masterEpoch of the role."""
+        return self._role.master_epoch
+
+    def stored(self, _now_ms: int) -> None:
+        """Messages were put behind the log."""
+        self._log.stored()
+
+    def safe(self, offset: int, durable: int) -> None:
+        """Messages before this offset may be acknowledged."""
+        self._sends.durable(durable)
+        self._sends.advance(offset)
+
+    def shown(self) -> None:
+        """Consumers may read on."""
+        self._pulls.shown()
+
+    def log_status(self) -> LogStatus:
+        """For heartbeats."""
+        last = self._log.store.epochs.last
+        epoch = last.epoch if last is not None else -1
+        return LogStatus(epoch, self._log.store.log.end, self._log.confirm_offset)
+
+    def ha_status(self) -> HaRuntimeInfo:
+        """For administrators."""
+        return self._log.status()
+
+    def counts(self) -> tuple[int, int]:
+        """Messages stored and given."""
+        return self._sends.stored_count, self._pulls.given_count
+
+
+def _port(address: str | None, wanted: int) -> int:
+    return wanted if address is None else int(address.rpartition(":")[2])

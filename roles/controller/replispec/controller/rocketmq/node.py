@@ -1,0 +1,292 @@
+"""The controller as a node: requests in, answers and notifications out, one log in between.
+
+Order: what is asked is proposed, persisted with all else that the same bytes asked, then applied, which
+decides it, then answered. What changes nothing is answered at once and never logged. A disk that refuses
+ends the process: what it then holds, only a new start can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final
+
+from replispec.controller.consensus import Alone, Consensus, LogDamaged
+from replispec.controller.rocketmq.administration import Administration
+from replispec.controller.rocketmq.core.acts import Act, Answer, Notify, Recorded
+from replispec.controller.rocketmq.core.broker_set import Acts, BrokerSet
+from replispec.controller.rocketmq.core.broker_sets import BrokerSets
+from replispec.controller.rocketmq.core.records import record_of
+from replispec.controller.rocketmq.core.requests import READERS, Asked
+from replispec.controller.rocketmq.notifier import Notifier
+from replispec.controller.rocketmq.options import Options
+from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
+from replispec.runtime.rocketmq.remoting.answers import Refused, need, text
+from replispec.runtime.storage import Journal, StorageFailed
+from replispec.runtime.world import (
+    Accepted,
+    Close,
+    Closed,
+    Connected,
+    Effect,
+    Event,
+    Flushed,
+    FlushFailed,
+    Level,
+    Outbox,
+    Received,
+    Started,
+    Stopping,
+    Ticked,
+    Writable,
+)
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.machines import broker_set as machine
+
+LISTENER: Final = "controller"
+HEARD: Final = Prepared(ResponseCode.SUCCESS)
+
+
+class ControllerNode:
+    """One controller, the only member of its group; `journal` is its log."""
+
+    def __init__(self, options: Options, journal: Journal) -> None:
+        self._options = options
+        self._journal = journal
+        self._outbox = Outbox()
+        self._server = RequestServer(self._outbox, self._handle, limits=options.limits)
+        self._notifier = Notifier(self._outbox)
+        self._sets = BrokerSets()
+        self._administration = Administration(options, self._sets)
+        self._consensus: Consensus | None = None
+        self._waiting: dict[int, Request] = {}
+        self._open: set[int] = set()
+        self._halted = False
+        self._next_expiry_ms: int | None = None
+        self._next_search_ms: int | None = None
+        self._handlers: Mapping[int, Callable[[Request], None]] = MappingProxyType(
+            {
+                RequestCode.BROKER_HEARTBEAT: self._heartbeat,
+                **dict.fromkeys(READERS, self._ask),
+                **dict.fromkeys(self._administration.handlers, self._administer),
+            }
+        )
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """One port for brokers and administrators."""
+        return {LISTENER: self._options.listen_address}
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event and return its effects, in order. After the disk refused nobody is served."""
+        if self._halted:
+            return (Close(event.connection),) if isinstance(event, Accepted) else ()
+        self._sets.heartbeats.now_ms = event.now_ms
+        self._take(event)
+        self._commit(event.now_ms)
+        return self._outbox.take()
+
+    def deadline_ms(self) -> int | None:
+        """The next look at heartbeats, or a notification that waits too long."""
+        if self._halted:
+            return None
+        times = (self._next_expiry_ms, self._next_search_ms, self._notifier.deadline_ms())
+        return min((each for each in times if each is not None), default=None)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Received():
+                self._server.received(event)
+            case Writable():
+                if self._notifier.owns(event.connection):
+                    self._notifier.writable(event)
+                else:
+                    self._server.writable(event)
+            case Accepted():
+                self._open.add(event.connection)
+                self._server.accepted(event)
+            case Closed():
+                self._open.discard(event.connection)
+                self._close(event)
+            case Connected():
+                self._notifier.connected(event)
+            case Ticked():
+                self._tick(event.now_ms)
+            case Started():
+                self._start(event)
+            case Flushed() | FlushFailed() | Stopping():
+                pass
+
+    # Starting
+
+    def _start(self, event: Started) -> None:
+        """Read the log and apply it; a log that is damaged ends the start."""
+        address = event.addresses.get(LISTENER, self._options.listen_address)
+        self._administration.address = address
+        try:
+            self._consensus = Alone(self._journal.records(), self._journal.state())
+        except (StorageFailed, LogDamaged) as error:
+            self._halt(f"the log of the controller cannot be read: {error}")
+            return
+        self._next_expiry_ms = event.now_ms + self._options.scan_not_active_broker_ms
+        self._next_search_ms = event.now_ms + self._options.scan_inactive_master_ms
+
+    def _halt(self, reason: str) -> None:
+        """Serve nobody any more, and end the process unless others live in it."""
+        self._halted = True
+        self._next_expiry_ms = self._next_search_ms = None
+        if self._options.ends_process:
+            self._outbox.halt(reason)
+            return
+        self._outbox.note(Level.ERROR, "controller ended, its process goes on", reason=reason)
+        for connection in sorted(self._open):
+            self._outbox.close(connection)
+
+    # Requests
+
+    def _handle(self, request: Request) -> None:
+        handler = self._handlers.get(request.code)
+        if handler is None:
+            remark = f"request type {request.code} not supported"
+            request.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
+            return
+        try:
+            handler(request)
+        except Refused as refusal:
+            _answer(request, refusal.answer)
+        except RemoteProtocolError as error:
+            request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+
+    def _heartbeat(self, request: Request) -> None:
+        """904: whoever sends one is alive; nobody waits for the log."""
+        said = BrokerHeartbeatRequest.from_ext_fields(request.command.header.ext_fields or {})
+        broker_id, name = need(said.broker_id, "the broker's id"), text(said.broker_name, "the broker's name")
+        if self._sets.heartbeats.heard(request.connection, name, broker_id, said):
+            request.answer_prepared(HEARD)
+        else:
+            request.answer(ResponseCode.SYSTEM_BUSY, remark="too many brokers without identity")
+
+    def _ask(self, request: Request) -> None:
+        asked = READERS[request.code](request.command, self._sets, self._options)
+        if self._changes(asked):
+            self._waiting[self._propose(asked, request.now_ms)] = request
+        else:
+            acts = asked.broker_set.receive(asked.event, asked.cluster_name)
+            self._carry_out(asked.broker_set, acts, request, request.now_ms)
+
+    def _changes(self, asked: Asked) -> bool:
+        """Whether the log must have it. A registration that repeats the recorded address changes nothing."""
+        event, broker_set = asked.event, asked.broker_set
+        if isinstance(event, machine.Registered) and broker_set.address_of(event.broker_id) == event.address:
+            return False
+        return broker_set.decides(event)
+
+    def _administer(self, request: Request) -> None:
+        _answer(request, self._administration.handlers[request.code](request.command))
+
+    # Losses
+
+    def _close(self, event: Closed) -> None:
+        """Whose newest heartbeat came on this connection is dead at once."""
+        if self._notifier.owns(event.connection):
+            self._notifier.closed(event)
+            return
+        self._server.closed(event)
+        for key in self._sets.heartbeats.closed(event.connection):
+            self._lost(*key, "connection lost", event.now_ms)
+
+    def _tick(self, now_ms: int) -> None:
+        self._notifier.ticked(now_ms)
+        if self._next_expiry_ms is not None and now_ms >= self._next_expiry_ms:
+            self._next_expiry_ms = now_ms + self._options.scan_not_active_broker_ms
+            for key in self._sets.heartbeats.expired():
+                self._lost(*key, "no heartbeats", now_ms)
+        if self._next_search_ms is not None and now_ms >= self._next_search_ms:
+            self._next_search_ms = now_ms + self._options.scan_inactive_master_ms
+            self._search(now_ms)
+
+    def _lost(self, name: str, broker_id: int, reason: str, now_ms: int) -> None:
+        """A broker is dead: if it was master, somebody has to follow."""
+        broker_set = self._sets.find(name)
+        if broker_set is None or broker_id not in broker_set.variables.broker_ids:
+            return
+        self._outbox.note(Level.INFO, "broker lost", broker=name, id=broker_id, reason=reason)
+        if broker_set.variables.master == broker_id:
+            living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
+            event = machine.MasterLost(broker_id, living, self._options.enable_elect_unclean_master)
+            self._propose(Asked(broker_set, event, broker_set.cluster), now_ms)
+
+    def _search(self, now_ms: int) -> None:
+        """Look for masters of whom nothing was ever heard here, as after a restart."""
+        for broker_set in self._sets:
+            master, name = broker_set.variables.master, broker_set.name
+            if master is None or self._sets.heartbeats.is_alive(name, master):
+                continue
+            living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
+            event = machine.MasterMissed(master, living, self._options.enable_elect_unclean_master)
+            if broker_set.decides(event):
+                self._propose(Asked(broker_set, event, broker_set.cluster), now_ms)
+
+    # The log
+
+    def _propose(self, asked: Asked, now_ms: int) -> int:
+        if self._consensus is None:
+            raise LocalProtocolError("a proposal before the log was read")
+        record = record_of(asked.event, asked.broker_set.name, asked.cluster_name, now_ms)
+        return self._consensus.propose(record)
+
+    def _commit(self, now_ms: int) -> None:
+        """Persist, then apply, then answer."""
+        ready = None if self._consensus is None or self._halted else self._consensus.ready()
+        if ready is None:
+            return
+        try:
+            self._journal.append(ready.records, state=ready.state)
+        except StorageFailed as error:
+            self._halt(f"the log of the controller cannot be written: {error}")
+            return
+        recovered = len(ready.entries) - len(ready.records)
+        for place, entry in enumerate(ready.entries):
+            self._apply(entry.event, now_ms, is_new=place >= recovered)
+        if recovered:
+            self._outbox.note(Level.INFO, "log read", records=recovered)
+
+    def _apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
+        applied = self._sets.apply(record)
+        if applied is not None and is_new:
+            broker_set, acts = applied
+            self._carry_out(broker_set, acts, self._waiting.pop(record.proposal, None), now_ms)
+
+    def _carry_out(self, broker_set: BrokerSet, acts: Acts, request: Request | None, now_ms: int) -> None:
+        for act in acts:
+            self._carry_out_one(broker_set, act, request, now_ms)
+
+    def _carry_out_one(self, broker_set: BrokerSet, act: Act, request: Request | None, now_ms: int) -> None:
+        match act:
+            case Answer():
+                if request is not None:
+                    _answer(request, act)
+            case Prepared():
+                if request is not None:
+                    request.answer_prepared(act)
+            case Notify():
+                if self._options.notify_broker_role_changed:
+                    self._notifier.tell(broker_set, now_ms)
+            case Recorded():
+                known = broker_set.variables
+                self._outbox.note(
+                    Level.INFO,
+                    act.what,
+                    broker=broker_set.name,
+                    master=known.master,
+                    master_epoch=known.master_epoch,
+                    sync_state_set=sorted(known.sync_state_set),
+                    sync_state_set_epoch=known.sync_state_set_epoch,
+                )
+
+
+def _answer(request: Request, answer: Answer) -> None:
+    request.answer(answer.code, ext_fields=answer.ext_fields, body=answer.body, remark=answer.remark)

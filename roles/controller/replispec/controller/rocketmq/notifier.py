@@ -1,0 +1,128 @@
+"""Tells brokers who is master (1008): one connection per address, nobody waits for another.
+
+Only the newest decision is worth telling: what could not leave yet is replaced by what is newer. A broker
+that cannot be reached is not tried again; it asks every few seconds by itself.
+Source: apache/rocketmq rocketmq-all-5.4.0, ControllerManager, NotifyService.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from replispec.controller.rocketmq.core.broker_set import BrokerSet
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting.calls import OPAQUE_MAX
+from replispec.runtime.rocketmq.remoting.server import LANGUAGE
+from replispec.runtime.world import Closed, Connected, Level, Outbox, Writable
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
+from replispec.wire.rocketmq.controller import NotifyBrokerRoleChangedRequest
+from replispec.wire.rocketmq.remoting import RemotingHeader
+
+CONNECT_TIMEOUT_MS: Final = 3_000
+IDLE_MS: Final = 60_000
+"""A connection on which nothing was told for this long is closed."""
+ADDRESSES_MAX: Final = 10_000
+"""Brokers that are told at a time; further ones find out by asking."""
+
+
+@dataclass(slots=True)
+class _Line:
+    """The connection to one broker; `waiting` is what it is to be told once it listens."""
+
+    address: str
+    connection: int
+    used_ms: int
+    waiting: bytes | None
+    may_send: bool = False
+    is_open: bool = False
+
+
+class Notifier:
+    """Puts notifications out; one-way, so whether they are heard is never known."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._opaque = 0
+        self._by_address: dict[str, _Line] = {}
+        self._by_connection: dict[int, _Line] = {}
+
+    def owns(self, connection: int) -> bool:
+        """Whether this connection is one of ours."""
+        return connection in self._by_connection
+
+    def tell(self, broker_set: BrokerSet, now_ms: int) -> None:
+        """Tell every living broker of the set who is master now, the master first."""
+        known = broker_set.variables
+        fields = NotifyBrokerRoleChangedRequest(
+            master_address=broker_set.address_of(known.master),
+            master_broker_id=known.master,
+            master_epoch=known.master_epoch,
+            sync_state_set_epoch=known.sync_state_set_epoch,
+        ).to_ext_fields()
+        body = broker_set.sync_state_set().encode()
+        for address in broker_set.living_addresses():
+            self._opaque = 0 if self._opaque >= OPAQUE_MAX else self._opaque + 1
+            header = RemotingHeader(
+                code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED,
+                language=LANGUAGE,
+                opaque=self._opaque,
+                flag=RemotingFlag.ONEWAY,
+                ext_fields=fields,
+            )
+            self._put(address, Command(header, body).encode(), now_ms)
+
+    def connected(self, event: Connected) -> None:
+        """A broker listens: tell it."""
+        line = self._by_connection[event.connection]
+        line.is_open = line.may_send = True
+        self._send(line, event.now_ms)
+
+    def writable(self, event: Writable) -> None:
+        """A notification has left: the next one may."""
+        line = self._by_connection.get(event.connection)
+        if line is not None:
+            line.may_send = True
+            self._send(line, event.now_ms)
+
+    def closed(self, event: Closed) -> None:
+        """The connection is gone, and what was to be told on it."""
+        line = self._by_connection.get(event.connection)
+        if line is not None:
+            self._forget(line, event.reason)
+
+    def ticked(self, now_ms: int) -> None:
+        """Give up on brokers that do not answer the dial, and on connections that nobody needs."""
+        for line in tuple(self._by_connection.values()):
+            if now_ms >= self._end_ms(line):
+                self._outbox.close(line.connection)
+                self._forget(line, "no connection in time")
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return min(map(self._end_ms, self._by_connection.values()), default=None)
+
+    def _put(self, address: str, data: bytes, now_ms: int) -> None:
+        line = self._by_address.get(address)
+        if line is not None:
+            line.waiting = data
+            self._send(line, now_ms)
+            return
+        if len(self._by_address) >= ADDRESSES_MAX:
+            self._outbox.note(Level.WARNING, "broker not notified: too many connections", broker=address)
+            return
+        line = _Line(address, self._outbox.dial(address), now_ms, data)
+        self._by_address[address] = self._by_connection[line.connection] = line
+
+    def _send(self, line: _Line, now_ms: int) -> None:
+        if line.may_send and line.waiting is not None:
+            self._outbox.send(line.connection, line.waiting, tell=True)
+            line.waiting, line.may_send, line.used_ms = None, False, now_ms
+
+    def _end_ms(self, line: _Line) -> int:
+        return line.used_ms + (IDLE_MS if line.is_open else CONNECT_TIMEOUT_MS)
+
+    def _forget(self, line: _Line, reason: str) -> None:
+        del self._by_address[line.address], self._by_connection[line.connection]
+        if line.waiting is not None:
+            self._outbox.note(Level.WARNING, "broker not notified", broker=line.address, reason=reason)

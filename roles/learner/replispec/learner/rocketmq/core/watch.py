@@ -1,0 +1,125 @@
+"""What a learner asks of controllers: an id, and who is master. On the machine learner.
+
+Source: RIP-44 "Async Learner"; RIP "persistent broker id".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from replispec.learner.rocketmq.options import Options
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
+from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
+from replispec.runtime.storage import Files
+from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import GetReplicaInfoRequest, GetReplicaInfoResponse, SyncStateSet
+from replispec.wire.rocketmq.machines import learner as machine
+
+SEARCH_MS: Final = 1_000
+"""How often controllers are asked who is active while none has said so."""
+
+
+class Watch:
+    """`identified` is called once, with the id that is for good, as soon as it is on the disk."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        controllers: Controllers,
+        files: Files,
+        options: Options,
+        identified: Callable[[int, int], None],
+    ) -> None:
+        self._outbox = outbox
+        self._controllers = controllers
+        self._options = options
+        self._identified = identified
+        self._registration = Registration(
+            outbox,
+            controllers,
+            IdentityFiles(files, options.cluster_name, options.broker_name),
+            cluster_name=options.cluster_name,
+            broker_name=options.broker_name,
+            registered=lambda _told, _members, now_ms: self._tell_id(now_ms),
+            failed=self._tell_id,
+        )
+        self._walker = Walker(machine.MACHINE, self)
+        self._told = False
+        self._master: str | None = None
+        self._serves = True
+        self._leader_ms: int | None = None
+        self._info_ms: int | None = None
+
+    @property
+    def broker_id(self) -> int:
+        """The learner's id; 0 before it has one."""
+        return self._registration.broker_id
+
+    def may_follow(self, address: str) -> bool:
+        """Whether a broker at this address may be copied from: the controller names no other as master."""
+        return self._serves and self._master in (None, address)
+
+    def begin(self, address: str, now_ms: int) -> None:
+        """Get the id, and find the controllers."""
+        self._walker.take(machine.Configured())
+        self._registration.begin(address, now_ms)
+        self._find_leader(now_ms)
+        self._info_ms = now_ms + SEARCH_MS
+        self._tell_id(now_ms)
+
+    def master_lost(self, now_ms: int) -> None:
+        """The connection to the master ended: there may soon be another one."""
+        self._master = None
+        if self._info_ms is not None:
+            self._info_ms = min(self._info_ms, now_ms + SEARCH_MS)
+
+    def ticked(self, now_ms: int) -> None:
+        """Do what is due."""
+        self._registration.ticked(now_ms)
+        self._tell_id(now_ms)
+        if self._leader_ms is not None and now_ms >= self._leader_ms:
+            self._find_leader(now_ms)
+        if self._info_ms is not None and now_ms >= self._info_ms:
+            self._info_ms = now_ms + self._options.broker_metadata_ms
+            request = GetReplicaInfoRequest(self._options.broker_name)
+            code = RequestCode.CONTROLLER_GET_REPLICA_INFO
+            self._controllers.ask(code, request, self._answered, now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        times = (self._registration.deadline_ms(), self._leader_ms, self._info_ms)
+        return min((each for each in times if each is not None), default=None)
+
+    def refuse_to_serve(self, _event: machine.Told) -> Nothing:
+        """A controller has made this learner master: nothing is taken from it, and nothing copied."""
+        self._outbox.note(Level.ERROR, "a controller names this learner master; it stands still")
+        self._serves = False
+        return ()
+
+    def _find_leader(self, now_ms: int) -> None:
+        known = self._controllers.leader is not None
+        self._leader_ms = now_ms + (self._options.controller_metadata_ms if known else SEARCH_MS)
+        self._controllers.find_leader(lambda _told, _now_ms: None, now_ms)
+
+    def _tell_id(self, now_ms: int) -> None:
+        if not self._told and self.broker_id > 0:
+            self._told = True
+            self._identified(self.broker_id, now_ms)
+
+    def _answered(self, outcome: Outcome, _now_ms: int) -> None:
+        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
+            return
+        try:
+            told = GetReplicaInfoResponse.from_ext_fields(outcome.header.ext_fields or {})
+            members = SyncStateSet.decode(outcome.body) if outcome.body else SyncStateSet()
+        except RemoteProtocolError as error:
+            self._outbox.note(Level.WARNING, "an answer about the master cannot be read", reason=str(error))
+            return
+        self._serves = True
+        self._master = told.master_address
+        if self.broker_id:
+            is_member = self.broker_id in (members.broker_ids or ())
+            self._walker.take(machine.Told(is_member, told.master_broker_id == self.broker_id))

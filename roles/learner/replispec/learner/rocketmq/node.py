@@ -1,0 +1,224 @@
+"""One learner: it copies a broker set's log, exports what is confirmed, and is never more than that.
+
+It has an identity of its own, as a broker has, for its handshake and its place at the name servers. It sends
+no heartbeat and asks for no election, so that no controller can make it master, even when it starts first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from replispec.learner.rocketmq.core.export import Export
+from replispec.learner.rocketmq.core.watch import Watch
+from replispec.learner.rocketmq.options import Options
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.membership import (
+    Announcement,
+    Controllers,
+    NameServers,
+    epoch_cache,
+    runtime_info,
+)
+from replispec.runtime.rocketmq.remoting.calls import Calls
+from replispec.runtime.rocketmq.remoting.server import Request, RequestServer
+from replispec.runtime.rocketmq.replication import HaReplica
+from replispec.runtime.storage import Files, Lines, StorageFailed
+from replispec.runtime.world import (
+    Accepted,
+    Closed,
+    Connected,
+    Effect,
+    Event,
+    Flushed,
+    FlushFailed,
+    Level,
+    Outbox,
+    Received,
+    Started,
+    Stopping,
+    Ticked,
+    Writable,
+)
+from replispec.wire.rocketmq.broker import DataVersion, TopicConfigTable
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+
+MAIN: Final = "main"
+EXPORT_AGAIN_MS: Final = 1_000
+
+
+class LearnerNode:
+    """A learner; see `replispec.runtime.world.Node`. Without `lines` nothing is exported. Raises
+    StorageFailed when what is on its disk cannot be used."""
+
+    def __init__(self, options: Options, files: Files, lines: Lines | None = None) -> None:
+        self._options = options
+        self._outbox = Outbox()
+        self._calls = Calls(self._outbox, version=options.version)
+        self._server = RequestServer(
+            self._outbox, self._handle, limits=options.limits, version=options.version
+        )
+        controllers = Controllers(self._calls, options.controllers)
+        self._watch = Watch(self._outbox, controllers, files, options, self._identified)
+        self._name_servers = NameServers(
+            self._outbox,
+            self._calls,
+            options.name_servers,
+            self._announcement,
+            self._master_told,
+            period_ms=options.announce_ms,
+        )
+        self._store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
+        self._commit = GroupCommit(self._outbox, self._store.log)
+        self._export = None if lines is None else Export(lines, self._store)
+        self._export_ms: int | None = None
+        self._replica: HaReplica | None = None
+        self._confirmed = 0
+        self._address = ""
+
+    # The world
+
+    @property
+    def listeners(self) -> Mapping[str, str]:
+        """Administrators come to `main`."""
+        return {MAIN: f"{self._options.bind}:{self._options.port}"}
+
+    @property
+    def exported(self) -> int:
+        """The offset up to which everything is exported; 0 without an export."""
+        return 0 if self._export is None else self._export.position
+
+    def receive(self, event: Event) -> Sequence[Effect]:
+        """Take one event and return its effects."""
+        try:
+            self._take(event)
+            self._calls.ticked(event.now_ms)
+        except StorageFailed as error:
+            self._outbox.halt(f"the disk refused what cannot be left undone: {error}")
+        return self._outbox.take()
+
+    def deadline_ms(self) -> int | None:
+        """When the node wants to be told the time."""
+        parts = (self._calls, self._watch, self._name_servers)
+        times = [self._export_ms, *(part.deadline_ms() for part in parts)]
+        if self._replica is not None:
+            times.append(self._replica.deadline_ms())
+        return min((each for each in times if each is not None), default=None)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case Started():
+                port = event.addresses.get(MAIN, f":{self._options.port}").rpartition(":")[2]
+                self._address = f"{self._options.host}:{port}"
+                self._watch.begin(self._address, event.now_ms)
+            case Ticked(now_ms):
+                self._ticked(now_ms)
+            case Accepted():
+                self._server.accepted(event)
+            case Connected() | Received() | Closed() | Writable():
+                self._on_connection(event)
+            case Flushed():
+                self._commit.flushed(event)
+            case FlushFailed():
+                self._commit.failed(event)
+            case Stopping(now_ms):
+                self._name_servers.leave(now_ms)
+                if self._replica is not None:
+                    self._replica.stop(now_ms)
+
+    def _on_connection(self, event: Connected | Received | Closed | Writable) -> None:
+        owner = self._replica if self._replica is not None and self._replica.owns(event.connection) else None
+        match event:
+            case Connected():
+                (owner or self._calls).connected(event)
+            case Received():
+                side = owner or (self._calls if event.connection < 0 else self._server)
+                side.received(event)
+            case Closed():
+                side = owner or (self._calls if event.connection < 0 else self._server)
+                side.closed(event)
+                if owner is not None:
+                    self._watch.master_lost(event.now_ms)
+                    self._name_servers.announce(event.now_ms)
+            case Writable():
+                self._server.writable(event)
+
+    def _ticked(self, now_ms: int) -> None:
+        self._watch.ticked(now_ms)
+        self._name_servers.ticked(now_ms)
+        if self._replica is not None:
+            self._replica.ticked(now_ms)
+        if self._export_ms is not None and now_ms >= self._export_ms:
+            self._export_confirmed(now_ms)
+
+    # Whom it copies
+
+    def _identified(self, broker_id: int, now_ms: int) -> None:
+        """The id is known: introduce this learner to masters and name servers."""
+        self._replica = HaReplica(
+            self._outbox,
+            self._store,
+            self._commit,
+            self,
+            self._options.ha,
+            broker_id=broker_id,
+            is_learner=True,
+        )
+        self._name_servers.announce(now_ms)
+
+    def _announcement(self) -> Announcement | None:
+        if self._replica is None:
+            return None
+        options = self._options
+        topics = TopicConfigTable(DataVersion(0, 0, 0), DataVersion(0, 0, 0), {}, {}, {})
+        names = options.cluster_name, options.broker_name
+        return Announcement(*names, self._watch.broker_id, self._address, self._address, topics)
+
+    def _master_told(self, address: str, ha_address: str, now_ms: int) -> bool:
+        """A name server names the master; the controller has the last word where it was heard."""
+        if self._replica is None or not self._watch.may_follow(address):
+            return False
+        self._replica.follow(ha_address, now_ms)
+        return True
+
+    # What it copied
+
+    def confirmed(self, offset: int, now_ms: int) -> None:
+        """The master has said what may be shown."""
+        self._confirmed = offset
+        self._export_confirmed(now_ms)
+
+    def truncated(self, offset: int, now_ms: int) -> None:
+        """The log was cut."""
+        self._confirmed = min(self._confirmed, offset)
+        if self._export is not None and offset < self._export.position:
+            self._outbox.note(
+                Level.WARNING, "messages were exported that are lost", end=self._export.position, cut=offset
+            )
+            self._export.truncated(offset)
+            self._export_ms = now_ms
+
+    def _export_confirmed(self, now_ms: int) -> None:
+        if self._export is None:
+            return
+        self._export_ms = None
+        try:
+            if not self._export.up_to(self._confirmed):
+                self._export_ms = now_ms
+        except StorageFailed as error:
+            self._outbox.note(Level.ERROR, "messages cannot be exported", reason=str(error))
+            self._export_ms = now_ms + EXPORT_AGAIN_MS
+
+    # Requests
+
+    def _handle(self, request: Request) -> None:
+        options = self._options
+        if request.code == RequestCode.GET_BROKER_EPOCH_CACHE:
+            names = options.cluster_name, options.broker_name
+            cache = epoch_cache(self._store, *names, self._watch.broker_id)
+            request.answer(ResponseCode.SUCCESS, body=cache.encode())
+        elif request.code == RequestCode.GET_BROKER_RUNTIME_INFO:
+            told = runtime_info(self._store, options.version, request.now_ms)
+            request.answer(ResponseCode.SUCCESS, body=told.encode())
+        else:
+            request.refuse_unknown()

@@ -1,0 +1,1 @@
+"""The name server: who holds which topic, as brokers said last."""

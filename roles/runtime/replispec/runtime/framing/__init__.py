@@ -1,6 +1,0 @@
-"""From bytes to frames and commands: what every reader of a connection needs, without a socket."""
-
-from replispec.runtime.framing.commands import Command, decode_command
-from replispec.runtime.framing.frames import FrameBuffer
-
-__all__ = ["Command", "FrameBuffer", "decode_command"]

@@ -1,7 +1,0 @@
-"""Remoting between processes without a socket: requests that come in, requests that go out."""
-
-from replispec.runtime.remoting.calls import Calls, Failure, Outcome
-from replispec.runtime.remoting.prepared import Prepared
-from replispec.runtime.remoting.server import Limits, Request, RequestServer
-
-__all__ = ["Calls", "Failure", "Limits", "Outcome", "Prepared", "Request", "RequestServer"]

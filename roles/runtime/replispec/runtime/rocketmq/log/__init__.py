@@ -1,0 +1,21 @@
+"""What a broker keeps of messages, in Apache RocketMQ's format: commit log, epochs, queues."""
+
+from replispec.runtime.rocketmq.log.commit_log import CommitLog, Placed
+from replispec.runtime.rocketmq.log.epoch_file import EpochFile
+from replispec.runtime.rocketmq.log.group_commit import GroupCommit
+from replispec.runtime.rocketmq.log.message_store import MessageStore
+from replispec.runtime.rocketmq.log.properties import properties_of, tags_code
+from replispec.runtime.rocketmq.log.queue_index import Queue, QueueEntry, QueueIndex
+
+__all__ = [
+    "CommitLog",
+    "EpochFile",
+    "GroupCommit",
+    "MessageStore",
+    "Placed",
+    "Queue",
+    "QueueEntry",
+    "QueueIndex",
+    "properties_of",
+    "tags_code",
+]

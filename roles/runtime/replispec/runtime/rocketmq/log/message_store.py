@@ -1,0 +1,106 @@
+"""All that a broker keeps of messages: the commit log, its epochs, and where each queue's messages lie.
+
+Source: RIP-44 "Election Truncation Algorithm", "ConfirmOffset"; apache/rocketmq rocketmq-all-5.4.0,
+DefaultMessageStore.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log.commit_log import FILE_BYTES, FOLDER, CommitLog, Placed
+from replispec.runtime.rocketmq.log.epoch_file import EpochFile
+from replispec.runtime.rocketmq.log.queue_index import QueueIndex
+from replispec.runtime.storage import Files
+from replispec.wire.rocketmq.store import LogRecord
+
+RECORDS_AT_ONCE: Final = 2_000
+"""Records that are indexed in one go, so that nobody waits for a large backlog."""
+
+
+class MessageStore:
+    """Log, epochs and index of one broker, cut together. Methods that change it raise StorageFailed.
+
+    `index` shows consumers what `index_up_to` names, and nothing else.
+    """
+
+    def __init__(self, files: Files, *, file_bytes: int = FILE_BYTES, log_folder: str = FOLDER) -> None:
+        self.index = QueueIndex()
+        self.log = CommitLog(files, file_bytes=file_bytes, folder=log_folder, visit=self.index.put)
+        self.epochs = EpochFile(files)
+        self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, self.log.end)))
+
+    # As a master
+
+    def begin_as_master(self, epoch: int) -> None:
+        """Become master of this epoch: a half-copied record goes, the epoch starts at the end of the log,
+        which is on the disk, and what was copied and not read yet is counted."""
+        self.truncate(self.log.whole_end())
+        self.log.flush()
+        self.epochs.keep(tuple(rules.epochs_as_master(self.epochs.entries, epoch, self.log.end)))
+        self._count_positions()
+
+    def resume_as_master(self) -> None:
+        """Go on as master of the newest epoch of this log, after a restart that nobody noticed."""
+        self.truncate(self.log.whole_end())
+        self.log.flush()
+        self._count_positions()
+
+    def _count_positions(self) -> None:
+        for placed in self.log.records(self._unread(), self.log.end):
+            self.index.put(placed)
+
+    def put(self, record: LogRecord) -> Placed:
+        """Store a message of a producer: its position in its queue and its offset are filled in.
+
+        Nothing was stored when this raises StorageFailed, or ValueError for one that is too long.
+        """
+        record.queue_offset = self.next_position(record.topic, record.queue_id)
+        placed = self.log.append(record)
+        self.index.put(placed)
+        return placed
+
+    def next_position(self, topic: str, queue_id: int) -> int:
+        """The position that the next message of a queue gets, shown to consumers or not; for a master."""
+        queue = self.index.queues.get((topic, queue_id))
+        return 0 if queue is None else queue.end
+
+    # As a replica
+
+    def truncate(self, offset: int) -> None:
+        """Cut everything at an offset of the log, the index first: nobody is led to what is gone."""
+        if offset < self.log.end:
+            self.index.truncate(offset)
+            self.log.truncate(offset)
+            self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, offset)))
+
+    def cut_tail(self) -> int:
+        """Cut a half-copied record at the end; returns where the log ends then."""
+        end = self.log.whole_end()
+        self.index.truncate(end)
+        self.log.truncate(end)
+        return self.log.end
+
+    # As either
+
+    def index_up_to(self, offset: int, records_max: int = RECORDS_AT_ONCE) -> bool:
+        """Show consumers what lies before an offset; False when more of it remains for another call."""
+        is_done = True
+        for count, placed in enumerate(self.log.records(self._unread(), offset), start=1):
+            self.index.put(placed)
+            if count >= records_max:
+                is_done = False
+                break
+        self.index.show(offset)
+        return is_done
+
+    def _unread(self) -> int:
+        """Where the first record lies that no queue has; a log that began later has none before."""
+        return max(self.index.read, self.log.first)
+
+    def delete_before(self, offset: int) -> None:
+        """Remove the oldest files, as far as all of them lies before an offset, and what leads to them."""
+        self.log.delete_before(offset)
+        self.index.delete_before(self.log.first)
+        self.epochs.keep(tuple(rules.epochs_after_deletion(self.epochs.entries, self.log.first)))

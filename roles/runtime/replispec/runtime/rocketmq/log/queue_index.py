@@ -1,0 +1,135 @@
+"""Where the messages of each queue lie in the commit log: what Apache RocketMQ calls the consume queue.
+
+It is made of the log and kept in memory alone, 20 bytes a message.
+Source: apache/rocketmq rocketmq-all-5.4.0, ConsumeQueue.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from replispec.runtime.rocketmq.log.commit_log import Placed
+from replispec.runtime.rocketmq.log.properties import tags_code
+
+
+class QueueEntry(NamedTuple):
+    """One message of a queue: offset and size of its record, in bytes, and the code of its tag."""
+
+    offset: int
+    size: int
+    tags_code: int
+
+
+class Queue:
+    """One queue of one topic. Positions count its messages; they start at `first`. Consumers are shown those
+    before `next`; behind them, up to `end`, lie messages that are stored and not confirmed."""
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        self._shown = 0
+        self._offsets = array("q")
+        self._sizes = array("i")
+        self._tags = array("q")
+
+    @property
+    def next(self) -> int:
+        """The position of the next message that consumers will be shown."""
+        return self.first + self._shown
+
+    @property
+    def end(self) -> int:
+        """The position of the next message that will be stored."""
+        return self.first + len(self._offsets)
+
+    def at(self, position: int) -> QueueEntry | None:
+        """The message at a position; None when it is not, or no longer, shown."""
+        number = position - self.first
+        if not 0 <= number < self._shown:
+            return None
+        return QueueEntry(self._offsets[number], self._sizes[number], self._tags[number])
+
+    def put(self, position: int, entry: QueueEntry) -> None:
+        """Note the message at a position. Behind a gap the queue begins anew: what a master deleted before
+        we copied cannot be read here. A position that is there already stays as it is."""
+        if position > self.end:
+            self._cut(0)
+            self.first = position
+        if position == self.end:
+            self._offsets.append(entry.offset)
+            self._sizes.append(entry.size)
+            self._tags.append(entry.tags_code)
+
+    def show(self, offset: int) -> bool:
+        """Show all messages that end at or before an offset of the log; whether others are left."""
+        count = bisect_left(self._offsets, offset)
+        if count and self._offsets[count - 1] + self._sizes[count - 1] > offset:
+            count -= 1
+        self._shown = max(self._shown, count)
+        return self._shown < len(self._offsets)
+
+    def truncate(self, offset: int) -> None:
+        """Forget all messages at or behind an offset of the log."""
+        self._cut(bisect_left(self._offsets, offset))
+
+    def delete_before(self, offset: int) -> None:
+        """Forget all messages before an offset of the log; positions stay."""
+        gone = bisect_left(self._offsets, offset)
+        self.first += gone
+        self._shown = max(0, self._shown - gone)
+        for values in (self._offsets, self._sizes, self._tags):
+            del values[:gone]
+
+    def _cut(self, count: int) -> None:
+        self._shown = min(self._shown, count)
+        for values in (self._offsets, self._sizes, self._tags):
+            del values[count:]
+
+
+class QueueIndex:
+    """All queues. `read` is the offset of the first record that is in none yet."""
+
+    def __init__(self) -> None:
+        self.read = 0
+        self._queues: dict[tuple[str, int], Queue] = {}
+        self._hiding: set[tuple[str, int]] = set()
+
+    @property
+    def queues(self) -> Mapping[tuple[str, int], Queue]:
+        """All queues, by topic and queue id."""
+        return self._queues
+
+    def put(self, placed: Placed) -> None:
+        """Note the next record of the log, and show it to nobody."""
+        record = placed.record
+        key = (record.topic, record.queue_id)
+        queue = self._queues.get(key)
+        if queue is None:
+            queue = self._queues[key] = Queue(record.queue_offset)
+        entry = QueueEntry(placed.offset, placed.size, tags_code(record.properties))
+        queue.put(record.queue_offset, entry)
+        self._hiding.add(key)
+        self.read = placed.offset + placed.size
+
+    def show(self, offset: int) -> None:
+        """Show consumers all records that end at or before an offset."""
+        self._hiding = {key for key in self._hiding if self._queues[key].show(offset)}
+
+    def truncate(self, offset: int) -> None:
+        """Forget all records at or behind an offset; a queue without messages left is forgotten whole."""
+        if offset >= self.read:
+            return
+        self.read = offset
+        for key, queue in tuple(self._queues.items()):
+            queue.truncate(offset)
+            if queue.end == 0:
+                del self._queues[key]
+                self._hiding.discard(key)
+
+    def delete_before(self, offset: int) -> None:
+        """Forget all records before an offset."""
+        self.read = max(self.read, offset)
+        for queue in self._queues.values():
+            queue.delete_before(offset)

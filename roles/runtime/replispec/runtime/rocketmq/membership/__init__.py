@@ -1,0 +1,23 @@
+"""How a process becomes and stays a member of a broker set: its identity, controller and name servers."""
+
+from replispec.runtime.rocketmq.membership.controllers import Controllers
+from replispec.runtime.rocketmq.membership.epoch_cache import epoch_cache
+from replispec.runtime.rocketmq.membership.figures import runtime_info
+from replispec.runtime.rocketmq.membership.identity import Identity, IdentityFiles, IdentityRefused
+from replispec.runtime.rocketmq.membership.name_servers import Announcement, NameServers
+from replispec.runtime.rocketmq.membership.registration import Registration
+from replispec.runtime.rocketmq.membership.walking import Nothing, Walker
+
+__all__ = [
+    "Announcement",
+    "Controllers",
+    "Identity",
+    "IdentityFiles",
+    "IdentityRefused",
+    "NameServers",
+    "Nothing",
+    "Registration",
+    "Walker",
+    "epoch_cache",
+    "runtime_info",
+]

@@ -1,0 +1,268 @@
+"""From no identity to being registered with the active controller, on the machine broker_registration.
+
+Source: RIP "persistent broker id"; apache/rocketmq rocketmq-all-5.4.0, ReplicasManager.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.membership.controllers import Controllers
+from replispec.runtime.rocketmq.membership.identity import IdentityFiles, IdentityRefused
+from replispec.runtime.rocketmq.membership.walking import Nothing, Walker
+from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
+from replispec.runtime.storage import StorageFailed
+from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.controller import (
+    ApplyBrokerIdRequest,
+    ApplyBrokerIdResponse,
+    GetNextBrokerIdRequest,
+    GetNextBrokerIdResponse,
+    RegisterBrokerToControllerRequest,
+    RegisterBrokerToControllerResponse,
+    SyncStateSet,
+)
+from replispec.wire.rocketmq.machines import broker_registration as machine
+
+RETRY_MS = machine.EVENTS[machine.RetryDue].default_ms or 0
+
+T = TypeVar("T")
+Registered = Callable[[RegisterBrokerToControllerResponse, SyncStateSet, int], None]
+
+
+class Registration:
+    """One broker's registration. `registered` is called with the controller's answer whenever it succeeds,
+    `failed` whenever a step did not; the step is tried again by itself.
+
+    Identity files that cannot be used end the process: their owner has to decide.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        controllers: Controllers,
+        files: IdentityFiles,
+        *,
+        cluster_name: str,
+        broker_name: str,
+        registered: Registered,
+        failed: Callable[[int], None],
+    ) -> None:
+        self._outbox = outbox
+        self._controllers = controllers
+        self._files = files
+        self._cluster_name = cluster_name
+        self._broker_name = broker_name
+        self._registered = registered
+        self._failed = failed
+        self._walker = Walker(machine.MACHINE, self)
+        self._now_ms = 0
+        self._retry_ms: int | None = None
+        self._asked = 0
+        self.address = ""
+
+    @property
+    def state(self) -> machine.State:
+        """Where the machine stands."""
+        return self._walker.state
+
+    @property
+    def broker_id(self) -> int:
+        """The broker's id; 0 until it has been granted."""
+        granted = (machine.State.CREATE_METADATA_FILE_DONE, machine.State.REGISTERED)
+        return self._walker.variables.broker_id if self.state in granted else 0
+
+    def begin(self, address: str, now_ms: int) -> None:
+        """Register under this address: read the files the first time, go on where it stopped later."""
+        self.address = address
+        self._now_ms = now_ms
+        self._retry_ms = None
+        if self._walker.variables.begun:
+            self._take(machine.RetryDue(), now_ms)
+            return
+        try:
+            identity = self._files.read()
+        except (IdentityRefused, StorageFailed) as error:
+            self._outbox.halt(str(error))
+            return
+        temporary = not identity.granted and identity.broker_id > 0
+        started = machine.Started(identity.granted, temporary, identity.broker_id, identity.check_code)
+        self._take(started, now_ms)
+
+    def unknown(self, now_ms: int) -> None:
+        """The controller has said elsewhere that it does not know this broker."""
+        self._take(machine.UnknownHere(), now_ms)
+
+    def stop(self) -> None:
+        """Ask nothing more, and listen to no answer."""
+        self._asked += 1
+        self._retry_ms = None
+
+    def ticked(self, now_ms: int) -> None:
+        """Try again what is due."""
+        if self._retry_ms is not None and now_ms >= self._retry_ms:
+            self._retry_ms = None
+            self._take(machine.RetryDue(), now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return self._retry_ms
+
+    # Effects of the machine
+
+    def ask_next_id(self, _event: object) -> Nothing:
+        """Ask which id is free."""
+        request = GetNextBrokerIdRequest(self._cluster_name, self._broker_name)
+        if self._ask(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, request, self._next_id_answered):
+            self._walker.take(machine.NextIdSent(request))
+        return ()
+
+    def write_temporary(self, event: machine.NextIdAnswered | machine.ApplicationRefused) -> Nothing:
+        """Note the id that is going to be applied for."""
+        broker_id = event.next_broker_id
+        assert broker_id is not None, "the machine writes no file without an id"
+        check_code = f"{self.address};{self._now_ms}"
+        try:
+            self._files.write_temporary(broker_id, check_code)
+        except StorageFailed as error:
+            self._note("the identity cannot be written", error)
+            self.remove_temporary(event)
+            self._walker.take(machine.TemporaryFailed())
+        else:
+            self._walker.take(machine.TemporaryWritten(broker_id, check_code))
+        return ()
+
+    def remove_temporary(self, _event: object) -> Nothing:
+        """Forget what was noted."""
+        try:
+            self._files.remove_temporary()
+        except StorageFailed as error:
+            self._note("the temporary identity cannot be removed", error)
+        return ()
+
+    def send_application(self, _event: object) -> Nothing:
+        """Apply for the id that is noted."""
+        known = self._walker.variables
+        request = ApplyBrokerIdRequest(
+            self._cluster_name, self._broker_name, known.broker_id, known.check_code
+        )
+        if self._ask(RequestCode.CONTROLLER_APPLY_BROKER_ID, request, self._application_answered):
+            self._walker.take(machine.ApplicationSent(request))
+        return ()
+
+    def rename_to_final(self, _event: object) -> Nothing:
+        """Keep the granted id for good."""
+        try:
+            self._files.make_final()
+        except StorageFailed as error:
+            self._note("the identity cannot be kept", error)
+            self._walker.take(machine.RenameFailed())
+        else:
+            self._walker.take(machine.Renamed())
+        return ()
+
+    def send_registration(self, _event: object) -> Nothing:
+        """Tell the controller the present address."""
+        request = RegisterBrokerToControllerRequest(
+            self._cluster_name,
+            self._broker_name,
+            self._walker.variables.broker_id,
+            self.address,
+            self._now_ms,
+        )
+        if self._ask(RequestCode.CONTROLLER_REGISTER_BROKER, request, self._registration_answered):
+            self._walker.take(machine.RegistrationSent(request))
+        return ()
+
+    def find_leader(self, _event: object) -> Nothing:
+        """Somebody else may be the active controller by now."""
+        self._controllers.find_leader(lambda _told, _now_ms: None, self._now_ms)
+        return ()
+
+    def retry_later(self, _event: object) -> Nothing:
+        """Leave it for a moment."""
+        self._retry_ms = self._now_ms + RETRY_MS
+        self._failed(self._now_ms)
+        return ()
+
+    def take_role(self, event: machine.Registered) -> Nothing:
+        """Hand over what the controller said; see `registered`."""
+        self._registered(event.message, self._told_set, self._now_ms)
+        return ()
+
+    # Answers
+
+    def _ask(self, code: RequestCode, request: object, then: Callable[[Outcome], None]) -> bool:
+        """Ask the active controller. Only the answer to the newest question counts."""
+        self._asked += 1
+        asked = self._asked
+
+        def answered(outcome: Outcome, now_ms: int) -> None:
+            if asked == self._asked:
+                self._now_ms = now_ms
+                then(outcome)
+
+        if self._controllers.ask(code, request, answered, self._now_ms):
+            return True
+        self._retry_ms = self._now_ms + RETRY_MS
+        return False
+
+    def _next_id_answered(self, outcome: Outcome) -> None:
+        told = self._read(outcome, GetNextBrokerIdResponse.from_ext_fields)
+        self._walker.take(machine.RequestFailed() if told is None else machine.NextIdAnswered(told))
+
+    def _application_answered(self, outcome: Outcome) -> None:
+        if _code(outcome) == ResponseCode.CONTROLLER_BROKER_ID_INVALID:
+            told = self._read(outcome, GetNextBrokerIdResponse.from_ext_fields, refused=True)
+            free = told.next_broker_id if told is not None else None
+            self._walker.take(machine.ApplicationRefused(free))
+            return
+        granted = self._read(outcome, ApplyBrokerIdResponse.from_ext_fields)
+        self._walker.take(machine.RequestFailed() if granted is None else machine.ApplicationGranted(granted))
+
+    def _registration_answered(self, outcome: Outcome) -> None:
+        if _code(outcome) == ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B:
+            self._note("the controller does not know this broker's id", self._walker.variables.broker_id)
+            self._walker.take(machine.UnknownHere())
+            return
+        told = self._read(outcome, RegisterBrokerToControllerResponse.from_ext_fields)
+        if told is None or isinstance(outcome, Failure):
+            self._walker.take(machine.RequestFailed())
+            return
+        try:
+            self._told_set = SyncStateSet.decode(outcome.body) if outcome.body else SyncStateSet()
+        except RemoteProtocolError as error:
+            self._note("an answer to a registration cannot be read", error)
+            self._walker.take(machine.RequestFailed())
+        else:
+            self._walker.take(machine.Registered(told))
+
+    def _read(
+        self, outcome: Outcome, reader: Callable[[dict[str, str | None]], T], *, refused: bool = False
+    ) -> T | None:
+        if isinstance(outcome, Failure):
+            self._outbox.note(Level.INFO, "a controller did not answer", reason=outcome.reason)
+            return None
+        if outcome.header.code != ResponseCode.SUCCESS and not refused:
+            reason = outcome.header.remark or ""
+            self._outbox.note(Level.INFO, "a controller refused", code=outcome.header.code, reason=reason)
+            return None
+        try:
+            return reader(dict(outcome.header.ext_fields or {}))
+        except RemoteProtocolError as error:
+            self._note("an answer of a controller cannot be read", error)
+            return None
+
+    def _take(self, event: machine.Event, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._walker.take(event)
+
+    def _note(self, what: str, reason: object) -> None:
+        self._outbox.note(Level.WARNING, what, reason=str(reason))
+
+
+def _code(outcome: Outcome) -> int | None:
+    return None if isinstance(outcome, Failure) else outcome.header.code

@@ -1,0 +1,7 @@
+"""Remoting between processes without a socket: requests that come in, requests that go out."""
+
+from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
+from replispec.runtime.rocketmq.remoting.prepared import Prepared
+from replispec.runtime.rocketmq.remoting.server import Limits, Request, RequestServer
+
+__all__ = ["Calls", "Failure", "Limits", "Outcome", "Prepared", "Request", "RequestServer"]

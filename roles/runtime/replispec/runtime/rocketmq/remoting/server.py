@@ -1,0 +1,300 @@
+"""The answering side of remoting: commands out of bytes, answers in any order, limits on every peer.
+
+Source: NettyRemotingAbstract, NettyServerHandler (apache/rocketmq rocketmq-all-5.4.0): requests of one
+connection are independent, answers are paired by opaque; a one-way request is never answered.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from replispec.runtime.configuration import Settings
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq import parameters as p
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.runtime.rocketmq.remoting.prepared import Prepared
+from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
+from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.remoting import RemotingHeader
+from replispec.wire.rocketmq.streams import REMOTING
+
+LANGUAGE: Final = LanguageCode.PYTHON.name
+_ANSWER: Final = int(RemotingFlag.RESPONSE)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What peers may make grow.
+
+    `connections`: open at a time; further ones are closed. `frame_bytes`: the longest request.
+    `unanswered`: requests of one connection that were taken and not answered; `unsent_bytes`: answers that
+    wait for the peer to read; beyond either a connection is not read until it drains. `waiting_bytes`:
+    requests of all peers together that are cut or wait; beyond, whoever has most of it is dropped.
+    """
+
+    connections: int = 10_000
+    frame_bytes: int = 16 * 1024 * 1024
+    unanswered: int = 4_096
+    unsent_bytes: int = 1024 * 1024
+    waiting_bytes: int = 256 * 1024 * 1024
+
+    @classmethod
+    def of(cls, settings: Settings) -> Limits:
+        """What was configured."""
+        return cls(
+            connections=settings[p.CONNECTIONS_MAX],
+            frame_bytes=settings[p.REQUEST_BYTES_MAX],
+            unanswered=settings[p.UNANSWERED_MAX],
+            waiting_bytes=settings[p.WAITING_BYTES_MAX],
+        )
+
+
+@dataclass(slots=True, eq=False)
+class Request:
+    """One request of a peer, to be answered once, now or later; a one-way request need not be.
+
+    `now_ms`: when it was handed over.
+    """
+
+    connection: int
+    peer: str
+    listener: str
+    command: Command
+    now_ms: int
+    _server: RequestServer
+    answered: bool = False
+
+    @property
+    def code(self) -> int:
+        """The request code."""
+        return self.command.header.code
+
+    def answer(
+        self,
+        code: int,
+        *,
+        ext_fields: dict[str, str | None] | None = None,
+        body: bytes = b"",
+        remark: str | None = None,
+    ) -> None:
+        """Answer with a ResponseCode. Of a one-way request, or once the peer is gone, nothing is sent.
+
+        The second answer to a request is a fault of ours: AssertionError.
+        """
+        assert not self.answered, f"second answer to request {self.code}"
+        self.answered = True
+        self._server.answer(self, code, ext_fields, body, remark)
+
+    def answer_prepared(self, answer: Prepared) -> None:
+        """Answer with what was encoded before; else as `answer`."""
+        assert not self.answered, f"second answer to request {self.code}"
+        self.answered = True
+        self._server.answer_prepared(self, answer)
+
+    def refuse_unknown(self) -> None:
+        """Answer that the code is none that is served here.
+
+        Source: NettyRemotingAbstract.processRequestCommand.
+        """
+        remark = f" request type {self.code} not supported"
+        self.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
+
+
+@dataclass(slots=True)
+class _Peer:
+    """One connection: its cut frames, what waits to be handled, and what waits to be answered or read.
+
+    `answers` are those of the requests that are being handled, to leave together. `told`: Writable was
+    asked for. `held_bytes`: of requests that are cut or wait.
+    """
+
+    address: str
+    listener: str
+    buffer: FrameBuffer
+    waiting: deque[bytes] = field(default_factory=deque)
+    answers: list[bytes] = field(default_factory=list)
+    held_bytes: int = 0
+    unanswered: int = 0
+    unsent_bytes: int = 0
+    told: bool = False
+    serving: bool = False
+    paused: bool = False
+
+
+class RequestServer:
+    """Serves any number of connections with one handler.
+
+    `handle` is called with each request, in the order of each connection, and never from inside `answer`;
+    it answers at once or keeps the request. `version` is what answers carry as the release of their sender.
+    """
+
+    def __init__(
+        self, outbox: Outbox, handle: Callable[[Request], None], *, limits: Limits, version: int = 0
+    ) -> None:
+        self._outbox = outbox
+        self._handle = handle
+        self._limits = limits
+        self._version = version
+        self._peers: dict[int, _Peer] = {}
+        self._held_bytes = 0
+
+    def serves(self, connection: int) -> bool:
+        """Whether this connection is one of ours, and open."""
+        return connection in self._peers
+
+    @property
+    def connections(self) -> int:
+        """How many are open."""
+        return len(self._peers)
+
+    @property
+    def held_bytes(self) -> int:
+        """Requests of all peers that are cut or wait, in bytes."""
+        return self._held_bytes
+
+    def accepted(self, event: Accepted) -> None:
+        """Take a connection, or close it when there are too many."""
+        if len(self._peers) >= self._limits.connections:
+            self._outbox.note(Level.WARNING, "too many connections", peer=event.peer)
+            self._outbox.close(event.connection)
+            return
+        buffer = FrameBuffer(REMOTING, limit_bytes=self._limits.frame_bytes)
+        self._peers[event.connection] = _Peer(event.peer, event.listener, buffer)
+
+    def received(self, event: Received) -> None:
+        """Handle the requests that these bytes complete. A peer that breaks the protocol is dropped."""
+        peer = self._peers.get(event.connection)
+        if peer is None:
+            return
+        try:
+            frames = peer.buffer.receive(event.data)
+        except RemoteProtocolError as error:
+            self._drop(event.connection, peer, str(error))
+            return
+        peer.waiting.extend(frames)
+        self._serve(event.connection, peer, event.now_ms)
+
+    def writable(self, event: Writable) -> None:
+        """Room is there again: go on with this peer's requests."""
+        peer = self._peers.get(event.connection)
+        if peer is not None:
+            peer.unsent_bytes = 0
+            peer.told = False
+            self._serve(event.connection, peer, event.now_ms)
+
+    def closed(self, event: Closed) -> None:
+        """Forget a connection; what is still being answered is answered to nobody."""
+        self._forget(event.connection)
+
+    def close(self, connection: int) -> None:
+        """End a connection on our own account, behind what was answered."""
+        peer = self._forget(connection)
+        if peer is not None:
+            self._send_answers(connection, peer)
+            self._outbox.close(connection)
+
+    def answer(
+        self,
+        request: Request,
+        code: int,
+        ext_fields: dict[str, str | None] | None,
+        body: bytes,
+        remark: str | None,
+    ) -> None:
+        """Send the answer to a request; see `Request.answer`."""
+        peer = self._peers.get(request.connection)
+        if peer is None:
+            return
+        command = request.command
+        if command.wants_answer:
+            header = RemotingHeader(
+                code=int(code),
+                language=LANGUAGE,
+                version=self._version,
+                opaque=command.header.opaque,
+                flag=_ANSWER,
+                remark=remark,
+                ext_fields=ext_fields or None,
+            )
+            _put(peer, Command(header, body, command.serialize_type).encode())
+        if not peer.serving:
+            self._send_answers(request.connection, peer)
+
+    def answer_prepared(self, request: Request, answer: Prepared) -> None:
+        """Likewise with what was encoded before; see `Request.answer_prepared`."""
+        command, opaque = request.command, request.command.header.opaque
+        if opaque < 0 or command.serialize_type is not SerializeType.JSON:
+            self.answer(request, answer.code, answer.ext_fields, answer.body, None)
+            return
+        peer = self._peers.get(request.connection)
+        if peer is None:
+            return
+        if command.wants_answer:
+            _put(peer, answer.frame(opaque))
+        if not peer.serving:
+            self._send_answers(request.connection, peer)
+
+    def _send_answers(self, connection: int, peer: _Peer) -> None:
+        """Send what was answered; ask to be told when the peer's further requests should be looked at."""
+        limits = self._limits
+        data = peer.answers[0] if len(peer.answers) == 1 else b"".join(peer.answers)
+        peer.answers.clear()
+        drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered // 2
+        tell = not peer.told and (drained or peer.unsent_bytes > limits.unsent_bytes)
+        peer.told = peer.told or tell
+        if data or tell:
+            self._outbox.send(connection, data, tell=tell)
+
+    def _serve(self, connection: int, peer: _Peer, now_ms: int) -> None:
+        limits, waiting = self._limits, peer.waiting
+        peer.serving = True
+        while waiting and peer.unanswered < limits.unanswered and peer.unsent_bytes <= limits.unsent_bytes:
+            try:
+                command = decode_command(waiting.popleft())
+            except RemoteProtocolError as error:
+                self._drop(connection, peer, str(error))
+                return
+            if command.is_answer:
+                continue
+            peer.unanswered += command.wants_answer
+            self._handle(Request(connection, peer.address, peer.listener, command, now_ms, self))
+            if connection not in self._peers:
+                return
+        peer.serving = False
+        self._send_answers(connection, peer)
+        if bool(waiting) != peer.paused:
+            peer.paused = bool(waiting)
+            (self._outbox.pause if peer.paused else self._outbox.resume)(connection)
+        held = peer.buffer.waiting_bytes + (sum(map(len, waiting)) if waiting else 0)
+        self._held_bytes += held - peer.held_bytes
+        peer.held_bytes = held
+        while self._held_bytes > limits.waiting_bytes:
+            self._drop_greediest()
+
+    def _drop_greediest(self) -> None:
+        connection, peer = max(self._peers.items(), key=lambda item: item[1].held_bytes)
+        self._drop(connection, peer, f"{peer.held_bytes} bytes of requests wait, too many in all")
+
+    def _drop(self, connection: int, peer: _Peer, reason: str) -> None:
+        """End the connection of a peer at fault, behind what it was answered before."""
+        self._forget(connection)
+        self._send_answers(connection, peer)
+        self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)
+        self._outbox.close(connection)
+
+    def _forget(self, connection: int) -> _Peer | None:
+        peer = self._peers.pop(connection, None)
+        if peer is not None:
+            self._held_bytes -= peer.held_bytes
+            peer.waiting.clear()
+        return peer
+
+
+def _put(peer: _Peer, data: bytes) -> None:
+    """Keep an answer until the answers of its piece leave together."""
+    peer.unanswered -= 1
+    peer.unsent_bytes += len(data)
+    peer.answers.append(data)

@@ -1,0 +1,8 @@
+"""Replication of the commit log: the master's side and the replica's, without a socket."""
+
+from replispec.runtime.rocketmq.replication.feed import Feed, SyncStateSetKeeper
+from replispec.runtime.rocketmq.replication.master import HaMaster
+from replispec.runtime.rocketmq.replication.replica import Follower, HaReplica
+from replispec.runtime.rocketmq.replication.settings import HaSettings
+
+__all__ = ["Feed", "Follower", "HaMaster", "HaReplica", "HaSettings", "SyncStateSetKeeper"]

@@ -1,0 +1,346 @@
+"""One replica's connection on the master's side.
+
+States, guards and order of steps: the machine `ha_master`. Source: RIP-44 "Replication solution",
+"Epoch file updates and corrections"; apache/rocketmq rocketmq-all-5.4.0, AutoSwitchHAConnection.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, Final, Protocol
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.machines import step
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.replication.frames import Frames
+from replispec.runtime.rocketmq.replication.settings import HaSettings
+from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq.codes import HaConnectionState
+from replispec.wire.rocketmq.ha import (
+    HaEpochEntry,
+    HaHandshakeAddress,
+    HaHandshakeAnswer,
+    HaHandshakeId,
+    HaReport,
+    HaTransferHeaderFixed,
+)
+from replispec.wire.rocketmq.machines import ha_master as machine
+from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
+
+EPOCHS_MAX: Final = HA_MASTER.form("HaHandshakeAnswer").maximum // len(HaEpochEntry().encode())
+"""An answer holds no more epochs; of more, the newest are told."""
+NO_DATA: Final = -1
+"""The offset in a heartbeat of a master whose log has no bytes, as Apache RocketMQ sends it."""
+
+
+class SyncStateSetKeeper(Protocol):
+    """Who keeps the SyncStateSet of a master: the broker. Broker ids are those of handshakes."""
+
+    @property
+    def confirm_offset(self) -> int:
+        """Up to where messages may be shown to consumers; goes into every header."""
+        ...
+
+    def is_member(self, broker_id: int) -> bool:
+        """Whether this replica is in the set, or in one that was asked for."""
+        ...
+
+    def acknowledged(self, broker_id: int, offset: int, now_ms: int) -> None:
+        """A replica told the end of its log; learners and replicas without an id are not told of."""
+        ...
+
+    def wants_in(self, broker_id: int, now_ms: int) -> None:
+        """This replica has everything: the controller is to be asked to take it in."""
+        ...
+
+    def must_go(self, broker_id: int, now_ms: int) -> None:
+        """The last connection of this replica ended: the controller is to be asked to take it out, if
+        it is a member."""
+        ...
+
+
+class Feed:
+    """What one replica asked for, and what it was sent."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        store: MessageStore,
+        keeper: SyncStateSetKeeper,
+        settings: HaSettings,
+        *,
+        connection: int,
+        peer: str,
+        now_ms: int,
+    ) -> None:
+        self._outbox = outbox
+        self._store = store
+        self._keeper = keeper
+        self._settings = settings
+        self._connection = connection
+        self.peer = peer
+        self.broker_id: int | None = None
+        self.caught_up_ms = now_ms
+        self.has_reported = False
+        self.wants_to_shrink = False
+        self._frames = Frames(HA_REPLICA)
+        self._state = machine.MACHINE.initial
+        self._variables = machine.Variables(log_end=self._end)
+        self._now_ms = self._heard_ms = self._wrote_ms = now_ms
+        self._end_at_send, self._sent_ms = 0, now_ms
+        self._is_sending = False
+        self._greets = False
+        self._is_told_deleted = False
+
+    # What is known of the replica
+
+    @property
+    def is_learner(self) -> bool:
+        """Whether it called itself an async learner."""
+        return self._variables.is_learner
+
+    @property
+    def acknowledged(self) -> int:
+        """The end of its log, as it told last."""
+        return self._variables.acknowledged
+
+    @property
+    def next_offset(self) -> int:
+        """The next byte to send."""
+        cursor = self._variables.next_offset
+        if cursor >= 0:
+            return cursor
+        log = self._store.log
+        return log.last_file if self._variables.sync_from_last_file else log.first
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether this side has closed the connection, or knows that it is gone."""
+        return self._state in machine.MACHINE.final
+
+    @property
+    def _end(self) -> int:
+        """Where the log ends for replicas. What this disk may still lose is not sent, where durability is
+        asked for: a master that comes back without it, in the same epoch, would write other bytes there."""
+        log = self._store.log
+        return log.flushed if self._settings.durable else log.end
+
+    # What happens
+
+    def received(self, data: bytes, now_ms: int) -> None:
+        """Take the next bytes."""
+        self._now_ms = self._heard_ms = now_ms
+        try:
+            for name, frame in self._frames.receive(data):
+                self._take(name, frame)
+                if self.has_ended:
+                    return
+        except RemoteProtocolError as error:
+            self._outbox.note(Level.WARNING, "replica dropped", peer=self.peer, reason=str(error))
+            self._outbox.close(self._connection)
+            self._step(machine.Closed())
+        else:
+            self._send_batches()
+
+    def writable(self, now_ms: int) -> None:
+        """The runs that were sent have left."""
+        self._now_ms = now_ms
+        self._is_sending = False
+        self._send_batches()
+
+    def log_grew(self, now_ms: int) -> None:
+        """The log has a new end."""
+        self._now_ms = now_ms
+        self._step(machine.LogGrew(self._end))
+
+    def epoch_began(self, now_ms: int) -> None:
+        """This master was elected again."""
+        self._now_ms = now_ms
+        self._step(machine.EpochBegan())
+
+    def announce(self, now_ms: int) -> None:
+        """Send a header without bytes, unless bytes are on their way."""
+        self._now_ms = now_ms
+        if self._is_feeding() and self.next_offset == self._end and not self._is_sending:
+            self._send_heartbeat()
+
+    def closed(self, reason: str, now_ms: int) -> None:
+        """The connection is gone."""
+        self._now_ms = now_ms
+        self._outbox.note(Level.INFO, "replica lost", peer=self.peer, broker=self.broker_id, reason=reason)
+        self._step(machine.Closed())
+
+    def stop(self, now_ms: int) -> None:
+        """Close the connection on our own account."""
+        self._now_ms = now_ms
+        self._step(machine.Stop())
+
+    def ticked(self, now_ms: int) -> None:
+        """Do what is due."""
+        self._now_ms = now_ms
+        if now_ms >= self._heard_ms + self._settings.housekeeping_ms:
+            self._outbox.note(Level.WARNING, "replica silent", peer=self.peer, broker=self.broker_id)
+            self._step(machine.Silence())
+        elif self._is_feeding() and now_ms >= self._wrote_ms + self._settings.heartbeat_ms:
+            self._step(machine.HeartbeatDue())
+
+    def deadline_ms(self) -> int:
+        """When `ticked` has something to do."""
+        silence = self._heard_ms + self._settings.housekeeping_ms
+        return min(silence, self._wrote_ms + self._settings.heartbeat_ms) if self._is_feeding() else silence
+
+    # The machine
+
+    def _step(self, event: Any, kind: type | None = None) -> None:
+        """Take one event: only here state and variables change."""
+        taken = step(machine.MACHINE, self._state, self._variables, event, rules, kind)
+        self._state, self._variables = taken.state, taken.variables
+        if taken.edge.blames_peer:
+            self._outbox.note(
+                Level.WARNING,
+                "replica broke the protocol",
+                peer=self.peer,
+                broker=self.broker_id,
+                clauses=" ".join(taken.edge.clauses),
+            )
+        for name in taken.effects:
+            getattr(self, f"_do_{name}")(event)
+
+    def _take(self, name: str, frame: memoryview) -> None:
+        if name == HaReport.__name__:
+            self._step(machine.ReportReceived(HaReport.decode(frame)))
+        elif name == HaHandshakeId.__name__:
+            handshake = HaHandshakeId.decode(frame)
+            self.broker_id = handshake.broker_id
+            self._step(machine.HandshakeReceived(handshake))
+        else:
+            self._step(machine.HandshakeReceived(HaHandshakeAddress.decode(frame)))
+
+    def _do_send_answer(self, _event: machine.HandshakeReceived) -> None:
+        """Header and epochs leave in one write: a replica of Apache's asks again until it has all."""
+        entries = list(self._store.epochs.entries[-EPOCHS_MAX:])
+        last = entries[-1].epoch if entries else 0
+        answer = HaHandshakeAnswer(self._end, last, entries)
+        self._wrote_ms = self._now_ms
+        self._greets = True
+        self._outbox.send(self._connection, answer.encode())
+        self._step(machine.AnswerSent(answer))
+
+    def _do_note_report(self, _event: machine.ReportReceived) -> None:
+        self.caught_up_ms = rules.caught_up_at(
+            self._variables.acknowledged,
+            self._end,
+            self._end_at_send,
+            self._sent_ms,
+            self._now_ms,
+            self.caught_up_ms,
+        )
+        self.has_reported = True
+        if self.broker_id is not None and not self.is_learner:
+            self._keeper.acknowledged(self.broker_id, self._variables.acknowledged, self._now_ms)
+        if self._greets and self.next_offset >= self._end:
+            self._send_heartbeat()
+        self._greets = False
+
+    def _do_ask_to_expand(self, _event: machine.ReportReceived) -> None:
+        last = self._store.epochs.last
+        if self.broker_id is None or last is None:
+            return
+        is_member = self._keeper.is_member(self.broker_id)
+        confirmed = self._keeper.confirm_offset
+        if rules.may_join(self.acknowledged, confirmed, last.start_offset, is_member, self.is_learner):
+            self._keeper.wants_in(self.broker_id, self._now_ms)
+
+    def _do_advance_confirm_offset(self, _event: machine.ReportReceived) -> None:
+        """The keeper has done so when it was told of the report."""
+
+    def _do_position_at_report(self, _event: machine.ReportReceived) -> None:
+        """Variables hold where sending starts; the bytes go out when all that was received is taken."""
+
+    def _do_position_at_first_file(self, _event: machine.ReportReceived) -> None:
+        """As with any other position; which file is first is known when the first batch goes out."""
+
+    def _do_send_batches(self, _event: machine.LogGrew) -> None:
+        self._send_batches()
+
+    def _do_send_heartbeat(self, _event: machine.HeartbeatDue | machine.EpochBegan) -> None:
+        self._send_heartbeat()
+
+    def _do_close_connection(self, _event: object) -> None:
+        self._outbox.close(self._connection)
+
+    def _do_ask_to_shrink(self, _event: object) -> None:
+        self.wants_to_shrink = True
+
+    # Sending
+
+    def _is_feeding(self) -> bool:
+        return self._state is machine.State.TRANSFER
+
+    def _send_batches(self) -> None:
+        """Send the next runs once those before have left, in one write of which the world tells."""
+        if self._is_sending or not self._is_feeding():
+            return
+        parts = self._runs(self._settings.window_bytes)
+        if parts:
+            self._is_sending = True
+            self._wrote_ms = self._sent_ms = self._now_ms
+            self._end_at_send = self._end
+            self._outbox.send(self._connection, b"".join(parts), tell=True)
+
+    def _runs(self, size_max: int) -> list[bytes | memoryview]:
+        """Headers and bodies of the next runs, of about so many bytes together."""
+        parts: list[bytes | memoryview] = []
+        size = 0
+        log = self._store.log
+        confirm_offset = self._keeper.confirm_offset
+        while size < size_max and self._has_next():
+            at = self.next_offset
+            label, label_end = self._label(at)
+            body = log.view(at, min(self._settings.batch_bytes, label_end - at))
+            header = HaTransferHeaderFixed(
+                HaConnectionState.TRANSFER, len(body), at, label.epoch, label.start_offset, confirm_offset
+            )
+            parts += (header.encode(), body)
+            size += len(body)
+            self._step(header, machine.BatchSent)
+        return parts
+
+    def _has_next(self) -> bool:
+        log, at = self._store.log, self.next_offset
+        if log.first <= at < self._end:
+            return True
+        if at < log.first and not self._is_told_deleted:
+            self._is_told_deleted = True
+            self._outbox.note(
+                Level.ERROR, "replica wants deleted bytes", peer=self.peer, offset=at, first=log.first
+            )
+        return False
+
+    def _label(self, at: int) -> tuple[HaEpochEntry, int]:
+        """The epoch of the byte at an offset, and where it ends. Bytes before the oldest epoch that is
+        known are labelled with that one, as Apache RocketMQ labels them."""
+        entries = self._store.epochs.entries
+        number = bisect_right(entries, at, key=_start)
+        label = entries[max(number - 1, 0)] if entries else HaEpochEntry()
+        return label, entries[number].start_offset if number < len(entries) else self._end
+
+    def _send_heartbeat(self) -> None:
+        at = self.next_offset
+        label, _ = self._label(at)
+        header = HaTransferHeaderFixed(
+            HaConnectionState.TRANSFER,
+            0,
+            NO_DATA if self._end == 0 else at,
+            label.epoch,
+            label.start_offset,
+            self._keeper.confirm_offset,
+        )
+        self._wrote_ms = self._now_ms
+        self._outbox.send(self._connection, header.encode())
+        self._step(header, machine.HeartbeatSent)
+
+
+def _start(entry: HaEpochEntry) -> int:
+    return entry.start_offset

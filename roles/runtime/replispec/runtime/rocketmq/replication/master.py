@@ -1,0 +1,160 @@
+"""A master's side of replication: all replicas and learners that copy its log.
+
+Source: RIP-44 "Replication solution", "SyncStateSet"; apache/rocketmq rocketmq-all-5.4.0,
+AutoSwitchHAService, AutoSwitchHAConnection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.replication.feed import Feed, SyncStateSetKeeper
+from replispec.runtime.rocketmq.replication.settings import HaSettings
+from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
+
+
+class HaMaster:
+    """Feeds every connection of the replication listener until `stop`.
+
+    A new one is made for each time that this broker becomes master; its epoch is the store's last.
+    `connections_max` bounds how many are open; further ones are closed. `ticked` is to be called when
+    `deadline_ms` has come.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        store: MessageStore,
+        keeper: SyncStateSetKeeper,
+        settings: HaSettings,
+        *,
+        connections_max: int = 256,
+    ) -> None:
+        self._outbox = outbox
+        self._store = store
+        self._keeper = keeper
+        self._settings = settings
+        self._connections_max = connections_max
+        self._feeds: dict[int, Feed] = {}
+
+    # What the broker sees
+
+    @property
+    def feeds(self) -> Mapping[int, Feed]:
+        """All replicas that are connected, by connection."""
+        return self._feeds
+
+    def feed_of(self, broker_id: int) -> Feed | None:
+        """The connection of a replica, the newest if it has several; None when it is not connected."""
+        found = [feed for feed in self._feeds.values() if feed.broker_id == broker_id]
+        return found[-1] if found else None
+
+    def acknowledged(self, members: Collection[int]) -> list[int]:
+        """The log ends that those of these replicas told that are connected and have told one."""
+        feeds = [self.feed_of(broker_id) for broker_id in members]
+        return [feed.acknowledged for feed in feeds if feed is not None and feed.has_reported]
+
+    def overdue(self, members: Collection[int], now_ms: int) -> list[int]:
+        """Which of these members are to leave the SyncStateSet; the master itself is not to be among them."""
+        found = []
+        for broker_id in members:
+            feed = self.feed_of(broker_id)
+            if rules.must_leave(
+                None if feed is None else feed.caught_up_ms,
+                now_ms,
+                self._settings.not_caught_up_ms,
+                False,
+                feed is not None,
+            ):
+                found.append(broker_id)
+        return found
+
+    # What the broker tells
+
+    def log_grew(self, now_ms: int) -> None:
+        """Send what is new. To be called once for all that was stored together: when it is on the disk where
+        the settings ask for durability, else at once."""
+        for feed in tuple(self._feeds.values()):
+            feed.log_grew(now_ms)
+
+    def epoch_began(self, now_ms: int) -> None:
+        """This master was elected again, connections stay: tell the replicas of the new epoch."""
+        for feed in tuple(self._feeds.values()):
+            feed.epoch_began(now_ms)
+
+    def confirm_offset_advanced(self, now_ms: int) -> None:
+        """Tell replicas that wait for bytes what consumers may see now; others learn it with the bytes."""
+        for feed in tuple(self._feeds.values()):
+            feed.announce(now_ms)
+
+    def stop(self, now_ms: int) -> None:
+        """Close all connections: the process ends, or this broker is master no more."""
+        for connection, feed in tuple(self._feeds.items()):
+            del self._feeds[connection]
+            feed.stop(now_ms)
+
+    # What the world tells
+
+    def serves(self, connection: int) -> bool:
+        """Whether this connection is one of a replica of ours."""
+        return connection in self._feeds
+
+    def accepted(self, event: Accepted) -> None:
+        """A replica has connected."""
+        if len(self._feeds) >= self._connections_max:
+            self._outbox.note(Level.WARNING, "too many replication connections", peer=event.peer)
+            self._outbox.close(event.connection)
+            return
+        self._feeds[event.connection] = Feed(
+            self._outbox,
+            self._store,
+            self._keeper,
+            self._settings,
+            connection=event.connection,
+            peer=event.peer,
+            now_ms=event.now_ms,
+        )
+
+    def received(self, event: Received) -> None:
+        """Take the next bytes of a replica."""
+        feed = self._feeds.get(event.connection)
+        if feed is not None:
+            feed.received(event.data, event.now_ms)
+            self._forget_ended(event.now_ms)
+
+    def writable(self, event: Writable) -> None:
+        """A replica has taken bytes: send more."""
+        feed = self._feeds.get(event.connection)
+        if feed is not None:
+            feed.writable(event.now_ms)
+
+    def closed(self, event: Closed) -> None:
+        """A replica is gone."""
+        feed = self._feeds.pop(event.connection, None)
+        if feed is not None:
+            feed.closed(event.reason, event.now_ms)
+            self._ask_to_shrink(feed, event.now_ms)
+
+    def ticked(self, now_ms: int) -> None:
+        """Do what is due."""
+        for feed in tuple(self._feeds.values()):
+            feed.ticked(now_ms)
+        self._forget_ended(now_ms)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return min((feed.deadline_ms() for feed in self._feeds.values()), default=None)
+
+    def _forget_ended(self, now_ms: int) -> None:
+        for connection, feed in tuple(self._feeds.items()):
+            if feed.has_ended:
+                del self._feeds[connection]
+                self._ask_to_shrink(feed, now_ms)
+
+    def _ask_to_shrink(self, feed: Feed, now_ms: int) -> None:
+        """A member leaves with its last connection."""
+        broker_id = feed.broker_id
+        if feed.wants_to_shrink and broker_id is not None and self.feed_of(broker_id) is None:
+            self._keeper.must_go(broker_id, now_ms)

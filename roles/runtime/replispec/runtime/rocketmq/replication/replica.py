@@ -1,0 +1,354 @@
+"""A replica's side of replication: follows one master at a time, for a broker and for a learner.
+
+Source: RIP-44 "Replication solution", "Election Truncation Algorithm"; apache/rocketmq
+rocketmq-all-5.4.0, AutoSwitchHAClient. States, guards and order of steps: the machine `ha_replica`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.machines import step
+from replispec.runtime.rocketmq import rules
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.replication.frames import Frames
+from replispec.runtime.rocketmq.replication.settings import HaSettings
+from replispec.runtime.storage import StorageFailed
+from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
+from replispec.wire.rocketmq.ha import (
+    HaHandshakeAnswer,
+    HaHandshakeId,
+    HaReport,
+    HaTransferHeaderFixed,
+)
+from replispec.wire.rocketmq.machines import ha_replica as machine
+from replispec.wire.rocketmq.streams import HA_MASTER
+
+_HEADER_BYTES = HA_MASTER.form("HaTransferHeader").fixed
+
+
+class Follower(Protocol):
+    """What a replica tells the broker or learner that it belongs to."""
+
+    def confirmed(self, offset: int, now_ms: int) -> None:
+        """Messages before this offset may be shown to consumers; it may be less than before."""
+        ...
+
+    def truncated(self, offset: int, now_ms: int) -> None:
+        """The log was cut at this offset; the index with it."""
+        ...
+
+
+class HaReplica:
+    """Copies the log of the master at the address that `follow` names, until `stop`.
+
+    A report says what is on the disk when the settings ask for durability, else what has arrived. A disk
+    without room ends the connection, and it is tried again after haReconnectInterval; a broken log halts.
+    `ticked` is to be called when `deadline_ms` has come. Answers to flushes go to `commit`, which belongs to
+    the log.
+    """
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        store: MessageStore,
+        commit: GroupCommit,
+        follower: Follower,
+        settings: HaSettings,
+        *,
+        broker_id: int,
+        is_learner: bool = False,
+    ) -> None:
+        self._outbox = outbox
+        self._store = store
+        self._follower = follower
+        self._settings = settings
+        self._broker_id = broker_id
+        self._is_learner = is_learner
+        self._commit = commit
+        self._commit.listen(self._durable)
+        self._address: str | None = None
+        self._dial_at_ms: int | None = None
+        self._now_ms = 0
+        self._confirmed = 0
+        self._begin()
+        self._lose_connection()
+
+    def _begin(self) -> None:
+        """A fresh instance of the machine, on the log as it is."""
+        self._state = machine.MACHINE.initial
+        self._variables = machine.Variables(
+            log_end=self._store.log.end,
+            epochs=self._store.epochs.entries,
+            confirm_offset=min(self._confirmed, self._store.log.end),
+        )
+
+    def _lose_connection(self) -> None:
+        self._connection: int | None = None
+        self._is_open = False
+        self._frames = Frames(HA_MASTER)
+        self._body = memoryview(b"")
+        self._reported = -1
+        self._report_due = False
+        self._give_up_ms = self._heard_ms = self._wrote_ms = self._now_ms
+
+    # What the broker sees
+
+    @property
+    def state(self) -> machine.State:
+        """The state of the machine."""
+        return self._state
+
+    @property
+    def confirm_offset(self) -> int:
+        """Up to where messages may be shown to consumers, as the master said last."""
+        return self._variables.confirm_offset
+
+    @property
+    def address(self) -> str | None:
+        """The replication address of the master that is followed; None before the first."""
+        return self._address
+
+    def follow(self, address: str, now_ms: int) -> None:
+        """Copy from the master at this ADDRESS:PORT from now on, at once; without effect when that is so."""
+        if address == self._address or self._state in machine.MACHINE.final:
+            return
+        self._now_ms = now_ms
+        self._address = address
+        self._hang_up()
+        self._dial_at_ms = now_ms
+        self.ticked(now_ms)
+
+    def stop(self, now_ms: int) -> None:
+        """Copy nothing more: the process ends, or this broker becomes master."""
+        self._now_ms = now_ms
+        if self._state not in machine.MACHINE.final:
+            self._step(machine.Stop())
+            self._commit.forget(self._durable)
+        self._dial_at_ms = None
+
+    # What the world tells
+
+    def owns(self, connection: int) -> bool:
+        """Whether this connection is the replica's."""
+        return connection == self._connection
+
+    def connected(self, event: Connected) -> None:
+        """The connection to the master is open: introduce this replica."""
+        self._now_ms = self._heard_ms = self._wrote_ms = event.now_ms
+        self._is_open = True
+        self._step(machine.Connected())
+
+    def received(self, event: Received) -> None:
+        """Take the next bytes of the master."""
+        self._now_ms = self._heard_ms = event.now_ms
+        try:
+            for name, frame in self._frames.receive(event.data):
+                self._take(name, frame)
+                if not self.owns(event.connection):
+                    return
+            self._tell_confirmed()
+        except RemoteProtocolError as error:
+            self._give_up(Level.WARNING, "master dropped", str(error))
+        except StorageFailed as error:
+            self._refused("log bytes cannot be kept", error)
+        else:
+            self._report_if_due()
+
+    def closed(self, event: Closed) -> None:
+        """The connection is gone, or could not be opened."""
+        self._now_ms = event.now_ms
+        self._outbox.note(Level.INFO, "master lost", master=self._address, reason=event.reason)
+        self._lose_connection()
+        self._step(machine.Closed())
+
+    def ticked(self, now_ms: int) -> None:
+        """Do what is due."""
+        self._now_ms = now_ms
+        if self._dial_at_ms is not None and now_ms >= self._dial_at_ms:
+            self._dial_at_ms = None
+            self._dial_now()
+        elif self._connection is None:
+            return
+        elif not self._is_open:
+            if now_ms >= self._give_up_ms:
+                self._give_up(Level.INFO, "master not reached", "no connection in time")
+        elif now_ms >= self._heard_ms + self._settings.housekeeping_ms:
+            self._step(machine.Silence())
+        elif self._is_copying() and now_ms >= self._wrote_ms + self._settings.heartbeat_ms:
+            self._step(machine.ReportDue())
+            self._report_if_due(repeat=True)
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        if self._connection is None:
+            return self._dial_at_ms
+        if not self._is_open:
+            return self._give_up_ms
+        silence = self._heard_ms + self._settings.housekeeping_ms
+        return min(silence, self._wrote_ms + self._settings.heartbeat_ms) if self._is_copying() else silence
+
+    # The machine
+
+    def _step(self, event: Any, kind: type | None = None) -> None:
+        """Take one event: only here state and variables change."""
+        taken = step(machine.MACHINE, self._state, self._variables, event, rules, kind)
+        self._state, self._variables = taken.state, taken.variables
+        if taken.edge.blames_peer:
+            self._outbox.note(
+                Level.WARNING,
+                "master broke the protocol",
+                master=self._address,
+                clauses=" ".join(taken.edge.clauses),
+            )
+        for name in taken.effects:
+            getattr(self, f"_do_{name}")(event)
+
+    def _take(self, name: str, frame: memoryview) -> None:
+        if name == HaHandshakeAnswer.__name__:
+            self._step(machine.HandshakeAnswered(HaHandshakeAnswer.decode(frame)))
+            return
+        header = HaTransferHeaderFixed.decode(frame)
+        self._body = frame[_HEADER_BYTES:]
+        self._step(header, machine.MACHINE.kind_of("HaTransferHeader", header, rules))
+
+    def _do_truncate_tail(self, _event: machine.DialDue) -> None:
+        self._step(machine.TailCut(self._store.cut_tail()))
+
+    def _do_dial(self, _event: machine.DialDue) -> None:
+        assert self._address is not None
+        self._connection = self._outbox.dial(self._address)
+        self._give_up_ms = self._now_ms + self._settings.dial_ms
+
+    def _do_send_handshake(self, _event: machine.Connected) -> None:
+        message = HaHandshakeId(self._settings.sync_from_last_file, self._is_learner, self._broker_id)
+        self._send(message.encode())
+        self._step(machine.HandshakeSent(message))
+
+    def _do_truncate_log(self, event: machine.HandshakeAnswered) -> None:
+        cut = self._variables.log_end
+        if cut < self._store.log.end:
+            self._outbox.note(
+                Level.WARNING,
+                "log cut to agree with the master",
+                ended=self._store.log.end,
+                cut=cut,
+                master_ends=event.max_offset,
+            )
+            self._store.truncate(cut)
+            self._follower.truncated(cut, self._now_ms)
+
+    def _do_correct_epochs(self, _event: machine.HandshakeAnswered) -> None:
+        self._store.epochs.keep(self._variables.epochs)
+
+    def _do_ask_for_operator(self, event: machine.HandshakeAnswered) -> None:
+        self._outbox.note(
+            Level.ERROR,
+            "no epoch shared with the master: nothing is cut or copied until an operator repairs this log",
+            master=self._address,
+            our_epochs=_listed(self._variables.epochs),
+            our_end=self._variables.log_end,
+            master_epochs=_listed(event.entries),
+            master_end=event.max_offset,
+        )
+
+    def _do_append(self, event: HaTransferHeaderFixed) -> None:
+        if not self._store.log.accepts(event.offset):
+            raise RemoteProtocolError(f"an empty log of files of another size cannot begin at {event.offset}")
+        self._store.log.append_bytes(event.offset, self._body)
+
+    def _do_note_epoch(self, _event: HaTransferHeaderFixed) -> None:
+        self._store.epochs.keep(self._variables.epochs)
+
+    def _do_advance_confirm_offset(self, _event: HaTransferHeaderFixed) -> None:
+        """The follower is told once for all that arrived together."""
+
+    def _do_send_report(self, _event: object) -> None:
+        self._report_due = True
+
+    def _do_close_connection(self, _event: object) -> None:
+        self._hang_up()
+        self._dial_at_ms = self._now_ms + self._settings.reconnect_ms
+
+    def _do_wait_before_dialling(self, _event: machine.Closed) -> None:
+        self._dial_at_ms = self._now_ms + self._settings.reconnect_ms
+
+    def _tell_confirmed(self) -> None:
+        if self._confirmed != self._variables.confirm_offset:
+            self._confirmed = self._variables.confirm_offset
+            self._follower.confirmed(self._confirmed, self._now_ms)
+
+    # Reports
+
+    def _report_if_due(self, *, repeat: bool = False) -> None:
+        """Report once for all that arrived together; what must be durable is flushed first.
+
+        The first report of a connection is where the master goes on: it waits until it can name the end.
+        """
+        if not self._report_due:
+            return
+        self._commit.request()
+        reachable = self._reachable()
+        if self._reported < 0:
+            is_ready = reachable == self._variables.log_end
+        else:
+            is_ready = repeat or reachable > self._reported
+        if is_ready:
+            self._report(reachable)
+        elif repeat:
+            self._wrote_ms = self._now_ms
+
+    def _reachable(self) -> int:
+        """Up to where this replica vouches for its log."""
+        return self._store.log.flushed if self._settings.durable else self._store.log.end
+
+    def _report(self, offset: int) -> None:
+        self._reported = offset
+        self._report_due = offset < self._store.log.end
+        report = HaReport(offset)
+        self._send(report.encode())
+        self._step(machine.ReportSent(report))
+
+    def _durable(self, _end: int, now_ms: int) -> None:
+        self._now_ms = now_ms
+        if self._is_copying():
+            self._report_if_due()
+
+    # The connection
+
+    def _is_copying(self) -> bool:
+        return self._state is machine.State.TRANSFER
+
+    def _send(self, data: bytes) -> None:
+        assert self._connection is not None
+        self._wrote_ms = self._now_ms
+        self._outbox.send(self._connection, data)
+
+    def _dial_now(self) -> None:
+        self._begin()
+        try:
+            self._step(machine.DialDue())
+        except StorageFailed as error:
+            self._refused("the log cannot be cut", error)
+
+    def _refused(self, what: str, error: StorageFailed) -> None:
+        """The disk refused: without room it may have some later, with a broken log the process ends."""
+        self._give_up(Level.ERROR, what, str(error))
+        if self._store.log.broken:
+            self._outbox.halt(f"{what}: {error}")
+
+    def _give_up(self, level: Level, what: str, reason: str) -> None:
+        """End this attempt and wait for the next, on the log as it is."""
+        self._outbox.note(level, what, master=self._address, reason=reason)
+        self._hang_up()
+        self._step(machine.Closed())
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._outbox.close(self._connection)
+        self._lose_connection()
+
+
+def _listed(entries: Any) -> str:
+    return " ".join(f"{entry.epoch}@{entry.start_offset}" for entry in entries) or "none"

@@ -1,0 +1,37 @@
+"""Pure algorithms of the protocol, as guards and checks call them.
+
+This module is what `rules` means to the machines of RocketMQ: it offers every function that the
+generated protocol `replispec.wire.rocketmq.rules.Rules` lists; `kafka` does so for those of Kafka. Each
+is decided by golden examples in the specification.
+"""
+
+from replispec.runtime.rocketmq.rules.elections import elect
+from replispec.runtime.rocketmq.rules.epochs import (
+    consistent_point,
+    epochs_after_deletion,
+    epochs_as_master,
+    epochs_before,
+    next_start,
+    start_inside,
+    survives,
+    with_epoch,
+    with_start,
+)
+from replispec.runtime.rocketmq.rules.sync_state_set import caught_up_at, confirm_offset, may_join, must_leave
+
+__all__ = [
+    "caught_up_at",
+    "confirm_offset",
+    "consistent_point",
+    "elect",
+    "epochs_after_deletion",
+    "epochs_as_master",
+    "epochs_before",
+    "may_join",
+    "must_leave",
+    "next_start",
+    "start_inside",
+    "survives",
+    "with_epoch",
+    "with_start",
+]
