@@ -157,3 +157,20 @@ def test_starts_may_be_told_in_any_order(told: list[tuple[int, int]]) -> None:
     for epoch, start in told:
         epochs = rules.with_start(epochs, epoch, start)
     assert [(entry.epoch, entry.start_offset) for entry in epochs] == [(1, 0), (2, 500), (3, 900)]
+
+
+@given(
+    st.integers(0, 9),
+    st.lists(st.integers(0, 9), max_size=4),
+    st.integers(0, 2),
+    st.booleans(),
+    st.integers(1, 5),
+)
+def test_every_acknowledged_byte_is_held_by_as_many_members_as_are_waited_for(
+    log_end: int, acknowledged: list[int], unconnected: int, all_acknowledge: bool, in_sync_replicas: int
+) -> None:
+    others = len(acknowledged) + unconnected
+    offset = rules.acknowledged_offset(log_end, acknowledged, others, all_acknowledge, in_sync_replicas)
+    needed = 1 + others if all_acknowledge else in_sync_replicas
+    held = [sum(end > byte for end in (log_end, *acknowledged)) for byte in range(log_end)]
+    assert offset == sum(holders >= needed for holders in held)

@@ -2128,7 +2128,7 @@ CLAUSES: dict[str, Clause] = {
         case="with two in-sync replicas demanded the answer must wait for the report that covers the message",
         not_yet="",
         divergence={},
-        uses=("value ResponseCode.FLUSH_SLAVE_TIMEOUT",),
+        uses=("value ResponseCode.FLUSH_SLAVE_TIMEOUT", "rule acknowledged_offset"),
     ),
     "RIP44-ACK-2": Clause(
         id="RIP44-ACK-2",
@@ -2140,7 +2140,7 @@ CLAUSES: dict[str, Clause] = {
         case="one of three members stops to acknowledge; no message may be answered as stored",
         not_yet="",
         divergence={},
-        uses=("value ResponseCode.FLUSH_SLAVE_TIMEOUT",),
+        uses=("value ResponseCode.FLUSH_SLAVE_TIMEOUT", "rule acknowledged_offset"),
     ),
     "RIP44-ACK-3": Clause(
         id="RIP44-ACK-3",
@@ -2152,7 +2152,7 @@ CLAUSES: dict[str, Clause] = {
         case="members leave until too few are left, and a message is sent",
         not_yet="",
         divergence={},
-        uses=(),
+        uses=("rule may_store",),
     ),
     "RIP44-ONLINE-1": Clause(
         id="RIP44-ONLINE-1",
@@ -2296,7 +2296,7 @@ CLAUSES: dict[str, Clause] = {
         divergence={
             "apache@5.0.0..": "without allAckInSyncStateSet its acknowledgement counts like a member's"
         },
-        uses=("edge learner: LEAVING/LEARNING on told",),
+        uses=("edge learner: LEAVING/LEARNING on told", "rule acknowledged_offset"),
     ),
     "RIP44-CODE-1": Clause(
         id="RIP44-CODE-1",

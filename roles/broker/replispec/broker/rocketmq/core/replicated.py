@@ -144,7 +144,9 @@ class Replicated:
         others = self._role.counted - {self._role.broker_id}
         acknowledged = self._master.acknowledged(others)
         end = self.store.log.flushed if self._options.durable else self.store.log.end
-        safe = self._safe(end, len(others), acknowledged)
+        safe = rules.acknowledged_offset(
+            end, acknowledged, len(others), self._options.all_ack, self._options.in_sync_replicas
+        )
         self._owner.safe(safe, self.store.log.flushed)
         confirmed = rules.confirm_offset(
             end, acknowledged, len(others), self._options.all_ack, self._confirmed
@@ -153,14 +155,6 @@ class Replicated:
             self._confirmed = confirmed
             self._index()
             self._master.confirm_offset_advanced(now_ms)
-
-    def _safe(self, end: int, others: int, acknowledged: list[int]) -> int:
-        """Up to where everything is held by whoever must hold it."""
-        needed = others if self._options.all_ack else self._options.in_sync_replicas - 1
-        if len(acknowledged) < needed:
-            return 0
-        best = sorted(acknowledged, reverse=True)[:needed]
-        return min(end, *best) if best else end
 
     def _flushed_to(self, _durable: int, now_ms: int) -> None:
         if self._master is not None:

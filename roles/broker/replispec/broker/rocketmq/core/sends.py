@@ -14,6 +14,7 @@ from typing import Final, Protocol
 from replispec.broker.rocketmq.core.options import Options
 from replispec.broker.rocketmq.core.topics import NAME, WRITE, Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
@@ -140,7 +141,7 @@ class Sends:
         """The records of a request. Raises Refused, RemoteProtocolError, StorageFailed."""
         if not self._master.serves:
             raise Refused(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
-        if self._master.sync_members < self._options.min_in_sync_replicas:
+        if not rules.may_store(self._master.sync_members, self._options.min_in_sync_replicas):
             raise Refused(ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough")
         if len(self._waiting) >= WAITING_MAX:
             raise Refused(ResponseCode.SYSTEM_BUSY, "too many messages wait to be acknowledged")

@@ -17,9 +17,17 @@ from replispec.runtime.rocketmq.rules.epochs import (
     with_epoch,
     with_start,
 )
-from replispec.runtime.rocketmq.rules.sync_state_set import caught_up_at, confirm_offset, may_join, must_leave
+from replispec.runtime.rocketmq.rules.sync_state_set import (
+    acknowledged_offset,
+    caught_up_at,
+    confirm_offset,
+    may_join,
+    may_store,
+    must_leave,
+)
 
 __all__ = [
+    "acknowledged_offset",
     "caught_up_at",
     "confirm_offset",
     "consistent_point",
@@ -28,6 +36,7 @@ __all__ = [
     "epochs_as_master",
     "epochs_before",
     "may_join",
+    "may_store",
     "must_leave",
     "next_start",
     "start_inside",

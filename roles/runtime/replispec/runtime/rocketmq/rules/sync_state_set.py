@@ -1,8 +1,8 @@
-"""Rules about the SyncStateSet on the master: who joins, who leaves, and up to where it confirms.
+"""Rules about the SyncStateSet on the master: who joins, who leaves, what is confirmed and acknowledged.
 
-Offsets are bytes of the commit log; times are milliseconds of one clock. Source: RIP-44
-"SyncStateSet", "ConfirmOffset"; apache/rocketmq AutoSwitchHAService, ReplicasManager; golden
-examples in spec/vectors/rocketmq/sync_state_set.yaml.
+Offsets are bytes of the commit log; times are milliseconds of one clock. Source: RIP-44 "SyncStateSet",
+"ConfirmOffset", "A solution without losing messages"; apache/rocketmq AutoSwitchHAService,
+GroupTransferService, ReplicasManager; golden examples in spec/vectors/rocketmq/sync_state_set.yaml.
 """
 
 from __future__ import annotations
@@ -23,6 +23,27 @@ def confirm_offset(
     if len(acknowledged) < others:
         return min(previous, log_end)
     return min(log_end, *acknowledged)
+
+
+def acknowledged_offset(
+    log_end: int, acknowledged: Sequence[int], others: int, all_acknowledge: bool, in_sync_replicas: int
+) -> int:
+    """Up to where sends may be answered as stored; 0 while too few members are connected.
+
+    `log_end` is how much the master itself holds, on the disk where that is demanded. `acknowledged` are
+    the reports of those of the `others` other members that are connected. A send waits for all members,
+    or for `in_sync_replicas` of them, the master included.
+    """
+    needed = others if all_acknowledge else in_sync_replicas - 1
+    if len(acknowledged) < needed:
+        return 0
+    fastest = sorted(acknowledged, reverse=True)[:needed]
+    return min(log_end, *fastest) if fastest else log_end
+
+
+def may_store(members: int, min_in_sync_replicas: int) -> bool:
+    """True when a SyncStateSet of so many members, the master included, is large enough to take a send."""
+    return members >= min_in_sync_replicas
 
 
 def may_join(acknowledged: int, confirmed: int, epoch_start: int, is_member: bool, is_learner: bool) -> bool:
