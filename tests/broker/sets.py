@@ -20,7 +20,7 @@ from replispec.runtime.rocketmq.remoting import Calls
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.sim import World
 from replispec.runtime.storage import Storage
-from replispec.runtime.world import Closed, Connected, Effect, Event, Member, Note, Outbox, Received
+from replispec.runtime.world import Effect, Event, Member, Note, Outbox
 from replispec.wire.rocketmq.broker import (
     PullMessageRequest,
     PullMessageResponse,
@@ -29,6 +29,7 @@ from replispec.wire.rocketmq.broker import (
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import EpochEntryCache, GetReplicaInfoRequest, GetReplicaInfoResponse
+from tests.playbook import deliver
 
 CONTROLLER = "10.0.0.1:9878"
 NAME_SERVER = "10.0.0.2:9876"
@@ -65,13 +66,7 @@ class Client:
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
         self._now_ms = event.now_ms
-        match event:
-            case Connected():
-                self._calls.connected(event)
-            case Received():
-                self._calls.received(event)
-            case Closed():
-                self._calls.closed(event)
+        deliver(self._calls, event)
         while self._wanted:
             self._wanted.popleft()(event.now_ms)
         self._calls.ticked(event.now_ms)

@@ -12,9 +12,7 @@ from replispec.broker.rocketmq.core.role import Told
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
-from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
-from replispec.runtime.world import Closed, Connected, Outbox, Received
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
@@ -28,8 +26,8 @@ from replispec.wire.rocketmq.controller import (
     SyncStateSet,
 )
 from replispec.wire.rocketmq.machines.replicas_manager import State
+from tests.playbook import Answer, Playbook
 from tests.runtime.membership.ids import CONTROLLER, Granting
-from tests.runtime.membership.talk import Answer, Talk
 
 OTHER = "127.0.0.1:9879"
 WHO = RequestCode.CONTROLLER_GET_METADATA_INFO
@@ -54,14 +52,11 @@ class Managed:
             INFO: lambda: Answer(ext_fields=GetReplicaInfoResponse(1, "b:1", 3).to_ext_fields(), body=ONE),
         }
         self.granting = Granting()
-        self.talk = Talk({CONTROLLER: self._answered})
-        self.now_ms = 1_000
-        self._outbox = Outbox()
-        self._calls = Calls(self._outbox)
+        self.playbook = Playbook({CONTROLLER: self._answered})
         files = SimulatedStorage(Disk(Chance(1))).files("store")
         options = Options("C", "broker-a", controllers)
         self.manager = ReplicasManager(
-            self._outbox, Controllers(self._calls, controllers), files, options, self
+            self.playbook.outbox, Controllers(self.playbook.calls, controllers), files, options, self
         )
 
     def identified(self, broker_id: int, _now_ms: int) -> None:
@@ -78,40 +73,20 @@ class Managed:
         return LogStatus(5, 300, 200)
 
     def begin(self) -> list[int]:
-        self.manager.begin("b:1", self.now_ms)
-        self.carry()
-        return self.talk.codes()
+        self.playbook >> (lambda now_ms: self.manager.begin("b:1", now_ms))
+        return self.playbook.codes()
 
     def wait(self, passed_ms: int) -> list[int]:
         """Let time pass; the codes of what was asked."""
-        before = len(self.talk.requests)
+        before = len(self.playbook.requests)
         for _ in range(passed_ms // 250):
-            self.now_ms += 250
-            self.manager.ticked(self.now_ms)
-            self.carry()
-        return self.talk.codes()[before:]
+            self.playbook.now_ms += 250
+            self.playbook >> self.manager.ticked
+        return self.playbook.codes()[before:]
 
     def notified(self, master: int | None, epoch: int, body: bytes = ONE) -> None:
         request = NotifyBrokerRoleChangedRequest("m:1", master, epoch, 4)
-        self.manager.notified(request, body, self.now_ms)
-        self.carry()
-
-    def carry(self) -> None:
-        self._calls.ticked(self.now_ms)
-        events = self.talk.carry_out(self._outbox.take(), self.now_ms)
-        while events:
-            for event in events:
-                match event:
-                    case Connected():
-                        self._calls.connected(event)
-                    case Received():
-                        self._calls.received(event)
-                    case Closed():
-                        self._calls.closed(event)
-                    case _:
-                        raise AssertionError(event)
-            self._calls.ticked(self.now_ms)
-            events = self.talk.carry_out(self._outbox.take(), self.now_ms)
+        self.playbook >> (lambda now_ms: self.manager.notified(request, body, now_ms))
 
     def _answered(self, command: Command) -> Answer | None:
         made = self.answers.get(command.header.code)
@@ -186,10 +161,10 @@ def test_a_notification_before_the_registration_changes_nothing() -> None:
 
 def test_without_a_controller_all_are_asked_again() -> None:
     broker = Managed()
-    broker.talk.peers.clear()
+    broker.playbook.peers.clear()
     broker.begin()
     assert broker.manager.state is State.INITIAL
-    broker.talk.peers[CONTROLLER] = broker._answered
+    broker.playbook.peers[CONTROLLER] = broker._answered
     assert broker.wait(5_000)[:5] == [*REGISTRATION, BEAT]
 
 
@@ -203,14 +178,14 @@ def test_a_controller_that_knows_no_leader_is_asked_again() -> None:
 
 def test_another_leader_is_asked_from_then_on() -> None:
     broker = Managed((CONTROLLER, OTHER))
-    broker.talk.peers[OTHER] = broker._answered
+    broker.playbook.peers[OTHER] = broker._answered
     broker.begin()
     leader = GetMetadataResponse(controller_leader_address=OTHER, is_leader=False)
     broker.answers[WHO] = lambda: Answer(ext_fields=leader.to_ext_fields())
     broker.wait(10_000)
-    broker.talk.requests.clear()
+    broker.playbook.requests.clear()
     broker.wait(5_000)
-    asked = {address for address, command in broker.talk.requests if command.header.code == INFO}
+    asked = {address for address, command in broker.playbook.requests if command.header.code == INFO}
     assert asked == {OTHER}
 
 
@@ -227,9 +202,9 @@ def test_a_running_broker_beats_every_second_and_asks_every_few() -> None:
 
 def test_a_heartbeat_goes_to_every_controller_and_says_how_the_log_is() -> None:
     broker = Managed((CONTROLLER, OTHER))
-    broker.talk.peers[OTHER] = broker._answered
+    broker.playbook.peers[OTHER] = broker._answered
     broker.begin()
-    beats = [each for each in broker.talk.requests if each[1].header.code == BEAT]
+    beats = [each for each in broker.playbook.requests if each[1].header.code == BEAT]
     assert {address for address, _ in beats} == {CONTROLLER, OTHER}
     said = BrokerHeartbeatRequest.from_ext_fields(beats[0][1].header.ext_fields or {})
     assert (said.broker_id, said.epoch, said.max_offset, said.confirm_offset) == (1, 5, 300, 200)
@@ -273,7 +248,7 @@ def test_a_controller_that_leads_no_more_makes_the_broker_look_for_another() -> 
 def test_who_stops_says_nothing_more() -> None:
     broker = Managed()
     broker.begin()
-    broker.manager.stop(broker.now_ms)
+    broker.manager.stop(broker.playbook.now_ms)
     assert broker.wait(30_000) == []
     assert broker.manager.state is State.SHUTDOWN
 
@@ -282,8 +257,7 @@ def test_who_asks_for_a_master_is_told() -> None:
     broker = Managed()
     broker.begin()
     broker.answers[ELECT] = lambda: elected(2)
-    broker.manager.ask_for_master(broker.now_ms)
-    broker.carry()
+    broker.playbook >> broker.manager.ask_for_master
     assert broker.heard[-1] == "master 2 of 3, [2] of 4"
     assert broker.manager.state is State.RUNNING
 
@@ -291,9 +265,9 @@ def test_who_asks_for_a_master_is_told() -> None:
 def test_name_servers_hear_of_a_broker_only_when_its_role_is_known() -> None:
     broker = Managed()
     with pytest.raises(LocalProtocolError, match="announced"):
-        broker.manager.announced(RegisterBrokerRequest(), broker.now_ms)
+        broker.manager.announced(RegisterBrokerRequest(), broker.playbook.now_ms)
     broker.begin()
-    broker.manager.announced(RegisterBrokerRequest(), broker.now_ms)
+    broker.manager.announced(RegisterBrokerRequest(), broker.playbook.now_ms)
     assert broker.manager.state is State.RUNNING
 
 
@@ -303,7 +277,7 @@ def test_a_broker_stops_wherever_it_stands(silent: int | None) -> None:
     if silent is not None:
         broker.answers[silent] = lambda: None
     broker.begin()
-    broker.manager.stop(broker.now_ms)
+    broker.manager.stop(broker.playbook.now_ms)
     assert broker.manager.state is State.SHUTDOWN
     assert broker.wait(20_000) == []
 

@@ -9,11 +9,9 @@ import pytest
 from replispec.broker.rocketmq.core.role import Role, Told
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
-from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
-from tests.runtime.membership.talk import Answer, Talk
+from tests.playbook import Action, Answer, Playbook
 
 CONTROLLER = "127.0.0.1:9878"
 US = 1
@@ -52,13 +50,10 @@ class Broker:
     def __init__(self) -> None:
         self.heard: list[str] = []
         self.controller = Deciding()
-        self.now_ms = 1_000
-        self._talk = Talk({CONTROLLER: self.controller})
-        self._outbox = Outbox()
-        self._calls = Calls(self._outbox)
-        controllers = Controllers(self._calls, [CONTROLLER])
+        self.playbook = Playbook({CONTROLLER: self.controller})
+        controllers = Controllers(self.playbook.calls, [CONTROLLER])
         controllers.leader = CONTROLLER
-        self.role = Role(self._outbox, controllers, "broker-a", self)
+        self.role = Role(self.playbook.outbox, controllers, "broker-a", self)
 
     def become_master(self, epoch: int, _now_ms: int, *, resumed: bool) -> None:
         self.heard.append(f"master of {epoch}" + (" again" if resumed else ""))
@@ -80,45 +75,28 @@ class Broker:
     ) -> list[str]:
         address = None if master is None else f"broker {master}"
         return self.does(
-            lambda: self.role.told(Told(master, address, epoch, members, set_epoch), self.now_ms)
+            lambda now_ms: self.role.told(Told(master, address, epoch, members, set_epoch), now_ms)
         )
 
     def level(self, broker_id: int) -> list[str]:
-        return self.does(lambda: self.role.level(broker_id, self.now_ms))
+        return self.does(lambda now_ms: self.role.level(broker_id, now_ms))
 
     def behind(self, broker_id: int) -> list[str]:
-        return self.does(lambda: self.role.behind(broker_id, self.now_ms))
+        return self.does(lambda now_ms: self.role.behind(broker_id, now_ms))
 
     def wait(self, passed_ms: int) -> list[str]:
-        self.now_ms += passed_ms
-        return self.does(lambda: self.role.ticked(self.now_ms))
+        self.playbook.now_ms += passed_ms
+        return self.does(self.role.ticked)
 
-    def does(self, action: object) -> list[str]:
+    def does(self, action: Action) -> list[str]:
         before = len(self.heard)
-        assert callable(action)
-        action()
-        events = self._talk.carry_out(self._outbox.take(), self.now_ms)
-        self._calls.ticked(self.now_ms)
-        while events:
-            for event in events:
-                self._take(event)
-            self._calls.ticked(self.now_ms)
-            events = self._talk.carry_out(self._outbox.take(), self.now_ms)
+        self.playbook >> action
         return self.heard[before:]
-
-    def _take(self, event: Event) -> None:
-        match event:
-            case Connected():
-                self._calls.connected(event)
-            case Received():
-                self._calls.received(event)
-            case Closed():
-                self._calls.closed(event)
 
 
 def fresh(last_epoch: int = 0) -> Broker:
     broker = Broker()
-    broker.role.identified(US, last_epoch, broker.now_ms)
+    broker.role.identified(US, last_epoch, broker.playbook.now_ms)
     return broker
 
 
@@ -272,14 +250,14 @@ def test_every_step_of_a_life() -> None:
     note(broker.told(None, 6))
     note(broker.told(2, 4))
     note(broker.told(US, 5, frozenset({1}), 7))
-    broker.role.identified(US, 9, broker.now_ms)
+    broker.role.identified(US, 9, broker.playbook.now_ms)
     note(broker.level(2))
     note(broker.told(US, 5, frozenset({1}), 7))
     note(broker.told(None, 6))
     note(broker.told(US, 8, US_TWO, 9))
     note(broker.behind(2))
     note(broker.told(3, 9, frozenset({3}), 1))
-    broker.role.identified(US, 9, broker.now_ms)
+    broker.role.identified(US, 9, broker.playbook.now_ms)
     note(broker.wait(3_000))
     note(broker.told(None, 10))
     note(broker.told(2, 10, frozenset({2}), 3))
@@ -335,7 +313,9 @@ def test_an_answer_with_an_old_epoch_makes_the_master_ask_who_is_in_the_set() ->
 def test_what_comes_after_the_role_was_lost_changes_nothing(code: int) -> None:
     broker = master_of_two()
     broker.controller.code = code
-    broker.controller.before = lambda: broker.role.told(Told(2, "broker 2", 6, US_TWO, 9), broker.now_ms)
+    broker.controller.before = lambda: broker.role.told(
+        Told(2, "broker 2", 6, US_TWO, 9), broker.playbook.now_ms
+    )
     broker.behind(2)
     assert stands(broker) == "REPLICA 6: [1, 2] of 9"
     assert broker.heard[-1] == "replica of broker 2"
@@ -344,7 +324,7 @@ def test_what_comes_after_the_role_was_lost_changes_nothing(code: int) -> None:
 def test_an_outcome_that_nobody_waits_for_any_more_is_no_reason_to_ask_again() -> None:
     broker = master_of_two()
     broker.controller.code = ResponseCode.SYSTEM_ERROR
-    broker.controller.before = lambda: broker.role.told(Told(US, "us", 5, US_TWO, 9), broker.now_ms)
+    broker.controller.before = lambda: broker.role.told(Told(US, "us", 5, US_TWO, 9), broker.playbook.now_ms)
     broker.behind(2)
     assert stands(broker) == "MASTER 5: [1, 2] of 9"
     assert broker.wait(2_000) == []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from replispec.controller.rocketmq import notifier
 from replispec.controller.rocketmq.core import heartbeats
-from replispec.controller.rocketmq.notifier import ADDRESSES_MAX, CONNECT_TIMEOUT_MS, IDLE_MS
+from replispec.controller.rocketmq.notifier import CONNECT_TIMEOUT_MS, IDLE_MS
 from replispec.runtime.primitives.commands import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Closed, Connected, Received, Writable
@@ -95,7 +96,12 @@ def test_connections_of_notifications_end_when_nobody_answers_or_nobody_needs_th
     assert talk.closed() == [second.connection]
     talk.wait(IDLE_MS)
     assert talk.closed() == [second.connection, first.connection]
-    assert ADDRESSES_MAX > 0
+
+
+def test_no_more_brokers_are_dialled_than_the_bound_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifier, "ADDRESSES_MAX", 1)
+    talk, _ = led(1, 2)
+    assert len(talk.dialled()) == 1
 
 
 def test_nobody_is_told_when_the_configuration_says_so() -> None:

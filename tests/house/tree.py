@@ -34,7 +34,9 @@ def files(*under: str, suffix: str = "") -> Iterator[Path]:
     for top in under or (".",):
         for folder, folders, names in os.walk(ROOT / top):
             folders[:] = sorted(set(folders) - LEFT_BEHIND)
-            yield from (Path(folder, name) for name in sorted(names) if name.endswith(suffix))
+            yield from (
+                Path(folder, name) for name in sorted(set(names) - LEFT_BEHIND) if name.endswith(suffix)
+            )
 
 
 def hand_written(*under: str) -> Iterator[Path]:

@@ -6,13 +6,11 @@ from replispec.learner.rocketmq.core.watch import Watch
 from replispec.learner.rocketmq.options import Options
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
-from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
-from replispec.runtime.world import Closed, Connected, Outbox, Received
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetReplicaInfoResponse, SyncStateSet
+from tests.playbook import Answer, Playbook
 from tests.runtime.membership.ids import CONTROLLER, Granting
-from tests.runtime.membership.talk import Answer, Talk
 
 OURS = 1
 ASKING = {
@@ -31,19 +29,15 @@ class Watching:
         self.told: Answer = Answer(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST)
         self.granting = Granting()
         self.ids: list[int] = []
-        self.now_ms = 1_000
-        self.talk = Talk({CONTROLLER: self._answered})
-        self._outbox = Outbox()
-        self._calls = Calls(self._outbox)
+        self.playbook = Playbook({CONTROLLER: self._answered})
         self.watch = Watch(
-            self._outbox,
-            Controllers(self._calls, [CONTROLLER]),
+            self.playbook.outbox,
+            Controllers(self.playbook.calls, [CONTROLLER]),
             SimulatedStorage(disk).files("store"),
             Options("C", "broker-a", (CONTROLLER,), ()),
             lambda broker_id, _now_ms: self.ids.append(broker_id),
         )
-        self.watch.begin("l:1", self.now_ms)
-        self._carry()
+        self.playbook >> (lambda now_ms: self.watch.begin("l:1", now_ms))
 
     def says(self, master: int | None, address: str | None, *members: int) -> None:
         header = GetReplicaInfoResponse(master, address, 3)
@@ -53,30 +47,12 @@ class Watching:
 
     def wait(self, passed_ms: int) -> None:
         for _ in range(passed_ms // 500):
-            self.now_ms += 500
-            self.watch.ticked(self.now_ms)
-            self._carry()
+            self.playbook.now_ms += 500
+            self.playbook >> self.watch.ticked
 
     def _answered(self, command: Command) -> Answer | None:
         asks_who = command.header.code == RequestCode.CONTROLLER_GET_REPLICA_INFO
         return self.told if asks_who else self.granting(command)
-
-    def _carry(self) -> None:
-        self._calls.ticked(self.now_ms)
-        events = self.talk.carry_out(self._outbox.take(), self.now_ms)
-        while events:
-            for event in events:
-                match event:
-                    case Connected():
-                        self._calls.connected(event)
-                    case Received():
-                        self._calls.received(event)
-                    case Closed():
-                        self._calls.closed(event)
-                    case _:
-                        raise AssertionError(event)
-            self._calls.ticked(self.now_ms)
-            events = self.talk.carry_out(self._outbox.take(), self.now_ms)
 
 
 def test_a_learner_gets_an_id_once_and_asks_for_no_more_than_it_may() -> None:
@@ -84,7 +60,7 @@ def test_a_learner_gets_an_id_once_and_asks_for_no_more_than_it_may() -> None:
     learner = Watching(disk)
     learner.wait(30_000)
     assert learner.ids == [OURS]
-    assert set(learner.talk.codes()) <= ASKING
+    assert set(learner.playbook.codes()) <= ASKING
     again = Watching(disk)
     again.granting.lost = {int(code) for code in ASKING}
     assert again.ids == [OURS], "what is on the disk needs no controller"
@@ -106,7 +82,7 @@ def test_a_learner_that_is_named_master_stands_still_until_another_is() -> None:
     learner.wait(2_000)
     learner.says(OURS, "l:1", OURS)
     assert not learner.watch.may_follow("l:1")
-    assert any("names this learner master" in note.what for note in learner.talk.notes)
+    assert any("names this learner master" in note.what for note in learner.playbook.notes)
     learner.says(2, "m:1", 2)
     assert learner.watch.may_follow("m:1")
 
@@ -116,4 +92,4 @@ def test_an_answer_that_cannot_be_read_costs_a_line() -> None:
     learner.wait(2_000)
     learner.told = Answer(body=b"garbage")
     learner.wait(5_000)
-    assert any("cannot be read" in note.what for note in learner.talk.notes)
+    assert any("cannot be read" in note.what for note in learner.playbook.notes)

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import Calls, Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
-from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received
+from replispec.runtime.world import Effect, Event, Outbox
+from tests.playbook import deliver
 
 AGAIN_MS = 50
 
@@ -59,13 +60,7 @@ class Asker:
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
-        match event:
-            case Connected():
-                self._calls.connected(event)
-            case Received():
-                self._calls.received(event)
-            case Closed():
-                self._calls.closed(event)
+        deliver(self._calls, event)
         self._calls.ticked(event.now_ms)
         if not self._waits and not self.is_done and event.now_ms >= self._next_ms:
             self._ask(event.now_ms)

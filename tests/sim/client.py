@@ -9,11 +9,12 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.remoting import Calls, Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
 from replispec.runtime.sim import Chance
-from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started
+from replispec.runtime.world import Effect, Event, Outbox, Started
 from replispec.wire.rocketmq.broker import PullMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerNames, BrokerReplicasInfo, ReplicasInfo
 from replispec.wire.rocketmq.store import LogRecord
+from tests.playbook import deliver
 from tests.sim.history import History, View
 
 TOPIC: Final = "simulated"
@@ -58,15 +59,9 @@ class Client:
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
-        match event:
-            case Connected():
-                self._calls.connected(event)
-            case Received():
-                self._calls.received(event)
-            case Closed():
-                self._calls.closed(event)
-            case Started():
-                self._send_ms = self._watch_ms = event.now_ms
+        deliver(self._calls, event)
+        if isinstance(event, Started):
+            self._send_ms = self._watch_ms = event.now_ms
         now_ms = event.now_ms
         self._calls.ticked(now_ms)
         if now_ms >= self._watch_ms:

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Registration
 from replispec.runtime.rocketmq.remoting import Calls
 from replispec.runtime.storage import Files
-from replispec.runtime.world import Closed, Connected, Effect, Event, Outbox, Received, Started
+from replispec.runtime.world import Effect, Event, Outbox, Started
+from tests.playbook import deliver
 
 REGISTER_MS = 700
 FIND_MS = 300
@@ -52,15 +53,9 @@ class Registrar:
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
         now_ms = event.now_ms
-        match event:
-            case Started():
-                self._begin_ms = self._find_ms = now_ms
-            case Connected():
-                self._calls.connected(event)
-            case Received():
-                self._calls.received(event)
-            case Closed():
-                self._calls.closed(event)
+        deliver(self._calls, event)
+        if isinstance(event, Started):
+            self._begin_ms = self._find_ms = now_ms
         if now_ms >= self._find_ms:
             self._find_ms = now_ms + FIND_MS
             self._controllers.find_leader(lambda *_: None, now_ms)

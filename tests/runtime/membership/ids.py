@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Registration
-from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.sim import Disk, SimulatedFiles
-from replispec.runtime.world import Closed, Connected, Event, Outbox, Received
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     ApplyBrokerIdRequest,
@@ -15,7 +13,7 @@ from replispec.wire.rocketmq.controller import (
     RegisterBrokerToControllerRequest,
     RegisterBrokerToControllerResponse,
 )
-from tests.runtime.membership.talk import Answer, Talk
+from tests.playbook import Answer, Playbook
 
 CONTROLLER = "127.0.0.1:9878"
 CLUSTER, BROKER = "C", "broker-a"
@@ -82,14 +80,11 @@ class Registering:
     def __init__(
         self, disk: Disk, controller: Granting, *, cluster: str = CLUSTER, at_ms: int = 1_000
     ) -> None:
-        self.talk = Talk({CONTROLLER: controller})
+        self.playbook = Playbook({CONTROLLER: controller}, now_ms=at_ms)
         self.told: list[tuple[int | None, int | None]] = []
-        self.now_ms = at_ms
-        self._outbox = Outbox()
-        self._calls = Calls(self._outbox)
-        self._controllers = Controllers(self._calls, [CONTROLLER])
+        self._controllers = Controllers(self.playbook.calls, [CONTROLLER])
         self.registration = Registration(
-            self._outbox,
+            self.playbook.outbox,
             self._controllers,
             IdentityFiles(SimulatedFiles(disk), cluster, BROKER),
             cluster_name=cluster,
@@ -102,33 +97,10 @@ class Registering:
 
     def begin(self, address: str = "127.0.0.1:10911") -> None:
         """Find the controller and register."""
-        self._controllers.find_leader(lambda _told, _now_ms: None, self.now_ms)
-        self._carry()
-        self.registration.begin(address, self.now_ms)
-        self._carry()
+        self.playbook >> (lambda now_ms: self._controllers.find_leader(lambda _told, _now_ms: None, now_ms))
+        self.playbook >> (lambda now_ms: self.registration.begin(address, now_ms))
 
     def wait(self, passed_ms: int) -> None:
         """Let time pass."""
-        self.now_ms += passed_ms
-        self.registration.ticked(self.now_ms)
-        self._carry()
-
-    def _carry(self) -> None:
-        self._calls.ticked(self.now_ms)
-        events = self.talk.carry_out(self._outbox.take(), self.now_ms)
-        while events:
-            for event in events:
-                self._take(event)
-            self._calls.ticked(self.now_ms)
-            events = self.talk.carry_out(self._outbox.take(), self.now_ms)
-
-    def _take(self, event: Event) -> None:
-        match event:
-            case Connected():
-                self._calls.connected(event)
-            case Received():
-                self._calls.received(event)
-            case Closed():
-                self._calls.closed(event)
-            case _:
-                raise AssertionError(event)
+        self.playbook.now_ms += passed_ms
+        self.playbook >> self.registration.ticked

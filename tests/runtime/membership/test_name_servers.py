@@ -7,8 +7,6 @@ import zlib
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Announcement, NameServers
 from replispec.runtime.rocketmq.membership.name_servers import PERIOD_MS, SEARCH_MS, SILENT_MS
-from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.world import Closed, Connected, Outbox, Received
 from replispec.wire.rocketmq.broker import (
     DataVersion,
     RegisterBrokerRequest,
@@ -16,7 +14,7 @@ from replispec.wire.rocketmq.broker import (
     TopicConfigTable,
 )
 from replispec.wire.rocketmq.codes import RequestCode
-from tests.runtime.membership.talk import Answer, Talk
+from tests.playbook import Answer, Playbook
 
 SERVERS = ("127.0.0.1:9876", "127.0.0.2:9876")
 
@@ -31,23 +29,20 @@ class Announcing:
         )
         self.told: list[tuple[str, str]] = []
         self.is_right = True
-        self.talk = Talk({SERVERS[0]: self._answered})
-        self.now_ms = 1_000
-        self._outbox = Outbox()
-        self._calls = Calls(self._outbox)
-        self.servers = NameServers(self._outbox, self._calls, SERVERS, lambda: self.said, self._master_told)
+        self.playbook = Playbook({SERVERS[0]: self._answered})
+        self.servers = NameServers(
+            self.playbook.outbox, self.playbook.calls, SERVERS, lambda: self.said, self._master_told
+        )
 
     def announce(self) -> None:
-        self.servers.announce(self.now_ms)
-        self._carry()
+        self.playbook >> self.servers.announce
 
     def wait(self, passed_ms: int) -> None:
-        self.now_ms += passed_ms
-        self.servers.ticked(self.now_ms)
-        self._carry()
+        self.playbook.now_ms += passed_ms
+        self.playbook >> self.servers.ticked
 
     def count(self) -> int:
-        return self.talk.codes().count(RequestCode.REGISTER_BROKER)
+        return self.playbook.codes().count(RequestCode.REGISTER_BROKER)
 
     def _answered(self, _command: Command) -> Answer:
         return Answer(ext_fields=self.answer.to_ext_fields())
@@ -56,28 +51,11 @@ class Announcing:
         self.told.append((address, ha_address))
         return self.is_right
 
-    def _carry(self) -> None:
-        self._calls.ticked(self.now_ms)
-        events = self.talk.carry_out(self._outbox.take(), self.now_ms)
-        while events:
-            for event in events:
-                match event:
-                    case Connected():
-                        self._calls.connected(event)
-                    case Received():
-                        self._calls.received(event)
-                    case Closed():
-                        self._calls.closed(event)
-                    case _:
-                        raise AssertionError(event)
-            self._calls.ticked(self.now_ms)
-            events = self.talk.carry_out(self._outbox.take(), self.now_ms)
-
 
 def test_a_master_says_who_and_where_it_is_with_a_checksum() -> None:
     master = Announcing(0)
     master.announce()
-    _, command = master.talk.requests[0]
+    _, command = master.playbook.requests[0]
     header = RegisterBrokerRequest.from_ext_fields(command.header.ext_fields or {})
     assert (header.broker_id, header.broker_addr, header.ha_server_addr) == (0, "b:1", "b:2")
     assert header.body_crc32 == zlib.crc32(command.body) & 0x7FFFFFFF
@@ -89,12 +67,12 @@ def test_a_name_server_that_is_not_there_costs_one_line_and_is_asked_soon() -> N
     master.wait(SILENT_MS)
     master.wait(SILENT_MS)
     assert master.count() == 3
-    assert [note.what for note in master.talk.notes] == ["a name server does not know us"]
+    assert [note.what for note in master.playbook.notes] == ["a name server does not know us"]
 
 
 def test_a_replica_hears_of_its_master_and_is_quiet_then() -> None:
     replica = Announcing(2)
-    replica.talk.peers[SERVERS[1]] = replica.talk.peers[SERVERS[0]]
+    replica.playbook.peers[SERVERS[1]] = replica.playbook.peers[SERVERS[0]]
     replica.announce()
     assert (replica.count(), replica.told) == (2, [])
     replica.answer = RegisterBrokerResponse("m:2", "m:1")
@@ -114,14 +92,14 @@ def test_who_has_no_role_says_nothing() -> None:
     nobody = Announcing(0)
     nobody.said = None
     nobody.announce()
-    nobody.servers.leave(nobody.now_ms)
-    assert nobody.talk.codes() == []
+    nobody.servers.leave(nobody.playbook.now_ms)
+    nobody.playbook << []
 
 
 def test_who_stops_says_so_and_nothing_more() -> None:
     master = Announcing(0)
     master.announce()
-    master.servers.leave(master.now_ms)
+    master.servers.leave(master.playbook.now_ms)
     master.wait(PERIOD_MS)
-    assert master.talk.codes() == [RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER]
+    master.playbook << [RequestCode.REGISTER_BROKER, RequestCode.UNREGISTER_BROKER]
     assert master.servers.deadline_ms() is None

@@ -30,7 +30,7 @@ def test_a_first_start_asks_applies_keeps_and_registers() -> None:
     disk, controller = fresh_disk(), Granting()
     broker = Registering(disk, controller)
     broker.begin()
-    assert broker.talk.codes() == [ASK, NEXT, APPLY, REGISTER]
+    broker.playbook << [ASK, NEXT, APPLY, REGISTER]
     assert broker.registration.state is State.REGISTERED
     assert broker.registration.broker_id == 1
     assert broker.told == [(MASTER, 4)]
@@ -43,7 +43,7 @@ def test_a_restart_only_registers_again_under_its_new_address() -> None:
     Registering(disk, controller).begin()
     broker = Registering(disk, controller)
     broker.begin("127.0.0.1:20911")
-    assert broker.talk.codes() == [ASK, REGISTER]
+    broker.playbook << [ASK, REGISTER]
     assert controller.addresses == {1: "127.0.0.1:20911"}
     assert controller.next_id == 2
 
@@ -53,7 +53,7 @@ def test_a_temporary_file_that_cannot_be_written_leaves_nothing_and_is_tried_aga
     disk.plan = lambda what: "no space left" if what.startswith("replace") else None
     broker = Registering(disk, controller)
     broker.begin()
-    assert broker.talk.codes() == [ASK, NEXT]
+    broker.playbook << [ASK, NEXT]
     assert names(disk) == []
     disk.plan = lambda _what: None
     broker.wait(1_000)
@@ -66,7 +66,7 @@ def test_an_id_that_another_broker_took_first_is_given_up(names_free: bool, agai
     controller.rival = True
     broker = Registering(disk, controller)
     broker.begin()
-    assert broker.talk.codes() == [ASK, NEXT, APPLY, *again, REGISTER]
+    broker.playbook << [ASK, NEXT, APPLY, *again, REGISTER]
     assert broker.registration.broker_id == 2
     assert names(disk) == [FINAL]
     assert line(disk, FINAL).startswith("C#broker-a#2#")
@@ -92,7 +92,7 @@ def test_without_an_answer_the_same_id_is_applied_for_with_the_same_code() -> No
     assert broker.registration.state is State.CREATE_TEMP_METADATA_FILE_DONE
     controller.lost = set()
     broker.wait(1_000)
-    assert broker.talk.codes() == [ASK, NEXT, APPLY, ASK, APPLY, REGISTER]
+    broker.playbook << [ASK, NEXT, APPLY, ASK, APPLY, REGISTER]
     assert list(controller.codes) == [1]
 
 
@@ -105,7 +105,7 @@ def test_without_an_answer_the_next_id_is_asked_for_again() -> None:
     assert broker.registration.state is State.INITIAL
     controller.lost = set()
     broker.wait(1_000)
-    assert broker.talk.codes() == [ASK, NEXT, ASK, NEXT, APPLY, REGISTER]
+    broker.playbook << [ASK, NEXT, ASK, NEXT, APPLY, REGISTER]
 
 
 def test_an_id_that_is_none_is_not_applied_for() -> None:
@@ -113,7 +113,7 @@ def test_an_id_that_is_none_is_not_applied_for() -> None:
     controller.codes = {-1: "nobody"}
     broker = Registering(disk, controller)
     broker.begin()
-    assert broker.talk.codes() == [ASK, NEXT]
+    broker.playbook << [ASK, NEXT]
     assert broker.registration.state is State.INITIAL
     controller.codes = {}
     broker.wait(1_000)
@@ -129,7 +129,7 @@ def test_a_registration_without_an_answer_is_sent_again() -> None:
     assert broker.registration.state is State.CREATE_METADATA_FILE_DONE
     controller.lost = set()
     broker.wait(1_000)
-    assert broker.talk.codes() == [ASK, NEXT, APPLY, REGISTER, ASK, REGISTER]
+    broker.playbook << [ASK, NEXT, APPLY, REGISTER, ASK, REGISTER]
     assert broker.told == [(MASTER, 4)]
 
 
@@ -138,13 +138,13 @@ def test_who_is_forgotten_registers_again_until_it_is_known() -> None:
     broker = Registering(disk, controller)
     broker.begin()
     controller.lost = {REGISTER}
-    broker.registration.unknown(broker.now_ms)
+    broker.registration.unknown(broker.playbook.now_ms)
     broker.wait(0)
     broker.wait(3_000)
     assert broker.registration.state is State.REGISTERED
     controller.lost = set()
     broker.wait(1_000)
-    assert broker.talk.codes() == [ASK, NEXT, APPLY, REGISTER, REGISTER, ASK, REGISTER]
+    broker.playbook << [ASK, NEXT, APPLY, REGISTER, REGISTER, ASK, REGISTER]
     assert broker.told == [(MASTER, 4)] * 2
     assert broker.registration.state is State.REGISTERED
 
@@ -157,7 +157,7 @@ def test_a_lost_answer_to_the_application_burns_no_id() -> None:
     controller.lost = set()
     broker = Registering(disk, controller, at_ms=99_000)
     broker.begin()
-    assert broker.talk.codes() == [ASK, APPLY, REGISTER]
+    broker.playbook << [ASK, APPLY, REGISTER]
     assert broker.registration.broker_id == 1
     assert controller.next_id == 2
 
@@ -172,7 +172,7 @@ def test_a_rename_that_fails_is_tried_again_without_another_application(seed: in
     assert len(names(disk)) == 1, "it happened or it did not; nobody can tell"
     disk.plan = lambda _what: None
     broker.wait(1_000)
-    assert broker.talk.codes() == [ASK, NEXT, APPLY, REGISTER]
+    broker.playbook << [ASK, NEXT, APPLY, REGISTER]
     assert broker.registration.broker_id == 1
 
 
@@ -203,10 +203,10 @@ def test_a_final_file_that_is_not_ours_ends_the_process_and_stays(content: bytes
     SimulatedFiles(disk).replace(FINAL, content)
     broker = Registering(disk, controller)
     broker.begin()
-    assert broker.talk.halted is not None
-    assert complaint in broker.talk.halted
+    assert broker.playbook.halted is not None
+    assert complaint in broker.playbook.halted
     assert SimulatedFiles(disk).read(FINAL) == content
-    assert REGISTER not in broker.talk.codes()
+    assert REGISTER not in broker.playbook.codes()
 
 
 def test_a_temporary_file_that_is_cut_counts_as_none() -> None:
@@ -214,7 +214,7 @@ def test_a_temporary_file_that_is_cut_counts_as_none() -> None:
     SimulatedFiles(disk).replace(TEMPORARY, b"C#broker-a")
     broker = Registering(disk, controller)
     broker.begin()
-    assert broker.talk.codes() == [ASK, NEXT, APPLY, REGISTER]
+    broker.playbook << [ASK, NEXT, APPLY, REGISTER]
     assert names(disk) == [FINAL]
 
 
@@ -224,9 +224,9 @@ def test_a_controller_that_forgot_everything_keeps_the_broker_out() -> None:
     broker = Registering(disk, Granting())
     broker.begin()
     broker.wait(1_000)
-    assert broker.talk.codes().count(REGISTER) == 2
+    assert broker.playbook.codes().count(REGISTER) == 2
     assert broker.registration.state is State.CREATE_METADATA_FILE_DONE
-    assert any("does not know" in note.what for note in broker.talk.notes)
+    assert any("does not know" in note.what for note in broker.playbook.notes)
 
 
 def test_several_brokers_get_ids_without_a_gap() -> None:
