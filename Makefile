@@ -6,7 +6,8 @@ SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-ROOMS := compiler generated roles/runtime roles/controller roles/nameserver roles/broker roles/learner conformance spark_replay cli
+# The list stands in pyproject.toml, once.
+ROOMS := $(shell sed -n '/^dev-mode-dirs = \[/,/^]/s/^ *"\(.*\)",$$/\1/p' pyproject.toml)
 # Bytecode is compiled when a module is first imported: most of what is installed never is.
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 CAPTURE ?= spark_replay/captures/failover_lost.pcap
@@ -21,6 +22,10 @@ SCENARIOS ?=
 .PHONY: help
 help: ## list the targets
 	@sed -n 's/^\([a-z][a-z-]*\):.*## \(.*\)$$/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
+
+.PHONY: rooms
+rooms: ## print the rooms: the folders that hold parts of the package
+	@echo $(ROOMS)
 
 .PHONY: prerequisites
 prerequisites:

@@ -259,17 +259,18 @@ def test_no_test_sleeps_or_looks_at_the_clock() -> None:
     ("config", "packages"),
     [
         (
-            "roles/runtime/ruff.toml",
+            "roles/ruff.toml",
             [
                 PRIMITIVES,
                 DOCUMENTS,
                 "replispec.runtime.rocketmq.framing",
                 "replispec.runtime.rocketmq.rules",
                 *PARTS,
+                *ROLES,
+                WIRE,
+                *OWN_MESSAGES,
             ],
         ),
-        *((f"roles/{name.rpartition('.')[2]}/ruff.toml", [name]) for name in ROLES),
-        ("generated/ruff.toml", [WIRE, *OWN_MESSAGES]),
         ("compiler/ruff.toml", ["replispec.compiler"]),
         ("spark_replay/ruff.toml", ["replispec.replay"]),
         ("conformance/ruff.toml", ["replispec.conformance"]),

@@ -9,8 +9,6 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 ROOMS: tuple[str, ...] = tuple(PROJECT["tool"]["hatch"]["build"]["dev-mode-dirs"])
-# What lies beside the suite's package in a checkout and inside it in a wheel.
-SUITE_DATA = ("conformance/cases",)
 # What work leaves behind in a checkout; all of it is in .gitignore.
 LEFT_BEHIND = {
     ".git",
