@@ -44,7 +44,7 @@ $(READY): pyproject.toml constraints.txt | prerequisites
 
 .PHONY: demo
 demo: $(READY) ## a cluster of ours loses its master and gets it back; Spark judges its traffic (OUT=...)
-	@PYTHONPATH=conformance $(BIN)/python -m lab.demo --out "$(OUT)"
+	@$(BIN)/python -m lab.demo --out "$(OUT)"
 
 .PHONY: demo-replay
 demo-replay: $(READY) ## replay a real fail-over that lost messages on Spark (CAPTURE=..., OUT=...)
@@ -86,7 +86,7 @@ mutants: $(READY) ## change the specification in one place at a time, and see th
 
 .PHONY: bench-roles
 bench-roles: $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
-	@PYTHONPATH=conformance $(BIN)/python -m benchmarks.bench_roles $(ARGS)
+	@$(BIN)/python -m benchmarks.bench_roles $(ARGS)
 
 .PHONY: bench-codec
 bench-codec: $(READY) ## what decoding one message costs
@@ -94,15 +94,15 @@ bench-codec: $(READY) ## what decoding one message costs
 
 .PHONY: conformance
 conformance: $(READY) ## play the suite against the real implementations (TARGETS="apache-5.4.0": only these)
-	@PYTHONPATH=conformance $(BIN)/python -m targets.run_all --table docs/compliance.md $(TARGETS)
+	@$(BIN)/python -m lab.conformance --table docs/compliance.md $(TARGETS)
 
 .PHONY: interop
 interop: $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these)
-	@PYTHONPATH=conformance $(BIN)/python -m lab.interop $(SCENARIOS)
+	@$(BIN)/python -m lab.interop $(SCENARIOS)
 
 .PHONY: kills
 kills: $(READY) ## kill -9 processes of ours at random moments under load, 50 times (KILLS=10 SEED=2)
-	@PYTHONPATH=conformance $(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1)
+	@$(BIN)/python -m lab.kills --kills $(or $(KILLS),50) --seed $(or $(SEED),1)
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can

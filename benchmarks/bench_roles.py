@@ -21,19 +21,25 @@ from pathlib import Path
 
 from benchmarks import roles_replication as replication
 from benchmarks import roles_requests as requests
-from benchmarks.processes import family
 from lab import settings
-from lab.cluster import BROKER_NAME, Cluster, LabError
-from lab.interop.checks import wait_in_sync, wait_master
-from lab.java import RELEASE, Java
+from lab.cluster import BROKER_NAME, Cluster
+from lab.errors import LabError
+from lab.processes import cpu_seconds, usage
 from lab.questions import replicas, routed
+from lab.subjects.apache import Apache
+from lab.subjects.ours import OURS
+from lab.subjects.subject import Subject
+from lab.waiting import wait_in_sync, wait_master
 from replispec.wire.rocketmq.codes import RequestCode
-from targets.lib.errors import TargetError
 
 OUT = Path(__file__).parents[1] / "out/bench"
-OURS, JAVA = "ours", "java"
+RELEASE = "5.4.0"
+APACHE = Apache(RELEASE)
+SUBJECTS: tuple[Subject, ...] = (OURS, APACHE)
 TOPIC = "BenchTopic"
+FLOOR = "floor"
 DEPTH = 64
+INTERRUPTED = 130
 LOG_FILE_BYTES = 128 * 1024 * 1024
 # Name of each figure, its unit, and whether more is better.
 FIGURES = {
@@ -63,9 +69,9 @@ class Bench:
 
     def note(self, figure: str, who: str, value: float) -> None:
         """Keep one measurement, and show it."""
-        assert figure in FIGURES or figure == "floor", figure
+        assert figure in FIGURES or figure == FLOOR, figure
         self.seen[figure][who].append(value)
-        print(f"  {who:<5} {figure}: {value:,.3f}", file=sys.stderr, flush=True)
+        print(f"  {who:<12} {figure}: {value:,.3f}", file=sys.stderr, flush=True)
 
 
 def main() -> int:
@@ -79,13 +85,17 @@ def main() -> int:
     bench = Bench()
     load = os.getloadavg()[0]
     try:
+        APACHE.fetch()
         if arguments.only != "replication":
             _measure_requests(bench, arguments.rounds, arguments.seconds)
         if arguments.only != "requests":
             _measure_replication(bench, arguments.rounds, arguments.megabytes)
-    except (LabError, TargetError) as error:
+    except LabError as error:
         print(f"bench-roles: {error}", file=sys.stderr)
-        return 3 if isinstance(error, TargetError) else 1
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("bench-roles: interrupted; all of its processes are ended", file=sys.stderr)
+        return INTERRUPTED
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "roles.json").write_text(json.dumps({"load": load, "seen": bench.seen}, indent=1) + "\n")
     print("\n".join(_table(bench, load)))
@@ -93,33 +103,27 @@ def main() -> int:
 
 
 @contextmanager
-def _cluster(who: str) -> Iterator[tuple[Cluster, Java]]:
-    folder = Path(tempfile.mkdtemp(prefix=f"replispec-bench-{who}-"))
+def _cluster(what: str) -> Iterator[Cluster]:
+    folder = Path(tempfile.mkdtemp(prefix=f"replispec-bench-{what}-"))
     try:
         with Cluster(folder) as cluster:
-            yield cluster, Java.fetched(cluster)
+            yield cluster
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _start(cluster: Cluster, java: Java, who: str, role: str, name: str, values: settings.Settings) -> None:
-    if who == OURS:
-        cluster.ours(role, name, values)
-    else:
-        java.start(role, name, values)
-
-
 def _measure_requests(bench: Bench, rounds: int, seconds: float) -> None:
-    with _cluster("controllers") as (cluster, java):
-        for who in (OURS, JAVA):
-            _start(cluster, java, who, "controller", who, settings.controller(cluster, who))
-        sets = {who: _broker_set(cluster, who) for who in (OURS, JAVA)}
+    with _cluster("controllers") as cluster:
+        for subject in SUBJECTS:
+            values = settings.controller(cluster, subject.name)
+            cluster.start(subject, "controller", subject.name, values)
+        sets = {subject.name: _broker_set(cluster, subject.name) for subject in SUBJECTS}
         for _ in range(rounds):
             for who, members in sets.items():
                 _one_round(bench, cluster, who, members, seconds)
         for who, members in sets.items():
             members.close()
-            memory = max(each.peak_mb for each in family(cluster.processes[who].pid))
+            memory = max(each.peak_mb for each in usage(cluster.processes[who].pid))
             bench.note("controller, peak memory", who, memory)
 
 
@@ -140,7 +144,7 @@ def _one_round(bench: Bench, cluster: Cluster, who: str, members: requests.Broke
     bench.note("1001, one at a time", who, rate.per_second)
     bench.note("1001, p50", who, rate.p50_ms)
     bench.note("1001, p99", who, rate.p99_ms)
-    before = _cpu(pid)
+    before = cpu_seconds(pid)
     ask = requests.pipelined(
         port,
         RequestCode.CONTROLLER_GET_REPLICA_INFO,
@@ -149,52 +153,50 @@ def _one_round(bench: Bench, cluster: Cluster, who: str, members: requests.Broke
         seconds=seconds,
     )
     bench.note(f"1004, {DEPTH} deep", who, ask.per_second)
-    bench.note("CPU per 10,000 answers", who, (_cpu(pid) - before) / (ask.per_second * seconds) * 1e4)
+    used = cpu_seconds(pid) - before
+    bench.note("CPU per 10,000 answers", who, used / (ask.per_second * seconds) * 1e4)
     beat = requests.pipelined(
         port, RequestCode.BROKER_HEARTBEAT, members.heartbeat(2), depth=DEPTH, seconds=seconds
     )
     bench.note(f"904, {DEPTH} deep", who, beat.per_second)
 
 
-def _cpu(pid: int) -> float:
-    return sum(each.cpu_s for each in family(pid))
-
-
 def _measure_replication(bench: Bench, rounds: int, megabytes: int) -> None:
     for _ in range(rounds):
-        for who in (OURS, JAVA):
-            with _cluster(who) as (cluster, java):
-                _replicate(bench, cluster, java, who, megabytes)
+        for subject in SUBJECTS:
+            with _cluster(subject.name) as cluster:
+                _replicate(bench, cluster, subject, megabytes)
         with tempfile.TemporaryDirectory(prefix="replispec-bench-floor-") as folder:
-            bench.note("floor", OURS, replication.floor(megabytes, Path(folder)))
+            bench.note(FLOOR, OURS.name, replication.floor(megabytes, Path(folder)))
 
 
-def _replicate(bench: Bench, cluster: Cluster, java: Java, who: str, megabytes: int) -> None:
-    _start(cluster, java, who, "nameserver", "nameserver", settings.nameserver(cluster))
-    _start(cluster, java, who, "controller", "controller", settings.controller(cluster))
-    _start_broker(cluster, java, who, "broker-1")
+def _replicate(bench: Bench, cluster: Cluster, subject: Subject, megabytes: int) -> None:
+    who = subject.name
+    cluster.start(subject, "nameserver", "nameserver", settings.nameserver(cluster))
+    cluster.start(subject, "controller", "controller", settings.controller(cluster))
+    _start_broker(cluster, subject, "broker-1")
     master = wait_master(cluster)
     cluster.until(lambda: routed(cluster.port("nameserver"), BROKER_NAME).get(0), "a route to the master")
     end = replication.fill(master.address, TOPIC, megabytes)
     feeding = cluster.processes["broker-1"].pid
     bench.note("master to a bare sink", who, replication.to_a_sink(cluster.ha_port("broker-1"), end))
-    before = _cpu(feeding)
-    _start_broker(cluster, java, who, "broker-2")
-    rate, _ = replication.copied(cluster.port("broker-2"), end)
+    before = cpu_seconds(feeding)
+    _start_broker(cluster, subject, "broker-2")
+    rate = replication.copied(cluster, "broker-2", end)
     copying = cluster.processes["broker-2"].pid
     bench.note("backlog to a replica", who, rate)
-    bench.note("CPU of the master per GB", who, (_cpu(feeding) - before) / megabytes * 1000)
-    bench.note("CPU of the replica per GB", who, _cpu(copying) / megabytes * 1000)
-    bench.note("replica, peak memory", who, max(each.peak_mb for each in family(copying)))
+    bench.note("CPU of the master per GB", who, (cpu_seconds(feeding) - before) / megabytes * 1000)
+    bench.note("CPU of the replica per GB", who, cpu_seconds(copying) / megabytes * 1000)
+    bench.note("replica, peak memory", who, max(each.peak_mb for each in usage(copying)))
     wait_in_sync(cluster, (1, 2))
     named, known = replication.switched(cluster, "broker-1", "broker-2", cluster.port("controller"))
     bench.note("kill -9 to a new master named", who, named)
     bench.note("kill -9 to a new master that knows", who, known)
 
 
-def _start_broker(cluster: Cluster, java: Java, who: str, name: str) -> None:
+def _start_broker(cluster: Cluster, subject: Subject, name: str) -> None:
     values = settings.broker(cluster, name, mappedFileSizeCommitLog=LOG_FILE_BYTES, maxMessageSize=4_194_304)
-    _start(cluster, java, who, "broker", name, values)
+    cluster.start(subject, "broker", name, values)
 
 
 def _table(bench: Bench, load: float) -> Sequence[str]:
@@ -207,11 +209,11 @@ def _table(bench: Bench, load: float) -> Sequence[str]:
     ]
     for figure, (unit, _) in FIGURES.items():
         values = bench.seen.get(figure)
-        if values and values[OURS] and values[JAVA]:
-            ours, java = statistics.median(values[OURS]), statistics.median(values[JAVA])
+        if values and values[OURS.name] and values[APACHE.name]:
+            ours, java = (statistics.median(values[each.name]) for each in SUBJECTS)
             lines.append(f"| {figure} | {unit} | {ours:,.3g} | {java:,.3g} | {ours / java:.2f} |")
-    if bench.seen["floor"][OURS]:
-        floor = statistics.median(bench.seen["floor"][OURS])
+    if bench.seen[FLOOR][OURS.name]:
+        floor = statistics.median(bench.seen[FLOOR][OURS.name])
         lines.append(f"| a file over loopback into a file | MB/s | {floor:,.0f} | | |")
     return lines
 

@@ -20,7 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.processes import cpu_seconds, family
+from lab.processes import cpu_seconds, usage
 from replispec.replay.local import decode_capture
 from replispec.replay.observe import observe
 
@@ -114,7 +114,7 @@ def _rows(out: Path, name: str) -> int:
 def _peaks() -> Figures:
     """The most memory of this process, of the JVM and of any other descendant, in MB."""
     found = {"own_peak_mb": 0.0, "jvm_peak_mb": 0.0, "worker_peak_mb": 0.0}
-    for process in family(os.getpid()):
+    for process in usage(os.getpid()):
         kind = "own" if process.pid == os.getpid() else "jvm" if process.name == "java" else "worker"
         found[f"{kind}_peak_mb"] = max(found[f"{kind}_peak_mb"], process.peak_mb)
     return found

@@ -9,8 +9,11 @@ import threading
 import time
 from pathlib import Path
 
-from lab import questions
-from lab.cluster import BROKER_NAME, Cluster, LabError
+from lab import poll, questions
+from lab.cluster import BROKER_NAME, Cluster
+from lab.errors import LabError
+from lab.peer import Peer
+from lab.ports import LOOPBACK
 from replispec.wire.rocketmq.ha import (
     HaHandshakeAnswer,
     HaHandshakeId,
@@ -19,14 +22,12 @@ from replispec.wire.rocketmq.ha import (
     HaTransferHeaderFixed,
 )
 from replispec.wire.rocketmq.streams import HA_MASTER
-from targets.lib.ports import LOOPBACK
-from targets.lib.remoting import Peer
 
 MESSAGE_BYTES = 1_000_000
 COPIED_S_MAXIMUM = 180.0
 SWITCHED_S_MAXIMUM = 60.0
 CHUNK_BYTES = 4 << 20
-POLL_S = 0.005
+POLL_S, SWITCH_POLL_S = 0.005, 0.001
 # What tells how long the rest is.
 ANSWER_BYTES = HA_MASTER.form(HaHandshakeAnswer.__name__).fixed
 TRANSFER_BYTES = HA_MASTER.form(HaTransferHeader.__name__).fixed
@@ -44,23 +45,21 @@ def fill(address: str, topic: str, megabytes: int) -> int:
     return questions.epochs(port).max_offset or 0
 
 
-def copied(port: int, end: int) -> tuple[float, float]:
-    """MB/s, and seconds, from the first byte that a replica has to the last, by its own account."""
-    first: tuple[float, int] | None = None
-    deadline = time.monotonic() + COPIED_S_MAXIMUM
-    while time.monotonic() < deadline:
-        try:
-            has = questions.epochs(port).max_offset or 0
-        except OSError:
-            has = 0
-        now = time.perf_counter()
-        if has and first is None:
-            first = (now, has)
-        if has >= end and first is not None:
-            seconds = max(now - first[0], 1e-6)
-            return (end - first[1]) / 1e6 / seconds, seconds
-        time.sleep(POLL_S)
-    raise LabError(f"a replica did not copy {end} bytes in {COPIED_S_MAXIMUM:g} s")
+def copied(cluster: Cluster, replica: str, end: int) -> float:
+    """MB/s from the first byte that a replica has to the last, by its own account."""
+    first: list[tuple[float, int]] = []
+
+    def whole() -> float | None:
+        has = questions.epochs(cluster.port(replica)).max_offset or 0
+        now_s = time.perf_counter()
+        if has and not first:
+            first.append((now_s, has))
+        return now_s if has >= end else None
+
+    what = f"a replica with {end} bytes"
+    ended_s = poll.until(whole, waiting_for=what, patience_s=COPIED_S_MAXIMUM, every_s=POLL_S)
+    began_s, had = first[0]
+    return (end - had) / 1e6 / max(ended_s - began_s, 1e-6)
 
 
 def to_a_sink(port: int, end: int) -> float:
@@ -124,13 +123,13 @@ def switched(cluster: Cluster, dead: str, other: str, controller: int) -> tuple[
     return named, known
 
 
-def _until_epoch(ask: questions.Ask, epoch: int, began: float) -> float:
-    deadline = time.monotonic() + SWITCHED_S_MAXIMUM
-    while time.monotonic() < deadline:
-        if ask() > epoch:
-            return time.monotonic() - began
-        time.sleep(POLL_S / 5)
-    raise LabError(f"no new master in {SWITCHED_S_MAXIMUM:g} s")
+def _until_epoch(ask: questions.Ask, epoch: int, began_s: float) -> float:
+    def reached() -> float | None:
+        return time.monotonic() - began_s if ask() > epoch else None
+
+    return poll.until(
+        reached, waiting_for="a new master", patience_s=SWITCHED_S_MAXIMUM, every_s=SWITCH_POLL_S
+    )
 
 
 def _exactly(connection: socket.socket, size: int) -> bytes:

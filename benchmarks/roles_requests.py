@@ -8,6 +8,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from lab.peer import Peer
+from lab.ports import LOOPBACK
 from replispec.runtime.primitives.commands import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -21,8 +23,6 @@ from replispec.wire.rocketmq.controller import (
     SyncStateSet,
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
-from targets.lib.ports import LOOPBACK
-from targets.lib.remoting import Peer
 
 CLUSTER, SET = "bench", "bench-set"
 HEARTBEAT_TIMEOUT_MS = 600_000

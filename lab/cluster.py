@@ -1,29 +1,41 @@
-"""One cluster: a folder, free ports, and the processes that were started in it, all of them ended with it."""
+"""One cluster: a folder, free ports, and the processes that were started in it, all of them ended with it.
+
+cluster.json   first port, names, processes with their start, and whose cluster it is: so that a later command
+               finds a cluster that was left running
+conf/ data/ home/ log/ tmp/
+"""
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
+import shutil
 import signal
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from targets.lib.ports import LOOPBACK, free_ports
-from targets.lib.processes import Process, kill, spawn, terminate
+from lab import poll
+from lab.errors import LabError
+from lab.ports import LOOPBACK, free_ports
+from lab.processes import Process, environment, kill, spawn, terminate
 
 CLUSTER_NAME, BROKER_NAME = "ReplispecLab", "broker-a"
-POLL_S = 0.02
 START_S_MAXIMUM = 120.0
 # Ports of one process: of a broker the one that replicas ask, the one for everybody two above, and that of
-# replication behind it.
+# replication after it.
 PORTS_EACH, MAIN = 4, 2
 PROCESSES_MAXIMUM = 12
+STATE_FILE, LOCK_FILE = "cluster.json", ".lock"
+PARTS = ("conf", "data", "home", "log", "tmp")
 # Signals that end a program; while a cluster runs, they end the cluster first.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+Settings = Mapping[str, object]
 Found = TypeVar("Found")
 
 
@@ -31,22 +43,57 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-class LabError(Exception):
-    """The cluster did not do what it was started for; the text says what was waited for."""
+class Program(Protocol):
+    """What can be started in a cluster: see lab.subjects."""
+
+    def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
+        """The command that starts it in one of its roles, its configuration written. Raises LabError."""
+        ...
+
+
+@dataclass(slots=True)
+class State:
+    """What a later command must know of a cluster that was left running."""
+
+    first_port: int = 0
+    names: list[str] = field(default_factory=list)
+    processes: list[Process] = field(default_factory=list)
+    about: dict[str, str] = field(default_factory=dict)
 
 
 class Cluster:
-    """Processes by name. Leaving the `with` block ends every one of them, whatever happened inside."""
+    """Controllers, name servers, brokers, learners of any subject, by name.
+
+    Leaving the `with` block ends every one of them, whatever happened inside, unless it was told to leave
+    them running. While the block lasts no other command works in the folder.
+    """
 
     def __init__(self, folder: Path) -> None:
+        """A cluster in a folder of its own; the block goes on with what an earlier command left there."""
         self.folder = folder.absolute()
+        self.ports: list[int] = []
         self.processes: dict[str, Process] = {}
-        # One run of ports for the whole cluster, so that its packets can be told from all others.
-        self.ports = free_ports(range(PORTS_EACH * PROCESSES_MAXIMUM))
-        self._names: list[str] = []
+        self._state = State()
+        self._is_left = False
+        self._held = ExitStack()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What its starter wrote down of it, kept with `save`; empty in a new folder."""
+        return self._state.about
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._held.enter_context(lock := (self.folder / LOCK_FILE).open("w"))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._held.close()
+            raise LabError(f"another command is at work in {self.folder}") from None
+        with ExitStack() as failing:
+            failing.callback(self._held.close)
+            self._open()
+            failing.pop_all()
         self._handlers = {each: signal.signal(each, _interrupt) for each in ENDING}
         return self
 
@@ -56,10 +103,44 @@ class Cluster:
         # Whoever is impatient must not leave processes behind.
         for each in ENDING:
             signal.signal(each, signal.SIG_IGN)
-        # In reverse: brokers say goodbye to a controller that still listens.
-        terminate(reversed(list(self.processes.values())))
+        if not self._is_left:
+            # In reverse: brokers say goodbye to a controller that still listens.
+            terminate(reversed(list(self.processes.values())))
+        self._held.close()
         for each, handler in self._handlers.items():
             signal.signal(each, handler)
+
+    def _open(self) -> None:
+        """Take up what was left in the folder, or take ports: one run of them for the whole cluster, so that
+        its packets can be told from all others. Raises LabError."""
+        offsets = range(PORTS_EACH * PROCESSES_MAXIMUM)
+        self._state = _load(self.folder / STATE_FILE) or State(free_ports(offsets)[0])
+        self.ports = [self._state.first_port + offset for offset in offsets]
+        self.processes = {each.name: each for each in self._state.processes if each.alive}
+
+    def leave_running(self) -> None:
+        """From now on, let the processes go on after the block, for a later command."""
+        self._is_left = True
+
+    def end_with_block(self) -> None:
+        """From now on, end the processes with the block again."""
+        self._is_left = False
+
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Whether a cluster was ever started in this folder."""
+        return (folder / STATE_FILE).exists()
+
+    def save(self) -> None:
+        """Write down what a later command must know, in one step."""
+        written = self.folder / f"{STATE_FILE}.new"
+        written.write_text(json.dumps(asdict(self._state), indent=1) + "\n")
+        written.replace(self.folder / STATE_FILE)
+
+    def wipe(self) -> None:
+        """Forget data, logs and configuration; the ports stay."""
+        for name in PARTS:
+            shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def part(self, *names: str) -> Path:
         """A folder of the cluster, made when it is missing."""
@@ -69,10 +150,11 @@ class Cluster:
 
     def port(self, name: str) -> int:
         """The port that belongs to this name from now on; of a broker, its main one."""
-        if name not in self._names:
-            assert len(self._names) < PROCESSES_MAXIMUM
-            self._names.append(name)
-        return self.ports[self._names.index(name) * PORTS_EACH + MAIN]
+        names = self._state.names
+        if name not in names:
+            assert len(names) < PROCESSES_MAXIMUM
+            names.append(name)
+        return self.ports[names.index(name) * PORTS_EACH + MAIN]
 
     def ha_port(self, name: str) -> int:
         """The port at which a broker's replicas copy its log: one above the main one, as Apache has it."""
@@ -82,36 +164,40 @@ class Cluster:
         """ADDRESS:PORT of a process."""
         return f"{LOOPBACK}:{self.port(name)}"
 
-    def configure(self, name: str, settings: Mapping[str, object]) -> Path:
+    def configure(self, name: str, settings: Settings) -> Path:
         """Write a properties file and return its path."""
         path = self.part("conf") / f"{name}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return path
 
-    def launch(self, name: str, command: Sequence[str]) -> Process:
-        """Start a process; what it prints goes to log/NAME.out."""
-        environment = {**os.environ, "HOME": str(self.part("home", name)), "TMPDIR": str(self.part("tmp"))}
-        environment.pop("NAMESRV_ADDR", None)
-        log = self.part("log") / f"{name}.out"
-        self.processes[name] = spawn(name, command, log=log, environment=environment)
-        return self.processes[name]
+    def start(self, program: Program, role: str, name: str, settings: Settings) -> Process:
+        """Start a process in its role (controller, nameserver, broker, learner), under this name."""
+        return self.launch(name, program.command(self, role, name, settings))
 
-    def ours(self, role: str, name: str, settings: Mapping[str, object]) -> Process:
-        """Start one of our roles: controller, nameserver, broker or learner."""
-        configuration = self.configure(name, settings)
-        return self.launch(name, [sys.executable, "-m", "replispec.cli", role, "-c", str(configuration)])
+    def launch(self, name: str, command: Sequence[str]) -> Process:
+        """Start a process, and write down that it was started; what it prints goes to log/NAME.out."""
+        variables = environment(HOME=str(self.part("home", name)), TMPDIR=str(self.part("tmp")))
+        log = self.part("log") / f"{name}.out"
+        process = self.processes[name] = spawn(name, command, log=log, variables=variables)
+        self._state.processes = list(self.processes.values())
+        self.save()
+        return process
 
     def kill(self, name: str) -> float:
         """End a process as kill -9 does; returns the moment of it, on `time.monotonic`."""
         process = self.processes.pop(name)
         at_s = time.monotonic()
-        os.kill(process.pid, signal.SIGKILL)
         kill([process])
         return at_s
 
     def stop(self, name: str) -> None:
         """End a process in order."""
         terminate([self.processes.pop(name)])
+
+    def stop_all(self) -> None:
+        """End all processes in order, the last one first."""
+        terminate(reversed(list(self.processes.values())))
+        self.processes.clear()
 
     def pause(self, name: str) -> None:
         """Stop a process as SIGSTOP does."""
@@ -128,21 +214,34 @@ class Cluster:
 
         Raises LabError when the patience is over, or when a process of the cluster has ended by itself.
         """
-        deadline_s = time.monotonic() + patience_s
-        while time.monotonic() < deadline_s:
-            try:
-                found = attempt()
-            except (OSError, RemoteProtocolError):
-                found = None
-            if found is not None:
-                return found
-            self._check_alive(waiting_for)
-            time.sleep(POLL_S)
-        raise LabError(f"{waiting_for}: not within {patience_s:g} s (logs: {self.folder / 'log'})")
+        try:
+            return poll.until(
+                attempt,
+                waiting_for=waiting_for,
+                patience_s=patience_s,
+                check=lambda: self._check_alive(waiting_for),
+            )
+        except LabError as error:
+            raise LabError(f"{error} (logs: {self.folder / 'log'})") from None
 
     def _check_alive(self, waiting_for: str) -> None:
         for name, process in self.processes.items():
             if not process.alive:
-                lines = (self.part("log") / f"{name}.out").read_text(errors="replace").strip().splitlines()
-                words = lines[-1] if lines else "it said nothing"
-                raise LabError(f"{waiting_for}: {name} has ended: {words}")
+                raise LabError(f"{waiting_for}: {name} has ended: {self._last_words(name)}")
+
+    def _last_words(self, name: str) -> str:
+        """The last line that a process printed."""
+        lines = (self.part("log") / f"{name}.out").read_text(errors="replace").strip().splitlines()
+        return lines[-1].strip() if lines else "it said nothing"
+
+
+def _load(path: Path) -> State | None:
+    """The state of a cluster that was left there, None when there is none. Raises LabError."""
+    try:
+        fields = json.loads(path.read_text())
+        fields["processes"] = [Process(**each) for each in fields["processes"]]
+        return State(**fields)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, OSError) as error:
+        raise LabError(f"{path} cannot be read: {error}") from error

@@ -15,13 +15,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab import questions, settings
-from lab.cluster import Cluster, LabError
-from lab.interop.checks import leave_a_tail, log_digest, log_folder, wait_in_sync, wait_master, wait_same_end
+from lab.cluster import Cluster
+from lab.errors import LabError
+from lab.logs import one_digest
 from lab.merge import merge
+from lab.peer import Peer
+from lab.ports import LOOPBACK
 from lab.reader import read_topic
+from lab.subjects.ours import OURS
+from lab.waiting import leave_a_tail, wait_in_sync, wait_master, wait_same_end
 from replispec.wire.rocketmq.codes import ResponseCode
-from targets.lib.ports import LOOPBACK
-from targets.lib.remoting import Peer
 
 MESSAGES = 1_000
 TOPIC = "DemoTopic"
@@ -87,10 +90,8 @@ def _play(cluster: Cluster, story: Story) -> None:
         raise LabError(f"the old master had nothing to cut: {behind} bytes, the new epoch starts at {cut}")
     story.tell(f"the old master is back: cut from {behind} to {cut}, and in the SyncStateSet again")
     end = wait_same_end(cluster, *BROKERS, "learner")
-    digests = {log_digest(log_folder(cluster, name), end) for name in (*BROKERS, "learner")}
-    if len(digests) != 1:
-        raise LabError("the logs of brokers and learner differ")
-    story.tell(f"all three logs are the same {end} bytes (sha256 {digests.pop()[:16]})")
+    digest = one_digest(cluster, (*BROKERS, "learner"), end)
+    story.tell(f"all three logs are the same {end} bytes (sha256 {digest[:16]})")
     seen = read_topic(after.address, TOPIC, questions.QUEUES)
     missing = confirmed - seen
     if missing:
@@ -102,17 +103,17 @@ def _start(cluster: Cluster, story: Story) -> None:
     names = settings.nameserver(cluster)
     values = {**settings.controller(cluster), **_tap(cluster, "nameserver")}
     values |= {**names, "enableControllerInNamesrv": "true"}
-    cluster.ours("nameserver", "nameserver", values)
+    cluster.start(OURS, "nameserver", "nameserver", values)
     for name in BROKERS:
         _start_broker(cluster, name)
         wait_master(cluster)
     wait_in_sync(cluster, (1, 2))
-    cluster.ours("learner", "learner", settings.learner(cluster) | _tap(cluster, "learner"))
+    cluster.start(OURS, "learner", "learner", settings.learner(cluster) | _tap(cluster, "learner"))
     story.tell("controller and name server, two brokers, one learner: the SyncStateSet is [1, 2]")
 
 
 def _start_broker(cluster: Cluster, name: str) -> None:
-    cluster.ours("broker", name, settings.broker(cluster, name) | _tap(cluster, name))
+    cluster.start(OURS, "broker", name, settings.broker(cluster, name) | _tap(cluster, name))
 
 
 def _tap(cluster: Cluster, name: str) -> settings.Settings:

@@ -16,13 +16,16 @@ import time
 from pathlib import Path
 
 from lab import questions, settings
-from lab.cluster import BROKER_NAME, Cluster, LabError
-from lab.interop.checks import log_digest, log_folder, wait_in_sync, wait_master, wait_same_end
+from lab.cluster import BROKER_NAME, Cluster
+from lab.errors import LabError
+from lab.logs import one_digest
+from lab.peer import Peer
+from lab.ports import LOOPBACK
 from lab.reader import read_topic
+from lab.subjects.ours import OURS
+from lab.waiting import wait_in_sync, wait_master, wait_same_end
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import ResponseCode
-from targets.lib.ports import LOOPBACK
-from targets.lib.remoting import Peer
 
 TOPIC = "KillTopic"
 BROKERS = ("broker-1", "broker-2")
@@ -83,6 +86,9 @@ def main() -> int:
     except LabError as error:
         print(f"kills: seed {arguments.seed}: {error}", file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        print("kills: interrupted; all of its processes are ended", file=sys.stderr)
+        return 130
     print(f"{told} in {time.monotonic() - began_s:.0f} s (seed {arguments.seed})")
     return 0
 
@@ -116,8 +122,7 @@ def _play(cluster: Cluster, kills: int, chance: random.Random) -> str:
 def _judge(cluster: Cluster, sender: Sender, done: dict[str, int]) -> str:
     wait_in_sync(cluster, (1, 2))
     end = wait_same_end(cluster, *BROKERS)
-    digests = {log_digest(log_folder(cluster, name), end) for name in BROKERS}
-    _demand(len(digests) == 1, "the logs of the brokers differ")
+    one_digest(cluster, BROKERS, end)
     master = wait_master(cluster)
     seen = read_topic(master.address, TOPIC, questions.QUEUES)
     lost = [body.decode() for body in sender.acknowledged if body not in seen]
@@ -132,9 +137,9 @@ def _start(cluster: Cluster, name: str) -> None:
     if name == "controller":
         values = settings.nameserver(cluster) | settings.controller(cluster)
         values |= {"listenPort": cluster.port("nameserver"), "enableControllerInNamesrv": "true"}
-        cluster.ours("nameserver", name, values)
+        cluster.start(OURS, "nameserver", name, values)
     else:
-        cluster.ours("broker", name, settings.broker(cluster, name))
+        cluster.start(OURS, "broker", name, settings.broker(cluster, name))
 
 
 def _wait_for_more(cluster: Cluster, sender: Sender) -> None:

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from lab.peer import Peer
+from lab.ports import LOOPBACK
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,
@@ -22,28 +24,12 @@ from replispec.wire.rocketmq.controller import (
     ReplicasInfo,
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
-from targets.lib.ports import LOOPBACK
-from targets.lib.questions import QUEUES, TEMPLATE_TOPIC, epochs
-from targets.lib.remoting import Peer
 
-# QUEUES and epochs are the targets' own; the rest is asked here alone.
-__all__ = [
-    "QUEUES",
-    "Ask",
-    "Master",
-    "Sender",
-    "epoch_of",
-    "epochs",
-    "in_sync",
-    "last_epoch",
-    "master",
-    "question",
-    "replicas",
-    "routed",
-    "same",
-    "send_and_run",
-]
-
+# The topic after whose form a broker makes unknown ones.
+TEMPLATE_TOPIC = "TBW102"
+QUEUES = 4
+CONNECT_S = 1.0
+NOBODY = "nobody"
 Ask = Callable[[], int]
 
 
@@ -56,11 +42,34 @@ class Master:
     epoch: int
 
 
+def controller_serves(port: int) -> bool | None:
+    """A controller that does not lead refuses this question; one that leads does not know the set."""
+    with Peer(LOOPBACK, port) as peer:
+        answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(NOBODY))
+    return answer.header.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST or None
+
+
+def master_serves(*, nameserver: int, broker: int, ha: int) -> bool | None:
+    """The name server routes to a broker that is master and has its epoch; replicas can reach it."""
+    with Peer(LOOPBACK, nameserver) as peer:
+        answer = peer.ask(RequestCode.GET_BROKER_CLUSTER_INFO)
+    routed = ClusterInfo.decode(answer.body).broker_addr_table or {}
+    if not any(f"{LOOPBACK}:{broker}" in (data.broker_addrs or {}).values() for data in routed.values()):
+        return None
+    with socket.create_connection((LOOPBACK, ha), timeout=CONNECT_S):
+        return bool(epochs(broker).epoch_list) or None
+
+
+def epochs(broker: int) -> EpochEntryCache:
+    """Names, epochs and end of the log of the broker at this port. Raises OSError, RemoteProtocolError."""
+    with Peer(LOOPBACK, broker) as peer:
+        return EpochEntryCache.decode(peer.ask(RequestCode.GET_BROKER_EPOCH_CACHE).body)
+
+
 def master(controller: int, broker_name: str) -> Master | None:
     """The master by the account of the controller at this port; None when it refuses the question."""
     with Peer(LOOPBACK, controller) as peer:
-        question = GetReplicaInfoRequest(broker_name=broker_name)
-        answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question)
+        answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(broker_name))
     if answer.header.code != ResponseCode.SUCCESS:
         return None
     told = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})

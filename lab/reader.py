@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from lab.peer import Peer
 from replispec.runtime.rocketmq.framing import FrameBuffer
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.streams import COMMIT_LOG
-from targets.lib.remoting import Peer
 
 GROUP = "replispec-lab"
 MESSAGES_AT_ONCE = 64

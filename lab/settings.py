@@ -1,9 +1,12 @@
-"""Configurations of the lab's processes, in RocketMQ's parameters: ours and Java's read the same files."""
+"""Configurations of the lab's processes, in RocketMQ's parameters: every subject reads the same files.
+
+What differs from the defaults, besides names, addresses and folders, says why. `more` overrides.
+"""
 
 from __future__ import annotations
 
 from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
-from targets.lib.ports import LOOPBACK
+from lab.ports import LOOPBACK
 
 Settings = dict[str, object]
 # Default 1 GiB: sparse, but whoever copies or hashes a folder meets its whole length.
@@ -21,7 +24,7 @@ def nameserver(cluster: Cluster, name: str = "nameserver") -> Settings:
     }
 
 
-def controller(cluster: Cluster, name: str = "controller") -> Settings:
+def controller(cluster: Cluster, name: str = "controller", **more: object) -> Settings:
     """A controller that is its whole group."""
     data = cluster.part("data", name)
     return {
@@ -33,6 +36,7 @@ def controller(cluster: Cluster, name: str = "controller") -> Settings:
         "controllerStorePath": data / "store",
         "configStorePath": data / "controller.properties",
         "mappedFileSize": LOG_FILE_BYTES,
+        **more,
     }
 
 
@@ -46,6 +50,7 @@ def broker(cluster: Cluster, name: str, **more: object) -> Settings:
         "brokerIP2": LOOPBACK,
         "bindAddress": LOOPBACK,
         "listenPort": cluster.port(name),
+        # The default distance, said all the same: releases up to 5.1.0 know no other.
         "haListenPort": cluster.ha_port(name),
         "namesrvAddr": cluster.address("nameserver"),
         "enableControllerMode": "true",

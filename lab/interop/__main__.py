@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.capture import captured
-from lab.cluster import Cluster, LabError
-from lab.interop import checks
+from lab.cluster import Cluster
+from lab.errors import LabError
+from lab.interop.measured import Measured, judge
 from lab.interop.scenarios import SCENARIOS, Stage
-from lab.java import RELEASE, Java
-from targets.lib.errors import TargetError
+from lab.interop.tools import Tools
+from lab.subjects.apache import Apache
 
-FAILED, NOT_INSTALLED = 1, 3
+RELEASE = "5.4.0"
+INTERRUPTED = 130
 REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
 
 
@@ -31,12 +33,12 @@ def main() -> int:
         began_s = time.monotonic()
         try:
             results[name] = _play(name, arguments.out / name)
-        except TargetError as error:
-            print(f"interop: {error}", file=sys.stderr)
-            return NOT_INSTALLED
         except LabError as error:
             print(f"interop: {error}", file=sys.stderr)
-            return FAILED
+            return error.exit_code
+        except KeyboardInterrupt:
+            print("interop: interrupted; all of its processes are ended", file=sys.stderr)
+            return INTERRUPTED
         print(f"  seconds: {time.monotonic() - began_s:.0f}", flush=True)
     (arguments.out / "measured.json").write_text(json.dumps(results, indent=1) + "\n")
     return 0
@@ -62,12 +64,12 @@ def _play(name: str, folder: Path) -> dict[str, object]:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     capture = folder / "traffic.pcapng"
-    measured = checks.Measured(name)
-    with Cluster(folder) as cluster:
-        java = Java.fetched(cluster)
-        with captured(cluster, capture):
-            play(Stage(cluster, java, measured))
-    checks.judge(measured, capture, folder / "replay", options=REPLAY_OPTIONS)
+    measured = Measured(name)
+    apache = Apache(RELEASE)
+    apache.fetch()
+    with Cluster(folder) as cluster, captured(cluster, capture):
+        play(Stage(cluster, Tools(cluster, apache), measured))
+    judge(measured, capture, folder / "replay", options=REPLAY_OPTIONS)
     return measured.figures
 
 

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab import questions, settings
+from lab import logs, questions, settings, waiting
 from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
-from lab.interop import checks
-from lab.interop.checks import Measured
-from lab.java import Java
+from lab.interop import measured as figures
+from lab.interop.measured import Measured
+from lab.interop.tools import Tools
+from lab.subjects.ours import OURS
+from lab.subjects.subject import Subject
 
 TOPIC = "InteropTopic"
 MESSAGES, MESSAGE_BYTES = 1_000, 1_000
@@ -25,7 +27,7 @@ class Stage:
     """What a scenario plays on."""
 
     cluster: Cluster
-    java: Java
+    tools: Tools
     measured: Measured
 
     @property
@@ -37,11 +39,7 @@ class Stage:
         """A name server and a controller."""
         makers = {"nameserver": settings.nameserver, "controller": settings.controller}
         for role, make in makers.items():
-            values = make(self.cluster)
-            if ours:
-                self.cluster.ours(role, role, values)
-            else:
-                self.java.start(role, role, values)
+            self.cluster.start(self._subject(ours=ours), role, role, make(self.cluster))
         self.cluster.until(self._coordinated, "a controller that leads and a name server")
 
     def _coordinated(self) -> bool | None:
@@ -52,10 +50,10 @@ class Stage:
     def start_broker(self, name: str, *, ours: bool, **more: object) -> None:
         """A broker of the set."""
         values = settings.broker(self.cluster, name, **more)
-        if ours:
-            self.cluster.ours("broker", name, values)
-        else:
-            self.java.start("broker", name, values)
+        self.cluster.start(self._subject(ours=ours), "broker", name, values)
+
+    def _subject(self, *, ours: bool) -> Subject:
+        return OURS if ours else self.tools.apache
 
     def name_of(self, address: str) -> str:
         """The lab's name of the broker at an address."""
@@ -64,11 +62,11 @@ class Stage:
     def produce(self, first: int, count: int = MESSAGES) -> set[str]:
         """Send messages with Java's producer; the keys of those that were acknowledged."""
         arguments = (self.nameserver, TOPIC, str(first), str(count), str(MESSAGE_BYTES), "0")
-        return checks.acknowledged(self.java.client("produce", *arguments))
+        return figures.acknowledged(self.tools.client("produce", *arguments))
 
     def read_back(self, group: str) -> set[str]:
         """The keys that Java's consumer reads from the beginning."""
-        return checks.read(self.java.client("pull", self.nameserver, TOPIC, group, str(IDLE_MS)))
+        return figures.read(self.tools.client("pull", self.nameserver, TOPIC, group, str(IDLE_MS)))
 
     def route_known(self) -> None:
         """Wait until the name server routes to a master."""
@@ -83,21 +81,21 @@ def java_brokers(stage: Stage, *, ours: bool = True) -> None:
     names = ["broker-1", "broker-2", "broker-3"]
     for name in names:
         stage.start_broker(name, ours=False)
-    master = checks.wait_master(cluster)
-    checks.wait_in_sync(cluster, (1, 2, 3))
+    master = waiting.wait_master(cluster)
+    waiting.wait_in_sync(cluster, (1, 2, 3))
     stage.route_known()
     measured.note("registered, one master, SyncStateSet of three", f"master {master.broker_id}")
     acknowledged = stage.produce(0)
-    checks.wait_same_end(cluster, *names)
+    waiting.wait_same_end(cluster, *names)
     _tools_tell_the_truth(stage, names)
     _keeps_working_through_a_loss(stage, names, acknowledged)
 
 
 def _tools_tell_the_truth(stage: Stage, names: list[str]) -> None:
-    cluster, java, measured = stage.cluster, stage.java, stage.measured
+    cluster, tools, measured = stage.cluster, stage.tools, stage.measured
     known = questions.replicas(cluster.port("controller"), BROKER_NAME)
     assert known is not None
-    said = java.mqadmin(
+    said = tools.mqadmin(
         *("getSyncStateSet", "-a", cluster.address("controller"), "-b", BROKER_NAME),
         nameserver=stage.nameserver,
     )
@@ -107,16 +105,16 @@ def _tools_tell_the_truth(stage: Stage, names: list[str]) -> None:
         "mqadmin getSyncStateSet names all members",
         said,
     )
-    said = java.mqadmin("getBrokerEpoch", "-b", BROKER_NAME, nameserver=stage.nameserver)
+    said = tools.mqadmin("getBrokerEpoch", "-b", BROKER_NAME, nameserver=stage.nameserver)
     end = questions.epochs(cluster.port(names[0])).max_offset
     measured.demand(
         said.count(str(end)) >= len(names), "mqadmin getBrokerEpoch shows the log's end of all", said
     )
-    said = java.mqadmin("clusterList", nameserver=stage.nameserver)
+    said = tools.mqadmin("clusterList", nameserver=stage.nameserver)
     rows = [line for line in said.splitlines() if line.startswith(CLUSTER_NAME)]
     measured.demand(len(rows) == len(names), "mqadmin clusterList shows all brokers", said)
     master = cluster.port(stage.name_of(known.master_address or ""))
-    said = java.mqadmin("haStatus", "-b", f"127.0.0.1:{master}", nameserver=stage.nameserver)
+    said = tools.mqadmin("haStatus", "-b", f"127.0.0.1:{master}", nameserver=stage.nameserver)
     in_sync = dict(line.split("\t", 1) for line in said.splitlines() if line.count("\t") == 1)
     measured.demand(
         in_sync.get("#InSyncSlaveNum") == str(len(names) - 1),
@@ -127,28 +125,28 @@ def _tools_tell_the_truth(stage: Stage, names: list[str]) -> None:
 
 def _keeps_working_through_a_loss(stage: Stage, names: list[str], acknowledged: set[str]) -> None:
     cluster, measured = stage.cluster, stage.measured
-    before = checks.wait_master(cluster)
+    before = waiting.wait_master(cluster)
     dead = stage.name_of(before.address)
     arguments = (stage.nameserver, TOPIC, str(MESSAGES), str(STEADY), str(MESSAGE_BYTES), str(PAUSE_MS))
-    with stage.java.client_running("produce", *arguments) as producer:
+    with stage.tools.client_running("produce", *arguments) as producer:
         cluster.until(lambda: len(producer.lines()) > STEADY // 4 or None, "a producer that sends")
         killed_s = cluster.kill(dead)
-        after = checks.wait_master(cluster, after_epoch=before.epoch)
+        after = waiting.wait_master(cluster, after_epoch=before.epoch)
         took_s = time.monotonic() - killed_s
         lines = producer.finish()
     measured.demand(took_s < MASTER_S_MAXIMUM, "seconds from kill -9 to a new master", round(took_s, 3))
     measured.note("new master", f"{after.broker_id} in masterEpoch {after.epoch}")
-    measured.note("longest pause of the producer, ms", checks.longest_gap_ms(lines))
-    acknowledged |= checks.acknowledged(lines)
+    measured.note("longest pause of the producer, ms", figures.longest_gap_ms(lines))
+    acknowledged |= figures.acknowledged(lines)
     stage.start_broker(dead, ours=False)
-    checks.wait_in_sync(cluster, (1, 2, 3))
-    end = checks.wait_same_end(cluster, *names)
+    waiting.wait_in_sync(cluster, (1, 2, 3))
+    end = waiting.wait_same_end(cluster, *names)
     _same_logs(stage, names, end)
     _nothing_lost(stage, acknowledged, "java-brokers")
 
 
 def _same_logs(stage: Stage, names: list[str], end: int) -> None:
-    digests = {checks.log_digest(checks.log_folder(stage.cluster, name), end) for name in names}
+    digests = {logs.log_digest(logs.log_folder(stage.cluster, name), end) for name in names}
     what = f"sha256 of the first {end} bytes of the logs of {', '.join(names)}"
     stage.measured.demand(len(digests) == 1, what, sorted(digest[:16] for digest in digests))
 
@@ -164,15 +162,15 @@ def our_followers(stage: Stage) -> None:
     cluster = stage.cluster
     stage.start_coordinator(ours=False)
     stage.start_broker("broker-1", ours=False)
-    checks.wait_master(cluster)
+    waiting.wait_master(cluster)
     stage.route_known()
     acknowledged = stage.produce(0)
     stage.start_broker("broker-2", ours=True)
-    checks.wait_in_sync(cluster, (1, 2))
+    waiting.wait_in_sync(cluster, (1, 2))
     stage.measured.note("our replica entered the SyncStateSet", [1, 2])
-    cluster.ours("learner", "learner", settings.learner(cluster))
+    cluster.start(OURS, "learner", "learner", settings.learner(cluster))
     acknowledged |= stage.produce(MESSAGES)
-    end = checks.wait_same_end(cluster, "broker-1", "broker-2", "learner")
+    end = waiting.wait_same_end(cluster, "broker-1", "broker-2", "learner")
     _same_logs(stage, ["broker-1", "broker-2", "learner"], end)
     members = questions.in_sync(cluster.port("controller"), BROKER_NAME)
     stage.measured.demand(members == [1, 2], "the learner stays outside the SyncStateSet", members)
@@ -184,13 +182,13 @@ def java_replica(stage: Stage) -> None:
     cluster = stage.cluster
     stage.start_coordinator(ours=True)
     stage.start_broker("broker-1", ours=True)
-    checks.wait_master(cluster)
+    waiting.wait_master(cluster)
     stage.route_known()
     acknowledged = stage.produce(0)
     stage.start_broker("broker-2", ours=False)
-    checks.wait_in_sync(cluster, (1, 2))
+    waiting.wait_in_sync(cluster, (1, 2))
     acknowledged |= stage.produce(MESSAGES)
-    end = checks.wait_same_end(cluster, "broker-1", "broker-2")
+    end = waiting.wait_same_end(cluster, "broker-1", "broker-2")
     _same_logs(stage, ["broker-1", "broker-2"], end)
     _nothing_lost(stage, acknowledged, "java-replica")
 
@@ -200,15 +198,15 @@ def switches(stage: Stage) -> None:
     cluster = stage.cluster
     stage.start_coordinator(ours=False)
     stage.start_broker("java", ours=False)
-    checks.wait_master(cluster)
+    waiting.wait_master(cluster)
     stage.start_broker("ours", ours=True)
-    checks.wait_in_sync(cluster, (1, 2))
+    waiting.wait_in_sync(cluster, (1, 2))
     stage.route_known()
     acknowledged = stage.produce(0)
     for number, (old, new) in enumerate((("java", "ours"), ("ours", "java")), start=1):
         _switch(stage, old, new)
         acknowledged |= stage.produce(number * MESSAGES)
-    end = checks.wait_same_end(cluster, "java", "ours")
+    end = waiting.wait_same_end(cluster, "java", "ours")
     _same_logs(stage, ["java", "ours"], end)
     _nothing_lost(stage, acknowledged, "switches")
 
@@ -216,15 +214,15 @@ def switches(stage: Stage) -> None:
 def _switch(stage: Stage, old: str, new: str) -> None:
     """Kill the master while it has bytes that its paused replica lacks, and let it come back."""
     cluster, measured = stage.cluster, stage.measured
-    before = checks.wait_master(cluster)
-    start, behind = checks.leave_a_tail(cluster, old, new, TOPIC)
+    before = waiting.wait_master(cluster)
+    start, behind = waiting.leave_a_tail(cluster, old, new, TOPIC)
     measured.note(f"bytes behind {start} that {old} takes and {new} does not acknowledge", behind - start)
     killed_s = cluster.kill(old)
     cluster.resume(new)
-    after = checks.wait_master(cluster, after_epoch=before.epoch)
+    after = waiting.wait_master(cluster, after_epoch=before.epoch)
     measured.note(f"seconds to {new} as master of epoch {after.epoch}", round(time.monotonic() - killed_s, 3))
     stage.start_broker(old, ours=old == "ours")
-    checks.wait_in_sync(cluster, (1, 2))
+    waiting.wait_in_sync(cluster, (1, 2))
     starts = {each.epoch: each.start_offset for each in questions.epochs(cluster.port(new)).epoch_list or []}
     left = questions.epochs(cluster.port(old)).max_offset or 0
     measured.note(f"epoch {after.epoch} starts at", starts.get(after.epoch))

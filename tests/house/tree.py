@@ -21,7 +21,6 @@ LEFT_BEHIND = {
     "build",
     "dist",
     "out",
-    "results",
     "spark-warehouse",
     "metastore_db",
 }
@@ -45,9 +44,9 @@ def hand_written(*under: str) -> Iterator[Path]:
 
 
 def module_name(path: Path) -> str:
-    """The dotted import name of a file in a room, such as replispec.replay.capture or targets.lib.ports."""
+    """The dotted import name of a file, in a room or not, such as replispec.replay.capture or lab.ports."""
     parts = path.relative_to(ROOT).with_suffix("").parts
-    room = next(len(Path(room).parts) for room in ROOMS if path.is_relative_to(ROOT / room))
+    room = next((len(Path(room).parts) for room in ROOMS if path.is_relative_to(ROOT / room)), 0)
     inside = parts[room:]
     return ".".join(inside[:-1] if inside[-1] == "__init__" else inside)
 

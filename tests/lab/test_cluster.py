@@ -1,6 +1,5 @@
 """Whatever ends a program that plays a cluster, none of its processes is left."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from targets.lib.processes import Process
+from lab.processes import Process
 from tests.house.tree import ROOT
 
 PROGRAM = """
@@ -29,13 +28,12 @@ LASTING = "import signal; signal.pause()"
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, None], ids=str)
 def test_no_process_is_left_behind(ending: signal.Signals | None, tmp_path: Path) -> None:
     program = PROGRAM.replace("LASTING", repr(LASTING))
-    rooms = os.pathsep.join((str(ROOT), str(ROOT / "conformance"), os.environ.get("PYTHONPATH", "")))
     with subprocess.Popen(
         [sys.executable, "-c", program, str(tmp_path), "fails" if ending is None else "waits"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": rooms},
+        cwd=ROOT,
         text=True,
     ) as player:
         assert player.stdout is not None

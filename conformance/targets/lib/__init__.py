@@ -1,1 +1,0 @@
-"""What the entry scripts of all targets share."""

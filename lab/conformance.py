@@ -1,0 +1,154 @@
+"""Play the suite against every subject that can be had here, and rewrite the table of who does what.
+
+A subject that is not installed is left out, with the reason. A run that fails costs its own row only: what
+was started for it is stopped, and the next one begins.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.cluster import Cluster
+from lab.errors import LabError, NotInstalledError
+from lab.subjects.registry import subjects
+from lab.subjects.serving import serve
+from lab.subjects.subject import Subject
+from replispec.wire.rocketmq.controller import EpochEntryCache
+
+SUITE = (sys.executable, "-m", "replispec.cli", "conformance")
+RESULTS = Path(__file__).parents[1] / "out" / "conformance"
+# Exit code of the suite when cases failed that are not known to fail.
+FINDINGS = 1
+NOTHING_PLAYED, INTERRUPTED = 2, 130
+RUN_S_MAXIMUM = 3600
+Serve = Callable[[Cluster, Subject, str], dict[str, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """How one subject, as one kind, came out: `ok`, `findings`, `skipped` or `failed`, and why."""
+
+    name: str
+    kind: str
+    outcome: str
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name:<32}{self.kind:<12}{self.outcome}{': ' if self.reason else ''}{self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Who is judged, what plays the suite, where results go, and what starts a subject."""
+
+    subjects: Mapping[str, Subject]
+    suite: Sequence[str]
+    results: Path
+    table: Path
+    serve: Serve = serve
+
+    def rows(self, names: Sequence[str]) -> Iterator[Row]:
+        """Play the suite against each of these subjects as each kind, one after the other."""
+        self.results.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            subject = self.subjects[name]
+            try:
+                subject.fetch()
+            except LabError as error:
+                outcome = "skipped" if isinstance(error, NotInstalledError) else "failed"
+                yield Row(name, "", outcome, str(error))
+                continue
+            for kind in subject.kinds:
+                yield self._row(subject, kind)
+
+    def compliance(self, table: Path) -> bool:
+        """Write the table from all results there are; whether that worked."""
+        results = sorted(self.results.glob("*.json"))
+        done = subprocess.run([*self.suite, "compliance", "--out", table, *results], check=False)
+        return done.returncode == 0
+
+    def _row(self, subject: Subject, kind: str) -> Row:
+        """Play one run. Its folder is kept when it failed: logs tell why."""
+        written = self.results / f"{subject.name}-{kind}.json"
+        written.unlink(missing_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f"{subject.name}-{kind}-"))
+        try:
+            with Cluster(folder) as cluster:
+                row = self._play(subject, kind, self.serve(cluster, subject, kind), written)
+        except (LabError, OSError, subprocess.TimeoutExpired) as error:
+            return Row(subject.name, kind, "failed", f"{error} (folder: {folder})")
+        shutil.rmtree(folder, ignore_errors=True)
+        return row
+
+    def _play(self, subject: Subject, kind: str, ready: Mapping[str, object], written: Path) -> Row:
+        options = {
+            "--kind": kind,
+            "--target": ready["target"],
+            "--controller": ready.get("controller"),
+            "--broker": ready.get("broker"),
+            "--broker-set": EpochEntryCache.from_json(ready).broker_name,
+            # Apache's releases are those of the protocol; others have numbers of their own.
+            "--implementation": ready["implementation"]
+            if ready["release"] == ready["speaks"]
+            else subject.name,
+            "--release": ready["speaks"],
+            "--json": written,
+        }
+        given = [
+            str(part) for option, value in options.items() if value is not None for part in (option, value)
+        ]
+        done = subprocess.run([*self.suite, "run", *given], check=False, timeout=RUN_S_MAXIMUM)
+        if done.returncode not in (0, FINDINGS):
+            return Row(subject.name, kind, "failed", f"the suite ended with exit code {done.returncode}")
+        return Row(subject.name, kind, "findings" if done.returncode else "ok")
+
+
+def run_all(plan: Plan, chosen: Sequence[str]) -> int:
+    """Play and print one line for every run.
+
+    The table is that of the plan when all subjects were played and no run failed; otherwise it would lack
+    somebody, and it is written beside the results. Returns 0 when all was as it should be, 1 after findings
+    and failures, 2 when nothing could be played.
+    """
+    names = list(plan.subjects)
+    if unknown := sorted(set(chosen) - set(names)):
+        sys.stderr.write(f"replispec: no subject {unknown[0]}: there are {', '.join(names)}\n")
+        return NOTHING_PLAYED
+    rows = []
+    for row in plan.rows(list(chosen) or names):
+        rows.append(row)
+        sys.stdout.write(f"{row}\n")
+        sys.stdout.flush()
+    outcomes = {row.outcome for row in rows}
+    sys.stdout.write("\n".join(["", *map(str, rows), ""]))
+    if not outcomes & {"ok", "findings"}:
+        return NOTHING_PLAYED
+    whole = not chosen and "failed" not in outcomes
+    table = plan.table if whole else plan.results / plan.table.name
+    written = plan.compliance(table)
+    sys.stdout.write(f"{table}\n" if written else "the table could not be written\n")
+    return 0 if written and outcomes <= {"ok", "skipped"} else 1
+
+
+def main() -> int:
+    """The command behind `make conformance`."""
+    parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="SUBJECT", help="only these, such as apache-5.4.0")
+    parser.add_argument("--table", type=Path, required=True, help="the page that shows who does what")
+    arguments = parser.parse_args()
+    try:
+        return run_all(Plan(subjects(), SUITE, RESULTS, arguments.table), arguments.names)
+    except KeyboardInterrupt:
+        sys.stderr.write("conformance: interrupted; all of its processes are ended\n")
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Apache RocketMQ's own tools beside a cluster: mqadmin, and a program that uses its client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from lab.cluster import Cluster
+from lab.errors import LabError
+from lab.processes import environment
+from lab.subjects.apache import Apache, java
+
+CLIENT = Path(__file__).with_name("LabClient.java")
+TOOL_S_MAXIMUM = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """mqadmin and the client of one release, beside a cluster."""
+
+    cluster: Cluster
+    apache: Apache
+
+    def mqadmin(self, *arguments: str, nameserver: str) -> str:
+        """What the admin tool prints. Raises LabError when it fails."""
+        command = [
+            *self.apache.java(self.cluster, "mqadmin", f"-Drocketmq.namesrv.addr={nameserver}"),
+            *("org.apache.rocketmq.tools.command.MQAdminStartup", *arguments),
+        ]
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, timeout=TOOL_S_MAXIMUM, env=environment()
+        )
+        if done.returncode:
+            raise LabError(f"mqadmin {arguments[0]}: {done.stderr.strip()[-400:]}")
+        return done.stdout
+
+    def client(self, *arguments: str) -> list[dict[str, object]]:
+        """Run the client to its end; the JSON lines that it printed."""
+        with self.client_running(*arguments) as running:
+            return running.finish()
+
+    @contextmanager
+    def client_running(self, *arguments: str) -> Iterator[Client]:
+        """The client while it runs; it is ended with the block."""
+        start = self.apache.java(self.cluster, "client", classes=self._classes())
+        command = [*start, CLIENT.stem, *arguments]
+        said = self.cluster.part("log") / f"client-{arguments[0]}-{time.monotonic_ns()}.out"
+        with said.open("wb") as output, said.with_suffix(".err").open("wb") as errors:
+            process = subprocess.Popen(command, stdout=output, stderr=errors, env=environment())
+        try:
+            yield Client(process, said)
+        finally:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+
+    def _classes(self) -> Path:
+        """The folder with our client, compiled once for each cluster."""
+        classes = self.cluster.part("classes")
+        if not (classes / f"{CLIENT.stem}.class").exists():
+            path = f"{self.apache.fetch()}/*"
+            command = [java("javac"), "-nowarn", "-cp", path, "-d", str(classes), str(CLIENT)]
+            subprocess.run(command, check=True, capture_output=True, timeout=TOOL_S_MAXIMUM)
+        return classes
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """One run of the client; what it says grows in a file."""
+
+    process: subprocess.Popen[bytes]
+    said: Path
+
+    def lines(self) -> list[dict[str, object]]:
+        """The JSON lines so far."""
+        whole, _, _ = self.said.read_text().rpartition("\n")
+        return [json.loads(line) for line in whole.splitlines() if line.startswith("{")]
+
+    def finish(self) -> list[dict[str, object]]:
+        """Wait for its end; all of its JSON lines. Raises LabError."""
+        try:
+            code = self.process.wait(timeout=TOOL_S_MAXIMUM)
+        except subprocess.TimeoutExpired as error:
+            raise LabError(f"client: not done in {TOOL_S_MAXIMUM} s") from error
+        if code:
+            raise LabError(f"client: {self.said.with_suffix('.err').read_text().strip()[-400:]}")
+        return self.lines()

@@ -1,0 +1,45 @@
+"""Questions to a remoting server, one at a time, on a connection of their own."""
+
+from __future__ import annotations
+
+import socket
+from typing import Self
+
+from replispec.runtime.primitives.commands import Header
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.wire.rocketmq import streams
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.remoting import RemotingHeader
+
+ANSWER_S = 3.0
+CHUNK_BYTES = 65_536
+
+
+class Peer:
+    """A connection to a remoting server. Raises OSError when it cannot be reached or goes away."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._socket = socket.create_connection((host, port), timeout=ANSWER_S)
+        self._frames = FrameBuffer(streams.REMOTING)
+        self._opaque = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def ask(self, code: RequestCode, header: Header | None = None, body: bytes = b"") -> Command:
+        """The answer to one request. Raises OSError (time-out too) and RemoteProtocolError."""
+        self._opaque += 1
+        fields = header.to_ext_fields() if header is not None else None
+        request = RemotingHeader(code=code, opaque=self._opaque, ext_fields=fields)
+        self._socket.sendall(Command(request, body).encode())
+        while True:
+            data = self._socket.recv(CHUNK_BYTES)
+            if not data:
+                raise ConnectionResetError("the peer closed the connection")
+            for frame in self._frames.receive(data):
+                answer = decode_command(frame)
+                if answer.is_answer and answer.header.opaque == self._opaque:
+                    return answer

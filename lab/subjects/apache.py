@@ -1,0 +1,79 @@
+"""Apache RocketMQ on loopback: its servers, and the command line for its other programs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from lab.cluster import Cluster, Settings
+from lab.errors import LabError, NotInstalledError
+from lab.subjects.fetch import fetch_apache, jars
+from lab.subjects.subject import BROKER, CONTROLLER, NAMESERVER, Subject
+
+MAINS = {
+    CONTROLLER: "org.apache.rocketmq.controller.ControllerStartup",
+    NAMESERVER: "org.apache.rocketmq.namesrv.NamesrvStartup",
+    BROKER: "org.apache.rocketmq.broker.BrokerStartup",
+}
+# Heaps in MiB, as small as all of the releases work with.
+HEAPS = {CONTROLLER: 96, NAMESERVER: 64, BROKER: 256}
+# Direct memory in MiB: what the sockets' buffers need while a backlog is copied.
+DIRECT = 512
+# Packages that the releases open by reflection; a JDK from 17 on refuses that unless it is told.
+OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.internal.ref", "sun.nio.ch")
+LOGGING = Path(__file__).with_name("rmq.logback.xml")
+
+
+class Apache(Subject):
+    """One release of Apache RocketMQ, fetched with Maven."""
+
+    implementation = "apache"
+
+    def __init__(self, release: str) -> None:
+        self.release = self.speaks = release
+
+    def fetch(self) -> Path:
+        """The folder of its jars. See fetch_apache."""
+        java()
+        return fetch_apache(self.name, self.release)
+
+    def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
+        """A controller, nameserver or broker with a small heap."""
+        if role not in MAINS:
+            raise LabError(f"{self.name} has no {role}")
+        configuration = cluster.configure(name, settings)
+        heap = f"{HEAPS[role]}m"
+        sizes = (f"-Xms{heap}", f"-Xmx{heap}", f"-XX:MaxDirectMemorySize={DIRECT}m")
+        return [*self.java(cluster, name, *sizes), MAINS[role], "-c", str(configuration)]
+
+    def java(self, cluster: Cluster, name: str, *options: str, classes: Path | None = None) -> list[str]:
+        """The start of a command that runs one of its classes, or one of ours from the folder `classes`.
+
+        Raises NotInstalledError when java or a jar is missing.
+        """
+        logging = cluster.part("conf", "java")
+        shutil.copyfile(LOGGING, logging / LOGGING.name)
+        path = [str(classes)] if classes is not None else []
+        return [
+            *(java(), "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"),
+            *(f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in OPENED),
+            f"-XX:ErrorFile={cluster.part('log')}/{name}.hs_err",
+            f"-Djava.io.tmpdir={cluster.part('tmp')}",
+            f"-Duser.home={cluster.part('home', name)}",
+            f"-Drocketmq.home.dir={cluster.folder}",
+            f"-Dtarget.log={cluster.part('log')}/{name}.log",
+            *options,
+            *("-cp", os.pathsep.join([*path, str(logging), f"{jars(self.name)}/*"])),
+        ]
+
+
+def java(program: str = "java") -> str:
+    """A program of the JDK: that of JAVA_HOME, else the one on PATH. Raises NotInstalledError."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which(f"{home}/bin/{program}" if home else program)
+    if found is None:
+        where = f"JAVA_HOME is {home}, which holds no bin/{program}" if home else f"{program} is missing"
+        raise NotInstalledError(f"{where}: install a JDK 17 (apt-get install openjdk-17-jdk-headless)")
+    return found

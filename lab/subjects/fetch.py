@@ -1,0 +1,114 @@
+"""Artefacts of Apache RocketMQ: fetched once with Maven into a cache, and proven to be the pinned ones.
+
+`artefacts/NAME.txt` pins what a release consists of: one line for every jar, its SHA-256 and its name, as
+`sha256sum` writes them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from lab.errors import LabError, NotInstalledError
+
+HERE = Path(__file__).resolve().parent
+ARTEFACTS = HERE / "artefacts"
+CACHE_VARIABLE = "REPLISPEC_SUBJECTS"
+COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
+FETCH_S_MAXIMUM = 900
+LINES_SHOWN = 3
+
+
+def cache() -> Path:
+    """The folder that holds what was fetched: REPLISPEC_SUBJECTS, or a place in the user's cache folder."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    if chosen:
+        return Path(chosen).absolute()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "replispec" / "subjects"
+
+
+def pins(name: str) -> dict[str, str]:
+    """SHA-256 of every jar of a release, by file name."""
+    lines = (ARTEFACTS / f"{name}.txt").read_text().splitlines()
+    return {jar: digest for digest, jar in (line.split() for line in lines)}
+
+
+def jars(name: str) -> Path:
+    """The folder of the release's jars. Raises NotInstalledError when one is missing."""
+    place = cache() / name
+    if not all((place / jar).is_file() for jar in pins(name)):
+        raise NotInstalledError(f"not installed: run python -m lab.subjects {name} fetch")
+    return place
+
+
+def fetch_apache(name: str, release: str) -> Path:
+    """Fetch what is missing, prove that it is what is pinned, and return its folder.
+
+    Needs the network only when something is missing. Raises NotInstalledError without Maven, LabError when
+    Maven fails or an artefact is not the pinned one.
+    """
+    place, pinned = cache() / name, pins(name)
+    if _wrong(place, pinned):
+        _download(place, release)
+        if wrong := _wrong(place, pinned):
+            raise LabError(f"{name}: {len(wrong)} of {len(pinned)} jars are not the pinned ones: {wrong[0]}")
+    return place
+
+
+def _wrong(place: Path, pinned: Mapping[str, str]) -> list[str]:
+    """Jars that are missing, altered, or there although no pin names them."""
+    extra = {path.name for path in place.glob("*.jar")} - set(pinned)
+    return sorted(extra | {jar for jar, digest in pinned.items() if _digest(place / jar) != digest})
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def _download(place: Path, release: str) -> None:
+    """Replace the folder by a new copy, made beside it, so that a failure leaves nothing half-done."""
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise NotInstalledError("mvn is missing: install Maven (Debian, Ubuntu: apt-get install maven)")
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent, prefix=".fetch-") as fresh:
+        copy = Path(fresh) / "jars"
+        run_quietly(
+            [
+                maven,
+                *("--quiet", "--batch-mode", "--file", str(HERE / "pom.xml")),
+                f"-Drelease={release}",
+                COPY,
+                "-DincludeScope=runtime",
+                f"-DoutputDirectory={copy}",
+            ]
+        )
+        shutil.rmtree(place, ignore_errors=True)
+        os.replace(copy, place)
+
+
+def run_quietly(command: list[str]) -> None:
+    """Run an installer; its first lines are shown when it fails. Raises LabError."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+            timeout=FETCH_S_MAXIMUM,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise LabError(f"{Path(command[0]).name} took more than {FETCH_S_MAXIMUM} s") from error
+    if done.returncode:
+        said = " ".join(line.strip() for line in done.stdout.splitlines()[:LINES_SHOWN])
+        raise LabError(f"{Path(command[0]).name} failed: {said}")

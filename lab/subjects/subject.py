@@ -1,0 +1,41 @@
+"""What the lab asks of everything that it can start."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from lab.cluster import Cluster, Settings
+
+CONTROLLER, NAMESERVER, BROKER = "controller", "nameserver", "broker"
+
+
+class Subject(ABC):
+    """One release of one implementation.
+
+    `speaks` is the release of the protocol that it is asked about; `kinds` maps what the suite can judge it
+    as to the role that is judged.
+    """
+
+    implementation: str
+    release: str
+    speaks: str
+    kinds: Mapping[str, str] = {"controller": CONTROLLER, "ha-master": BROKER}
+
+    @property
+    def name(self) -> str:
+        """How it is called on command lines and in tables."""
+        return f"{self.implementation}-{self.release}"
+
+    @abstractmethod
+    def fetch(self) -> Path:
+        """Get what it consists of, unless it is there; where it lies.
+
+        Raises NotInstalledError when something is missing that cannot be fetched, LabError when fetching
+        fails.
+        """
+
+    @abstractmethod
+    def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
+        """The command that starts it in one of its roles, its configuration written. Raises LabError."""
