@@ -15,7 +15,8 @@ from replispec.compiler.language.check import RuleType, Scope, type_of
 from replispec.compiler.language.text import mutations, to_english, to_python, to_text
 from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.model.value_types import BOOL, INT32, INT64, STRING, Type, parse_type
-from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_none
+from replispec.runtime.primitives.bindings import as_set
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_none, with_entry, without_entries
 from tests.compiler.small_family import small_model
 
 PLACE = Place("guards.yaml", 7)
@@ -28,6 +29,8 @@ SCOPE = Scope(
         "master": Type("int64", optional=True),
         "members": Type("set", item=INT64),
         "marks": Type("list", item=Type("message", "Mark")),
+        "numbers": Type("list", item=INT64, optional=True),
+        "names": parse_type("map int64 string", MODEL, PLACE),
         "name": STRING,
         "ready": BOOL,
     },
@@ -56,6 +59,9 @@ def value(text: str, variables: dict[str, Any] | None = None, event: dict[str, A
         "rules": SimpleNamespace(point=len),
         "UNKNOWN": UNKNOWN,
         "is_none": is_none,
+        "as_set": as_set,
+        "with_entry": with_entry,
+        "without_entries": without_entries,
     }
     return eval(to_python(ex.parse(text, PLACE)), names)
 
@@ -79,6 +85,15 @@ def value(text: str, variables: dict[str, Any] | None = None, event: dict[str, A
         ("0 <= event.offset < end", "bool"),
         ("none", "none"),
         ("unknown", "unknown"),
+        ("end if ready else epoch", "int64"),
+        ("name if ready else none", "string or none"),
+        ("first(end if master == none else master, 0)", "int64"),
+        ("set(numbers)", "set int64 or none"),
+        ("elements(numbers)", "set int64"),
+        ("get(names, master)", "string or none"),
+        ("get(names, end) != none and get(names, end) == name", "bool"),
+        ("put(names, end, name)", "map int64 string"),
+        ("drop(names, members)", "map int64 string"),
     ],
 )
 def test_an_expression_has_a_type(text: str, wanted: str) -> None:
@@ -108,6 +123,14 @@ def test_an_expression_has_a_type(text: str, wanted: str) -> None:
         ("size(end) == 1", "size of int64", "list or set"),
         ("only(master) == members", "only of int64 or none", "not none"),
         ("end == 9223372036854775808", "is no 64-bit integer", "smaller number"),
+        ("end if end else 0", "int64 stands where a condition is needed", "compare it"),
+        ("(end if ready else name) == end", "either int64 or string", "one type"),
+        ("elements(marks) == members", "elements of list Mark", "numbers or texts"),
+        ("get(members, end) == none", "get of set int64", "a map that is not none"),
+        ("get(names, name) == none", "get of map int64 string by string", "a key of type int64"),
+        ("put(names, end, end) == names", "put of map int64 string is given int64", "give it string"),
+        ("end in names", "`in` looks into map int64 string", "list or set"),
+        ("header.name == name", "where there is no header", "binding of a message"),
         ("marks == marks", "list Mark is compared with list Mark", "one type"),
     ],
 )
@@ -128,7 +151,6 @@ def test_a_mistyped_condition_is_refused_with_place_and_advice(text: str, fault:
         "event.offset.real",
         "(lambda: 1)()",
         "[x for x in members]",
-        "end if ready else 0",
         "end // 2",
         "end ** 2",
         "members[0]",
@@ -169,6 +191,20 @@ def test_the_python_of_an_expression_means_the_same() -> None:
     assert value("end == unknown", {"end": UNKNOWN}) is True
     assert value("ready == false", {"ready": False}) is True
     assert value("rule.point(marks)", {"marks": [1]}) == 1
+    assert value("end if ready else epoch", {"ready": False, "end": 1, "epoch": 2}) == 2
+    assert value("elements(numbers)", {"numbers": None}) == frozenset()
+    assert value("set(numbers)", {"numbers": [2, 2]}) == {2}
+    assert value("set(numbers)", {"numbers": None}) is None
+    assert value("get(names, end)", {"names": {1: "a"}, "end": 2}) is None
+    assert value("put(names, end, name)", {"names": {1: "a"}, "end": 2, "name": "b"}) == {1: "a", 2: "b"}
+    assert value("drop(names, only(1))", {"names": {1: "a", 2: "b"}}) == {2: "b"}
+
+
+def test_entries_of_what_was_not_seen_are_not_known() -> None:
+    assert value("put(names, end, name)", {"names": UNKNOWN, "end": 2, "name": "b"}) is UNKNOWN
+    assert value("put(names, end, name)", {"names": {}, "end": 2, "name": UNKNOWN}) is UNKNOWN
+    assert value("drop(names, only(1))", {"names": UNKNOWN}) is UNKNOWN
+    assert value("get(names, end)", {"names": UNKNOWN, "end": 2}) is UNKNOWN
 
 
 @pytest.mark.parametrize("text", ["master == none", "master != none", "not (master == none)"])
@@ -197,6 +233,7 @@ conditions = st.recursive(
     comparisons,
     lambda inner: st.one_of(
         st.builds(ex.Not, inner),
+        st.builds(ex.Conditional, inner, inner, inner),
         st.builds(
             ex.Logic, st.sampled_from(["and", "or"]), st.lists(inner, min_size=2, max_size=3).map(tuple)
         ),
@@ -249,6 +286,8 @@ def test_what_is_no_type_is_refused(text: str) -> None:
         parse_type(text, MODEL, PLACE)
 
 
-@pytest.mark.parametrize("text", ["int64", "string or none", "list Mark", "set int64", "SmallState"])
+@pytest.mark.parametrize(
+    "text", ["int64", "string or none", "list Mark", "set int64", "SmallState", "map int64 string"]
+)
 def test_a_type_is_written_as_it_is_read(text: str) -> None:
     assert str(parse_type(text, MODEL, PLACE)) == text

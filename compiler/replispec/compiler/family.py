@@ -14,6 +14,7 @@ from pathlib import Path
 from replispec.compiler.check.coverage import read_coverage
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
 from replispec.compiler.emit.docs.machines import machine_document
+from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
 from replispec.compiler.emit.python.clauses import clauses_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.invariants import invariants_document, invariants_text
@@ -148,6 +149,10 @@ def _python(family: Family) -> dict[str, str]:
         texts[f"{root}/machines/{name}.py"] = MachineEmitter(machine, family.model).text(
             _only(family.sources, source)
         )
+        if machine.bindings:
+            texts[f"{root}/machines/{wire_module(machine)}.py"] = BindingsEmitter(machine, family.model).text(
+                _only(family.sources, source)
+            )
     if family.rules:
         texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _rule_sources(family))
     golden = _only(family.sources, "vectors/")

@@ -43,7 +43,10 @@ class GuardType:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The names that an expression may use. `event` is None where no event exists."""
+    """The names that an expression may use. `event` is None where no event exists.
+
+    `sources` holds the fields of header, body and local where a binding may read them.
+    """
 
     model: Model
     variables: Mapping[str, Type] = field(default_factory=dict)
@@ -52,6 +55,7 @@ class Scope:
     other: bool = False
     rules: Mapping[str, RuleType] = field(default_factory=dict)
     guards: Mapping[tuple[str, str], GuardType] = field(default_factory=dict)
+    sources: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
 
 
 def type_of(
@@ -109,18 +113,15 @@ class _Checker:
                 return self._literal(value)
             case ex.UnknownLiteral():
                 return UNKNOWN_TYPE
-            case ex.Variable() | ex.EventField():
-                found = self._name(node)
+            case ex.Variable() | ex.EventField() | ex.SourceField() | ex.Rule() | ex.Function():
+                found = self._value(node, present)
                 return found.required() if node in present else found
+            case ex.Conditional():
+                return self._conditional(node, present)
             case ex.EnumMember():
                 return self._enum(node)
             case ex.GuardName():
                 return self._guard(node)
-            case ex.Rule():
-                found = self._rule(node, present)
-                return found.required() if node in present else found
-            case ex.Function():
-                return self._function(node, present)
             case ex.Compare():
                 return self._compare(node, present)
             case ex.Logic():
@@ -131,6 +132,19 @@ class _Checker:
             case ex.Arithmetic():
                 return self._arithmetic(node, present)
         raise self._refused("a choice stands alone", "write x in [..]")
+
+    def _value(self, node: ex.Expression, present: frozenset[ex.Expression]) -> Type:
+        """The type of what may be none, before anything is known of it."""
+        match node:
+            case ex.SourceField():
+                return self._source(node)
+            case ex.Rule():
+                return self._rule(node, present)
+            case ex.Function():
+                return self._function(node, present)
+            case ex.Variable() | ex.EventField():
+                return self._name(node)
+        raise AssertionError(f"no value: {node!r}")
 
     def _literal(self, value: int | str | bool | None) -> Type:
         if value is None:
@@ -156,6 +170,30 @@ class _Checker:
         if node.name not in scope.event:
             raise self._refused(f"{scope.event_name} has no field {node.name!r}", _known_names(scope.event))
         return scope.event[node.name]
+
+    def _source(self, node: ex.SourceField) -> Type:
+        fields = self._scope.sources.get(node.of)
+        if fields is None:
+            raise self._refused(
+                f"{node.of}.{node.name} is used where there is no {node.of}",
+                "use it in a binding of a message",
+            )
+        if node.name not in fields:
+            raise self._refused(f"the {node.of} has no field {node.name!r}", _known_names(fields))
+        return fields[node.name]
+
+    def _conditional(self, node: ex.Conditional, present: frozenset[ex.Expression]) -> Type:
+        self._truth(node.condition, present)
+        then = self.type_of(node.then, present | present_after(node.condition, when=True))
+        other = self.type_of(node.otherwise, present | present_after(node.condition, when=False))
+        if NONE in (then, other):
+            return replace(other if then == NONE else then, optional=True)
+        for wide, narrow in ((then, other), (other, then)):
+            if accepts(wide, narrow):
+                return wide
+            if accepts(replace(wide, optional=True), narrow):
+                return replace(wide, optional=True)
+        raise self._refused(f"either {then} or {other}", "give two values of one type")
 
     def _enum(self, node: ex.EnumMember) -> Type:
         enum = self._scope.model.enums.get(node.enum)
@@ -215,6 +253,10 @@ class _Checker:
             if given[0].optional or given[0].kind not in ("int32", "int64", "string"):
                 raise self._refused(f"only of {given[0]}", "give it a number or a text that is not none")
             return Type("set", item=given[0])
+        if node.name in ("set", "elements"):
+            return self._set_of(node.name, given[0])
+        if node.name in ("get", "put", "drop"):
+            return self._of_map(node.name, given)
         shapes = ("list", "set") if node.name == "size" else ("set",)
         if given[0].kind not in shapes or given[0].optional:
             raise self._refused(
@@ -225,6 +267,26 @@ class _Checker:
         if not accepts(given[0], given[1]):
             raise self._refused(f"{node.name} of {given[0]} and {given[1]}", f"the second must be {given[0]}")
         return given[0]
+
+    def _set_of(self, function: str, given: Type) -> Type:
+        item = given.item if given.kind == "list" else None
+        if item is None or item.kind not in ("int32", "int64", "string"):
+            raise self._refused(f"{function} of {given}", "give it a list of numbers or texts")
+        return Type("set", item=item, optional=given.optional and function == "set")
+
+    def _of_map(self, function: str, given: list[Type]) -> Type:
+        entries, key = given[0], given[0].key
+        if key is None or entries.item is None or entries.optional:
+            raise self._refused(f"{function} of {entries}", "give it a map that is not none")
+        if function == "get":
+            if not accepts(replace(key, optional=True), given[1]):
+                raise self._refused(f"get of {entries} by {given[1]}", f"give it a key of type {key}")
+            return replace(entries.item, optional=True)
+        wanted = (Type("set", item=key),) if function == "drop" else (key, entries.item)
+        for each, kind in zip(given[1:], wanted, strict=True):
+            if not accepts(kind, each):
+                raise self._refused(f"{function} of {entries} is given {each}", f"give it {kind}")
+        return entries
 
     def _integers(self, operator: str, given: list[Type]) -> Type:
         for each in given:
@@ -259,7 +321,7 @@ class _Checker:
             kinds = [self.type_of(item, present) for item in node.right.items]
         else:
             right = self.type_of(node.right, present)
-            if right.item is None or right.optional:
+            if right.item is None or right.optional or right.kind == "map":
                 raise self._refused(f"`in` looks into {right}", "look into a list or set that is not none")
             kinds = [right.item]
         for kind in kinds:

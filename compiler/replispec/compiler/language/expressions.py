@@ -2,11 +2,13 @@
 
 A pure expression over event fields, variables, enum values and rules. A bare name is a variable,
 `event.x` a field of the event, `other.x` a field of the event compared with, `rule.f(a, b)` a pure
-algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's number. There are
-integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and, or, not; + - *; and
-the functions max, min, size, first (the first that is not none), only (a set of one), union, common
-and without (of two sets). The syntax is a subset of Python's, read by its parser and strictly
-white-listed.
+algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's number. Bindings also read
+`header.x` and `body.x` of a message, and `local.x` of the role. There are
+integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and, or, not; + - *;
+`a if c else b`; and the functions max, min, size, first (the first that is not none), only (a set of one),
+union, common and without (of two sets), set and elements (of a list; elements of none are an empty set),
+get, put and drop (of a map: the value of a key or none, one more entry, the entries without some keys). The
+syntax is a subset of Python's, read by its parser and strictly white-listed.
 """
 
 from __future__ import annotations
@@ -30,8 +32,15 @@ FUNCTIONS: Final = {
     "union": 2,
     "common": 2,
     "without": 2,
+    "set": 1,
+    "elements": 1,
+    "get": 2,
+    "put": 3,
+    "drop": 2,
 }
 """Functions of the language with the number of their arguments."""
+SOURCES: Final = ("header", "body", "local")
+"""What bindings read beside the event and the variables."""
 
 
 class Expression:
@@ -65,6 +74,14 @@ class EventField(Expression):
 
     name: str
     of: str = "event"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceField(Expression):
+    """A field of what an event is made of: `of` is header, body or local."""
+
+    name: str
+    of: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +138,15 @@ class Logic(Expression):
 
     operator: str
     parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Conditional(Expression):
+    """`then` when the condition holds, else `otherwise`."""
+
+    condition: Expression
+    then: Expression
+    otherwise: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +256,8 @@ class _Parser:
             case ast.BoolOp(op=operator, values=values):
                 word = "and" if isinstance(operator, ast.And) else "or"
                 return Logic(word, tuple(map(self.node, values)))
+            case ast.IfExp(test=test, body=body, orelse=otherwise):
+                return Conditional(self.node(test), self.node(body), self.node(otherwise))
             case ast.UnaryOp(op=ast.Not(), operand=operand):
                 return Not(self.node(operand))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() as value)) if value is not True:
@@ -262,6 +290,8 @@ class _Parser:
         head = inner.id
         if head in ("event", "other") and len(names) == 1:
             return EventField(names[0], head)
+        if head in SOURCES and len(names) == 1:
+            return SourceField(names[0], head)
         if head == "guard" and len(names) <= 2:
             return GuardName(names[0] if len(names) == 2 else "", names[-1])
         if head[:1].isupper() and len(names) == 1:

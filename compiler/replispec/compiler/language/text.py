@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from replispec.compiler.language import expressions as ex
 
-_TIGHTNESS = {"or": 1, "and": 2, "not": 3, "compare": 4, "+": 5, "-": 5, "*": 6}
+_TIGHTNESS = {"if": 0, "or": 1, "and": 2, "not": 3, "compare": 4, "+": 5, "-": 5, "*": 6}
 _ENGLISH = {
     "==": "is",
     "!=": "is not",
@@ -35,6 +35,8 @@ def _tightness(node: ex.Expression) -> int:
     match node:
         case ex.Logic(operator, _) | ex.Arithmetic(operator, _, _):
             return _TIGHTNESS[operator]
+        case ex.Conditional():
+            return _TIGHTNESS["if"]
         case ex.Not():
             return _TIGHTNESS["not"]
         case ex.Compare():
@@ -58,6 +60,8 @@ class _Writer:
                 return self.compare(node)
             case ex.Logic(operator, parts):
                 return f" {operator} ".join(self.inside(part, node) for part in parts)
+            case ex.Conditional():
+                return self.conditional(node)
             case ex.Not(part):
                 return f"not {self.inside(part, node)}"
             case ex.Arithmetic(operator, left, right):
@@ -75,6 +79,8 @@ class _Writer:
                 return self.variable(name)
             case ex.EventField(name, of):
                 return self.event_field(name, of)
+            case ex.SourceField(name, of):
+                return self.source_field(name, of)
             case ex.EnumMember(enum, member):
                 return self.enum_member(enum, member)
             case ex.GuardName(machine, name):
@@ -84,7 +90,7 @@ class _Writer:
     def inside(self, node: ex.Expression, outer: ex.Expression, *, right: bool = False) -> str:
         """The node within `outer`, in parentheses where it would otherwise be read differently."""
         text = self.write(node)
-        if isinstance(outer, ex.Logic) and isinstance(node, ex.Logic):
+        if isinstance(node, ex.Conditional) or (isinstance(outer, ex.Logic) and isinstance(node, ex.Logic)):
             return f"({text})"
         loose = _tightness(node) < _tightness(outer) + (
             1 if right or isinstance(outer, ex.Compare | ex.Logic) else 0
@@ -101,6 +107,14 @@ class _Writer:
 
     def event_field(self, name: str, of: str) -> str:
         return f"{of}.{name}"
+
+    def source_field(self, name: str, of: str) -> str:
+        return f"{of}.{name}"
+
+    def conditional(self, node: ex.Conditional) -> str:
+        parts = (node.then, node.condition, node.otherwise)
+        then, condition, otherwise = (self.inside(each, node) for each in parts)
+        return f"{then} if {condition} else {otherwise}"
 
     def enum_member(self, enum: str, member: str) -> str:
         return f"{enum}.{member}"
@@ -121,9 +135,19 @@ class _Writer:
 class _Python(_Writer):
     """Python over the names that `to_python` tells; enum values as their numbers' names."""
 
-    def __init__(self, enums: Mapping[str, str], guards: Mapping[tuple[str, str], str]) -> None:
+    def __init__(
+        self, enums: Mapping[str, str], guards: Mapping[tuple[str, str], str], *, all_known: bool = False
+    ) -> None:
         self._enums = enums
         self._guards = guards
+        self._all_known = all_known
+
+    def write(self, node: ex.Expression) -> str:
+        """The text of a node and all below it."""
+        if self._all_known and isinstance(node, ex.Function) and node.name == "first":
+            *tried, last = map(self.write, _firsts(node))
+            return f"({' '.join(f'{each} if {each} is not None else' for each in tried)} {last})"
+        return super().write(node)
 
     def literal(self, value: int | str | bool | None) -> str:
         return repr(value)
@@ -157,10 +181,23 @@ class _Python(_Writer):
                 return f"{arguments[0]}.union({arguments[1]})"
             case "only":
                 return f"frozenset(({arguments[0]},))"
+            case "set":
+                return f"as_set({arguments[0]})"
+            case "elements":
+                return f"frozenset({arguments[0]} or ())"
+            case "get":
+                return f"{arguments[0]}.get({arguments[1]})"
+            case "put":
+                return f"with_entry({', '.join(arguments)})"
+            case "drop":
+                return f"without_entries({', '.join(arguments)})"
         return f"{name}({', '.join(arguments)})"
 
     def compare(self, node: ex.Compare) -> str:
         match node:
+            case ex.Compare("==" | "!=", left, ex.Literal(None | bool() as value)) if self._all_known:
+                # A truth value may be absent, too.
+                return f"{self.inside(left, node)} {'is' if node.operator == '==' else 'is not'} {value}"
             case ex.Compare("==" | "!=", left, ex.Literal(None)):
                 # `is None` would answer about what was not seen.
                 return f"{'' if node.operator == '==' else 'not '}is_none({self.write(left)})"
@@ -187,6 +224,9 @@ class _English(_Writer):
     def variable(self, name: str) -> str:
         return f"`{name}`"
 
+    def source_field(self, name: str, of: str) -> str:
+        return f"`{of}.{name}`"
+
     def event_field(self, name: str, of: str) -> str:
         return f"the event's `{name}`" if of == "event" else f"the other event's `{name}`"
 
@@ -212,12 +252,29 @@ class _English(_Writer):
                 return f"{arguments[0]} and {arguments[1]} together"
             case "only":
                 return f"the set of {arguments[0]} alone"
+            case "set" | "elements":
+                return f"the elements of {arguments[0]}"
+            case "get":
+                return f"what {arguments[0]} has for {arguments[1]}"
+            case "put":
+                return f"{arguments[0]} with {arguments[2]} for {arguments[1]}"
+            case "drop":
+                return f"{arguments[0]} without those of {arguments[1]}"
         return f"the {'larger' if name == 'max' else 'smaller'} of {' and '.join(arguments)}"
 
     def compare(self, node: ex.Compare) -> str:
         if isinstance(node.right, ex.Literal) and node.right.value is None:
             return f"{self.inside(node.left, node)} is {'absent' if node.operator == '==' else 'present'}"
         return f"{self.inside(node.left, node)} {_ENGLISH[node.operator]} {self.inside(node.right, node)}"
+
+
+def _firsts(node: ex.Expression) -> Iterator[ex.Expression]:
+    """What is tried in turn by `first`, and `first` within it."""
+    if isinstance(node, ex.Function) and node.name == "first":
+        for each in node.arguments:
+            yield from _firsts(each)
+    else:
+        yield node
 
 
 def to_text(node: ex.Expression) -> str:
@@ -234,13 +291,16 @@ def to_python(
     node: ex.Expression,
     enums: Mapping[str, str] | None = None,
     guards: Mapping[tuple[str, str], str] | None = None,
+    *,
+    all_known: bool = False,
 ) -> str:
     """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
     `runtime.primitives.unknown`.
 
     `enums` gives the Python name of each enum class, `guards` the Python call of each named guard.
+    `all_known`: nothing that it reads is ever UNKNOWN.
     """
-    return _Python(enums or {}, guards or {}).write(node)
+    return _Python(enums or {}, guards or {}, all_known=all_known).write(node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +352,8 @@ def _own_mutants(node: ex.Expression) -> Iterator[ex.Expression]:
             for index in range(len(parts)):
                 rest = parts[:index] + parts[index + 1 :]
                 yield rest[0] if len(rest) == 1 else replace(node, parts=rest)
+        case ex.Conditional(_, then, otherwise):
+            yield from (then, otherwise)
         case ex.Not(part):
             yield part
         case ex.Arithmetic(operator, _, _):

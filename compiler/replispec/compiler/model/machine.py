@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from replispec.compiler.language.expressions import Expression
+from replispec.compiler.model.binding import Bindings
 from replispec.compiler.model.message import Place, VersionRange
 from replispec.compiler.model.value_types import Type
 
@@ -102,7 +103,8 @@ class Machine:
     """One machine; `table` maps (state, event) to its ordered edges.
 
     Judges of traffic watch it where `finding` names what they find, one evaluation being `evaluated`.
-    `answers` gives the effects that answer a request, each with its code as ENUM.NAME.
+    `answers` gives the effects that answer a request, each with its code as ENUM.NAME; `bindings` says what
+    events and answers are on the wire.
     """
 
     name: str
@@ -120,6 +122,7 @@ class Machine:
     finding: str = ""
     evaluated: str = ""
     answers: Mapping[str, str] = field(default_factory=dict)
+    bindings: Bindings = field(default_factory=Bindings)
 
     def transitions(self) -> tuple[Transition, ...]:
         """Every transition once, those of overlays last, as ordered in the source."""

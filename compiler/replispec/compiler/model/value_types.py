@@ -10,14 +10,16 @@ from replispec.compiler.model.message import Field, Message, Model, Place, Speci
 INTEGERS = ("int32", "int64")
 _SCALARS = (*INTEGERS, "bool", "string", "bytes")
 _TYPE = re.compile(r"(?:(?P<shape>list|set)(?: of)? )?(?P<name>[A-Za-z][A-Za-z0-9_]*)(?P<optional> or none)?")
+_MAP = re.compile(r"map(?: of)? (?P<key>int32|int64|string) (?P<value>[A-Za-z][A-Za-z0-9_]*)")
 _PYTHON = {"int32": "int", "int64": "int", "bool": "bool", "string": "str", "bytes": "bytes", "none": "None"}
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """One type; `name` is a message's or enum's, `item` that of a list's or set's elements.
+    """One type; `name` is a message's or enum's, `item` that of a list's or set's elements, or of a map's
+    values, whose keys are of the type `key`.
 
-    `kind` is int32, int64, bool, string, bytes, message, enum, list, set, none (the literal) or
+    `kind` is int32, int64, bool, string, bytes, message, enum, list, set, map, none (the literal) or
     unknown (the literal). An optional value may be none.
     """
 
@@ -25,8 +27,11 @@ class Type:
     name: str = ""
     item: Type | None = None
     optional: bool = False
+    key: Type | None = None
 
     def __str__(self) -> str:
+        if self.key is not None:
+            return f"map {self.key} {self.item}" + " or none" * self.optional
         text = f"{self.kind} {self.item}" if self.item is not None else self.name or self.kind
         return text + " or none" * self.optional
 
@@ -37,7 +42,9 @@ class Type:
 
     def python(self) -> str:
         """The annotation in generated code; messages by name, lists and sets immutable."""
-        if self.item is not None:
+        if self.key is not None and self.item is not None:
+            text = f"Mapping[{self.key.python()}, {self.item.python()}]"
+        elif self.item is not None:
             text = f"{'Sequence' if self.kind == 'list' else 'frozenset'}[{self.item.python()}]"
         else:
             text = "int" if self.kind == "enum" else self.name or _PYTHON[self.kind]
@@ -63,13 +70,17 @@ def parse_type(text: str, model: Model, place: Place) -> Type:
 
     Raises SpecificationError for a name that is neither a scalar nor a message or enum.
     """
+    entries = _MAP.fullmatch(text)
+    value = _named(entries["value"], model) if entries else None
+    if entries and value:
+        return Type("map", item=value, key=Type(entries["key"]))
     match = _TYPE.fullmatch(text)
     kind = _named(match["name"], model) if match else None
     if match is None or kind is None:
         raise SpecificationError(
             place,
             f"{text!r} is no type",
-            f"use {', '.join(_SCALARS)}, a message or enum, or list or set before one of them",
+            f"use {', '.join(_SCALARS)}, a message or enum, list or set before one of them, or map KEY VALUE",
         )
     if match["shape"]:
         kind = Type(match["shape"], item=kind)
@@ -114,7 +125,7 @@ def accepts(wanted: Type, given: Type) -> bool:
     if wanted.kind == "enum":
         return given.is_integer or (given.kind, given.name) == (wanted.kind, wanted.name)
     if wanted.item is not None and given.item is not None:
-        return wanted.kind == given.kind and accepts(wanted.item, given.item)
+        return (wanted.kind, wanted.key) == (given.kind, given.key) and accepts(wanted.item, given.item)
     return (wanted.kind, wanted.name) == (given.kind, given.name)
 
 

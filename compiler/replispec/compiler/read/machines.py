@@ -24,6 +24,7 @@ from replispec.compiler.model.machine import (
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
+from replispec.compiler.read.bindings import EVENT_KEYS, is_bound, read_bindings
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _Present = frozenset[ex.Expression]
@@ -32,6 +33,18 @@ _FINDING = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _STATE = re.compile(r"[A-Z][A-Z0-9_]*")
 _DURATION = re.compile(r"(?P<count>[0-9]+) (?P<unit>ms|s|min)")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000}
+_EVENT_KEYS: Final = (
+    "about",
+    "origin",
+    "message",
+    "sends",
+    "where",
+    "fields",
+    "timer",
+    "default",
+    "hidden",
+    *EVENT_KEYS,
+)
 _TRANSITION_KEYS: Final = (
     "from",
     "event",
@@ -93,6 +106,7 @@ class _Reader:
             "states",
             "enum",
             "variables",
+            "local",
             "events",
             "answers",
             "guards",
@@ -121,7 +135,7 @@ class _Reader:
         machine = replace(machine, overlays=tuple(self._overlays(machine)))
         machine = self._with_answers(self._with_watched(self._with_instance(machine)))
         check_machine(machine, self._model)
-        return machine
+        return replace(machine, bindings=read_bindings(tree, machine, self._model, self._rules))
 
     def _name(self, text: str, place: Place) -> str:
         if not _NAME.fullmatch(text):
@@ -181,13 +195,25 @@ class _Reader:
         for name, tree in self._tree.trees("events"):
             place = self._tree.tree("events").place_of(name)
             self._name(name, place)
-            tree.only("about", "origin", "message", "sends", "where", "fields", "timer", "default", "hidden")
+            tree.only(
+                "about",
+                "origin",
+                "message",
+                "sends",
+                "where",
+                "fields",
+                "timer",
+                "default",
+                "hidden",
+                *EVENT_KEYS,
+            )
             yield self._event(name, tree, place)
 
     def _event(self, name: str, tree: Tree, place: Place) -> Event:
-        received, sent = tree.texts("message"), tree.texts("sends")
+        # An event with fields is not its message, but made of it: see the bindings.
+        received, sent = tree.texts("message") if "fields" not in tree.items else (), tree.texts("sends")
         timer = tree.text("timer", "")
-        origin = tree.text("origin", "peer" if received else "local")
+        origin = tree.text("origin", "peer" if received or is_bound(tree) else "local")
         if origin not in ("peer", "local"):
             raise SpecificationError(tree.place_of("origin"), f"{origin!r} is no origin", "use peer or local")
         if sum(map(bool, (received, sent, timer, "fields" in tree.items))) > 1:

@@ -1214,6 +1214,7 @@ CLAUSES: dict[str, Clause] = {
             "edge broker_set: UNKNOWN on info_asked",
             "edge broker_set: LEADERLESS on info_asked",
             "edge broker_set: LED on info_asked",
+            "edge replicas_manager: RUNNING on info_told",
         ),
     ),
     "RIP44-METADATA-1": Clause(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from replispec.compiler.emit.docs.bindings import bound_kind
 from replispec.compiler.language.text import to_english, to_text
 from replispec.compiler.model.machine import Event, Machine, Table, Transition
 
@@ -69,7 +70,10 @@ def _page(machine: Machine) -> Iterator[str]:
         yield from table(("variable", "type", "at the start", "meaning"), variables)
     yield "## Events"
     yield ""
-    events = ((f"`{each.name}`", _event_kind(each), each.about) for each in machine.events.values())
+    events = (
+        (f"`{each.name}`", bound_kind(machine, each) or _event_kind(each), each.about)
+        for each in machine.events.values()
+    )
     yield from table(("event", "what it is", "meaning"), events)
     if machine.guards:
         yield "## Guards"

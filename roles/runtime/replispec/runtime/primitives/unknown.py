@@ -8,7 +8,11 @@ was written for known values thus never gives a wrong answer about an unknown on
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NoReturn, TypeVar
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class UnknownRead(Exception):
@@ -31,7 +35,7 @@ class Unknown:
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
     __bool__ = __hash__ = __contains__ = __iter__ = __len__ = __index__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _unknown
-    union = intersection = difference = _unknown
+    union = intersection = difference = get = _unknown
 
     def __repr__(self) -> str:
         return "unknown"
@@ -116,6 +120,23 @@ def covers(wide: object, narrow: object) -> bool:
         least = narrow.least if isinstance(narrow, AtLeast) else narrow
         return isinstance(least, int) and least >= wide.least
     return wide is UNKNOWN or is_same(wide, narrow)
+
+
+def with_entry(entries: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
+    """The map with one more entry, or another value for its key; unknown when any of it is."""
+    if any(each is UNKNOWN for each in (entries, key, value)):
+        unknown: Mapping[K, V] = UNKNOWN
+        return unknown
+    return {**entries, key: value}
+
+
+def without_entries(entries: Mapping[K, V], keys: Iterable[K]) -> Mapping[K, V]:
+    """The map without these keys; unknown when any of it is."""
+    if any(each is UNKNOWN for each in (entries, keys)):
+        unknown: Mapping[K, V] = UNKNOWN
+        return unknown
+    gone = frozenset(keys)
+    return {key: value for key, value in entries.items() if key not in gone}
 
 
 def is_same(left: object, right: object) -> bool:

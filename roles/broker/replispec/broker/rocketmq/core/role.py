@@ -124,7 +124,9 @@ class Role:
         """Take what a controller said, asked or not."""
         if told.master is not None and told.master_epoch >= self.master_epoch:
             self.master_address = told.address
-        self._take(machine.Told(told.master, told.master_epoch, told.members, told.set_epoch), now_ms)
+        self._take(
+            machine.Told(told.master, told.address, told.master_epoch, told.members, told.set_epoch), now_ms
+        )
 
     def level(self, broker_id: int, now_ms: int) -> None:
         """A replica has all that a member must have."""
