@@ -69,7 +69,7 @@ REFUSED = [
     ),
     (
         "refused: {answer_to: CountRequest, otherwise: true}",
-        "refused: {answer_to: CountRequest, otherwise: true, fields: {total: int64}, from: {total: header.total}}",
+        "refused: {answer_to: CountRequest, otherwise: true, fields: {sum: int64}, from: {sum: header.total}}",
         "refused has fields, which not every answer has",
         "name its codes",
     ),
