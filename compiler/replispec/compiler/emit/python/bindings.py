@@ -51,7 +51,7 @@ class BindingsEmitter:
         family = self._model.family
         if "codes." in body:
             yield f"from replispec.wire.{family} import codes"
-        for name in sorted(self._messages()):
+        for name in sorted(self._messages() & bare_words(body)):
             yield f"from replispec.wire.{family}.{self._model.messages[name].module} import {name}"
         events = sorted({class_name(each.event) for each in self._machine.bindings.sources} | {"Event"})
         yield f"from replispec.wire.{family}.machines.{self._machine.name} import {', '.join(events)}"

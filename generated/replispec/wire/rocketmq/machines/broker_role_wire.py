@@ -11,7 +11,6 @@ from typing import Any, Final
 from replispec.runtime.primitives.bindings import as_set, needed
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import (
-    AlterSyncStateSetResponse,
     ElectMasterResponse,
     ElectMasterResponseBody,
     GetReplicaInfoResponse,
