@@ -69,7 +69,7 @@ REFUSED = [
     ),
     (
         "refused: {answer_to: CountRequest, otherwise: true}",
-        "refused: {answer_to: CountRequest, otherwise: true, fields: {n: int64}, from: {n: header.total}}",
+        "refused: {answer_to: CountRequest, otherwise: true, fields: {it: int64}, from: {it: header.total}}",
         "refused has fields, which not every answer has",
         "name its codes",
     ),
