@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from lab.peer import Peer
 from lab.ports import LOOPBACK
-from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Self
 
-from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq import streams
 from replispec.wire.rocketmq.codes import RequestCode

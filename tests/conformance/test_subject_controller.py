@@ -1,6 +1,6 @@
 """The controller that the suite is tested against, without a socket: a story of two brokers."""
 
-from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command, decode_command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.controller.rocketmq.options import Options
-from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.storage import Journal
 from replispec.runtime.world import (

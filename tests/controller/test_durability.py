@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.records import record_of
 from replispec.controller.rocketmq.node import ControllerNode
-from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedJournal
 from replispec.runtime.world import Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode

@@ -7,7 +7,7 @@ import pytest
 from replispec.controller.rocketmq import notifier
 from replispec.controller.rocketmq.core import heartbeats
 from replispec.controller.rocketmq.notifier import CONNECT_TIMEOUT_MS, IDLE_MS
-from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Closed, Connected, Received, Writable
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.runtime.primitives.commands import Header
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (

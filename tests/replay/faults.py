@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,8 @@ from replispec.replay.framing import decode_connection
 from replispec.replay.packets import read_packets
 from replispec.replay.readers import HA_MASTER, HA_REPLICA, REMOTING
 from replispec.replay.sides import read_connections
-from replispec.runtime.primitives.commands import Body, Header
+from replispec.runtime.primitives.commands import Body
+from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import broker, controller, ha
 from replispec.wire.rocketmq.codes import HaConnectionState, RemotingFlag, RequestCode, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingHeader
@@ -139,10 +140,10 @@ def of_replica(frames: Sequence[Frame], kind: type[ha.HaHandshakeId | ha.HaRepor
     return [at for at, frame in enumerate(frames) if frame.protocol == HA_REPLICA and len(frame.data) == size]
 
 
-def with_fields(frame: Frame, kind: type[H], body: Body | None = None, **fields: object) -> Frame:
+def with_fields(frame: Frame, kind: type[H], body: Body | None = None, **fields: Any) -> Frame:
     """The command with other values of some fields of its typed header."""
     _, header = frame.command()
-    typed = replace(kind.from_ext_fields(dict(header.ext_fields or {})), **fields)  # type: ignore[type-var]
+    typed = replace(kind.from_ext_fields(dict(header.ext_fields or {})), **fields)
     return frame.with_command(
         replace(header, ext_fields=typed.to_ext_fields()), None if body is None else body.encode()
     )

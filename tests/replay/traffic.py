@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from replispec.runtime.primitives.commands import Body, Header
+from replispec.runtime.primitives.commands import Body
+from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingHeader
 from tests.replay.pcap_writer import START_NS, Conversation, Endpoint, Packet, in_time_order

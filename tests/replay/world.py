@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from replispec.runtime.primitives.commands import Body, Header
+from replispec.runtime.primitives.commands import Body
+from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import broker as to_broker
 from replispec.wire.rocketmq import controller as to_controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType

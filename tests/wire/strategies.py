@@ -37,6 +37,7 @@ RANGES: Ranges = {
     ("LogRecord", "tail"): st.just(b""),
     ("OffsetMessageId", "store_ip"): st.binary(min_size=4, max_size=4),
     ("OffsetMessageIdV6", "store_ip"): st.binary(min_size=16, max_size=16),
+    ("SyncStateSet", "addresses"): st.none(),  # one key with broker_ids
     ("EpochFile", "crc"): st.none(),
     ("EpochFileEntry", "epoch"): st.integers(0, (1 << 31) - 1),  # the separator is the minus sign
 }
@@ -78,6 +79,11 @@ def _values(hint: Any, ranges: Ranges) -> st.SearchStrategy[Any]:
 
 def classes(*methods: str, modules: Iterable[ModuleType] = MODULES) -> list[type[Any]]:
     """All generated message classes of these modules that have these methods."""
-    found = [each for module in modules for each in vars(module).values() if dataclasses.is_dataclass(each)]
+    found = [
+        each
+        for module in modules
+        for each in vars(module).values()
+        if dataclasses.is_dataclass(each) and each.__module__ == module.__name__
+    ]
     own = [each for each in found if isinstance(each, type) and all(hasattr(each, name) for name in methods)]
     return list(dict.fromkeys(own))

@@ -21,8 +21,8 @@ from replispec.replay.facts import facts_of
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import Pairs
 from replispec.replay.registrations import STEPS, steps_of
-from replispec.runtime.primitives.commands import Header
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import broker, controller, store
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from replispec.runtime.primitives.commands import Header
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.controller import SyncStateSet
 

@@ -20,6 +20,12 @@ def check_model(model: Model) -> None:
             )
         if message.layout == "BINARY":
             check_layout(message)
+        if message.hot and message.layout != "REMOTING_HEADER":
+            raise SpecificationError(
+                message.place,
+                f"{message.name} is hot, but no header",
+                "drop it: only headers are declarations",
+            )
         _check_types(model, message)
         _check_given(model, message)
         _check_alternatives(message)

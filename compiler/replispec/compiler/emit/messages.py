@@ -1,49 +1,34 @@
-"""From descriptors to the texts of all message modules and documents of one family."""
+"""Everything that the messages of one family become: codecs, numbers, streams, documents, a dissector."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
-from google.protobuf import descriptor_pb2
-
-from replispec.compiler.check.messages import check_model
 from replispec.compiler.emit.docs.messages import messages_markdown, numbers_markdown
 from replispec.compiler.emit.lua.dissector import dissector_texts
 from replispec.compiler.emit.python.codes import codes_text, commands_text, streams_text
+from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.messages import module_text
-from replispec.compiler.read.protos import read_model
+from replispec.compiler.model.message import Model
 
 
-def compile_messages(files: Iterable[descriptor_pb2.FileDescriptorProto], family: str) -> dict[str, str]:
-    """Paths below generated/ -> unformatted texts. Raises SpecificationError.
-
-    The certificates of birth hash the descriptors without their positions: a moved line changes
-    nothing, a changed word of a comment does, as it stands in the docstrings.
-    """
-    everything = list(files)
-    model = read_model(everything, family)
-    check_model(model)
-    sources = {f"proto/{file.name}": _fingerprint(file) for file in everything if f"/{family}/" in file.name}
-    package = f"replispec/wire/{family}"
+def message_outputs(model: Model, sources: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Paths below generated/ -> contents; `sources` are what the certificates of birth hash, by file."""
+    package = f"replispec/wire/{model.family}"
     modules = dict.fromkeys(message.module for message in model.messages.values())
-    outputs = {
+    python = {
         f"{package}/codes.py": codes_text(model, sources),
         f"{package}/streams.py": streams_text(model, sources),
         f"{package}/commands.py": commands_text(model, sources),
-        f"{package}/__init__.py": f'"""The wire protocol of {family}, made from the specification."""\n',
-        f"docs/{family}/numbers.md": numbers_markdown(model),
+        f"{package}/__init__.py": f'"""The wire protocol of {model.family}, from its specification."""\n',
+    }
+    others = {
+        f"docs/{model.family}/numbers.md": numbers_markdown(model),
         **dissector_texts(model, sources),
     }
     for module in modules:
         own = {name: data for name, data in sources.items() if name.endswith(f"/{module}.proto")}
-        outputs[f"{package}/{module}.py"] = module_text(model, module, own)
-        outputs[f"docs/{family}/messages/{module}.md"] = messages_markdown(model, module)
-    return {name: text for name, text in outputs.items() if text}
-
-
-def _fingerprint(file: descriptor_pb2.FileDescriptorProto) -> bytes:
-    copy = descriptor_pb2.FileDescriptorProto()
-    copy.CopyFrom(file)
-    for place in copy.source_code_info.location:
-        place.ClearField("span")
-    return copy.SerializeToString(deterministic=True)
+        python[f"{package}/{module}.py"] = module_text(model, module, own)
+        others[f"docs/{model.family}/messages/{module}.md"] = messages_markdown(model, module)
+    made = {**format_files({name: text for name, text in python.items() if text}), **others}
+    return {name: text.encode() for name, text in made.items() if text}

@@ -146,7 +146,10 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message with its layout and, for requests and answers, its place in the protocol."""
+    """One message with its layout and, for requests and answers, its place in the protocol.
+
+    `hot` says why its codec is written out field by field; empty when it is a declaration.
+    """
 
     name: str
     module: str
@@ -171,6 +174,7 @@ class Message:
     end_of_line: bool = False
     given: tuple[Given, ...] = ()
     clauses: tuple[str, ...] = ()
+    hot: str = ""
 
     def given_named(self, name: str) -> Given | None:
         """The given number of this name, or None."""

@@ -1,1 +1,1 @@
-"""The wire protocol of kafka, made from the specification."""
+"""The wire protocol of kafka, from its specification."""

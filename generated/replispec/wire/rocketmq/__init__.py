@@ -1,1 +1,1 @@
-"""The wire protocol of rocketmq, made from the specification."""
+"""The wire protocol of rocketmq, from its specification."""

@@ -5,6 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import takewhile
 
+from replispec.compiler.emit.python.tree import (
+    DATACLASSES,
+    PRIMITIVES,
+    TYPING,
+    Constant,
+    Function,
+    Names,
+    own,
+)
 from replispec.compiler.model.layout import (
     FixedRun,
     Step,
@@ -18,7 +27,9 @@ from replispec.compiler.model.layout import (
 )
 from replispec.compiler.model.message import Field, Message
 
-_PREFIX_FORMATS = {1: "B", 2: "h", 3: "", 4: "i"}
+_BINARY = Names(f"{PRIMITIVES}.binary")
+_JSONS = Names(f"{PRIMITIVES}.jsons")
+_STRUCT = Names("struct")
 
 
 def constant_name(message: Message, number: int) -> str:
@@ -27,10 +38,10 @@ def constant_name(message: Message, number: int) -> str:
     return f"_{words}_{number}"
 
 
-def structs(message: Message) -> list[str]:
-    """Module-level lines that define the structs of the message's fixed runs."""
+def structs(message: Message) -> list[Constant]:
+    """The module's structs of the message's fixed runs."""
     return [
-        f'{constant_name(message, number)} = Struct(">{step.format}")'
+        Constant(constant_name(message, number), f'{_STRUCT.Struct}(">{step.format}")')
         for number, step in enumerate(steps(message))
         if isinstance(step, FixedRun)
     ]
@@ -41,11 +52,11 @@ def attribute_type(field: Field) -> str:
     if field.type == "map":
         return "dict[str, str | None] | None" if field.optional else "dict[str, str | None]"
     if field.repeated:
-        elements = f"list[{'int' if is_number_list(field) else field.type}]"
+        elements = f"list[{'int' if is_number_list(field) else own(field.type)}]"
         return f"{elements} | None" if may_be_none(field) else elements
     base = "str" if is_named(field) else {"string": "str", "bytes": "bytes", "bool": "bool"}.get(field.type)
     if base is None:
-        base = field.type if field.is_message else "int"
+        base = str(own(field.type)) if field.is_message else "int"
     return f"{base} | None" if (field.optional or field.checksum or may_be_none(field)) else base
 
 
@@ -59,9 +70,9 @@ def attribute_default(field: Field, named: Mapping[str, str]) -> str:
     if field.optional or field.checksum or may_be_none(field):
         return "None"
     if field.type == "map":
-        return "field(default_factory=dict)"
+        return f"{DATACLASSES.field}(default_factory=dict)"
     if field.repeated:
-        return "field(default_factory=list)"
+        return f"{DATACLASSES.field}(default_factory=list)"
     if is_named(field):
         return f'"{named[field.enum]}"'
     return {"string": '""', "bytes": 'b""', "bool": "False"}.get(field.type, "0")
@@ -78,47 +89,61 @@ def attributes(message: Message) -> list[Field]:
     return [field for field in message.fields if field.name not in derived and not is_constant(field)]
 
 
-def members(message: Message, suffix: str) -> Iterator[str]:
-    """Lines of the class body that read and write the binary form.
+def base(message: Message) -> str:
+    """The class of the runtime that reads a whole buffer; none for a message with two encodings."""
+    if message.also:
+        return ""
+    given = [each.name for each in message.given]
+    if given == ["version"]:
+        return str(_BINARY.VersionedBinary)
+    return "" if given else str(_BINARY.BinaryMessage)
+
+
+def members(message: Message, suffix: str) -> Iterator[Function]:
+    """The methods that read and write the binary form.
 
     `suffix` is appended to the names `decode` and `encode` when a message has two encodings.
     """
-    yield from _decode_whole(message, suffix)
-    yield from _decode_at(message, suffix)
-    yield from _encode(message, suffix)
+    if not base(message):
+        yield _decode_whole(message, suffix)
+    yield Function(
+        f"decode{suffix}_at",
+        f"cls, buffer: {_BINARY.Buffer}, at: int, end: int{_parameters(message)}",
+        f"tuple[{TYPING.Self}, int]",
+        list(_decode_at(message)),
+        decorators=["classmethod"],
+    )
+    yield Function(f"encode{suffix}", f"self{_parameters(message)}", "bytes", list(_encode(message)))
     yield from _properties(message)
 
 
-def _decode_whole(message: Message, suffix: str) -> Iterator[str]:
-    yield "@classmethod"
-    given = _parameters(message)
-    yield f"def decode{suffix}(cls, buffer: Buffer, at: int = 0, end: int | None = None{given}) -> Self:"
-    yield f'    """The {message.name} that fills `buffer[at:end]`. Raises RemoteProtocolError."""'
-    yield "    limit = len(buffer) if end is None else end"
+def _decode_whole(message: Message, suffix: str) -> Function:
     passed = "".join(f", {each.name}={each.name}" for each in message.given)
-    yield f"    message, position = cls.decode{suffix}_at(buffer, at, limit{passed})"
-    yield "    if position != limit:"
-    yield f'        exactly(position, limit, "{message.name}")'
-    yield "    return message"
-
-
-def _decode_at(message: Message, suffix: str) -> Iterator[str]:
-    yield "@classmethod"
-    yield (
-        f"def decode{suffix}_at(cls, buffer: Buffer, at: int, end: int{_parameters(message)})"
-        " -> tuple[Self, int]:"
+    return Function(
+        f"decode{suffix}",
+        f"cls, buffer: {_BINARY.Buffer}, at: int = 0, end: int | None = None{_parameters(message)}",
+        str(TYPING.Self),
+        [
+            "limit = len(buffer) if end is None else end",
+            f"message, position = cls.decode{suffix}_at(buffer, at, limit{passed})",
+            "if position != limit:",
+            f'    {_BINARY.exactly}(position, limit, "{message.name}")',
+            "return message",
+        ],
+        f"The {message.name} that fills `buffer[at:end]`. Raises RemoteProtocolError.",
+        ["classmethod"],
     )
-    yield f'    """The {message.name} that starts at `buffer[at]`, and the position behind it.'
-    yield ""
-    yield "    Raises RemoteProtocolError when the bytes break the layout."
-    yield '    """'
+
+
+def _decode_at(message: Message) -> Iterator[str]:
     if any(field.measures for field in message.fields):
-        yield "    start = at"
+        yield "start = at"
     for each in message.given:
-        yield f'    check_range({each.name}, {each.first}, {each.last}, at, "{message.name}: {each.name}")'
+        what = f'"{message.name}: {each.name}"'
+        yield f"{_BINARY.check_range}({each.name}, {each.first}, {each.last}, at, {what})"
     for number, step in enumerate(steps(message)):
-        yield from ("    " + line for line in _decode_step(message, number, step))
-    yield f"    return cls({_arguments(message)}), at"
+        yield from _decode_step(message, number, step)
+    yield f"return cls({_arguments(message)}), at"
 
 
 def _arguments(message: Message) -> str:
@@ -137,7 +162,8 @@ def _guard(condition: str, fault: str) -> Iterator[str]:
 
 
 def _guard_range(value: str, low: int, high: int, what: str) -> Iterator[str]:
-    yield from _guard(f"not {low} <= {value} <= {high}", f"outside({value}, {low}, {high}, at, {what})")
+    condition = f"{value} != {low}" if low == high else f"not {low} <= {value} <= {high}"
+    yield from _guard(condition, f"{_BINARY.outside}({value}, {low}, {high}, at, {what})")
 
 
 def _parameters(message: Message) -> str:
@@ -150,7 +176,7 @@ def _decode_step(message: Message, number: int, step: Step) -> Iterator[str]:
         yield from _decode_variable(message, step.field)
         return
     what = f'"{message.name}"'
-    yield from _guard(f"end - at < {step.size}", f"cut(at, {step.size}, end, {what})")
+    yield from _guard(f"end - at < {step.size}", f"{_BINARY.cut}(at, {step.size}, end, {what})")
     names = ", ".join(field.name for field in step.fields) + ("," if len(step.fields) == 1 else "")
     yield f"{names} = {constant_name(message, number)}.unpack_from(buffer, at)"
     for field in step.fields:
@@ -167,9 +193,9 @@ def _decode_checks(message: Message, field: Field) -> Iterator[str]:
     if field.type == "bool" and field.minimum is None and field.maximum is None:
         yield f"{field.name} = {field.name} == 1"
     if is_named(field):
-        yield f"{field.name} = name_of({field.name}, {field.enum})"
+        yield f"{field.name} = {_JSONS.name_of}({field.name}, {own(field.enum)})"
     if field.is_enum and not is_constant(field):
-        yield f"check_known({field.name}, {field.type}, at, {what})"
+        yield f"{_BINARY.check_known}({field.name}, {own(field.type)}, at, {what})"
     low, high = (field.equals, field.equals) if is_constant(field) else (field.minimum, field.maximum)
     if low is not None or high is not None:
         edge = 8 * field.size - 1
@@ -178,11 +204,12 @@ def _decode_checks(message: Message, field: Field) -> Iterator[str]:
         if field.type == "bool":
             yield f"{field.name} = {field.name} == 1"
     if field.measures:
-        own = "" if field.measures == "whole" else f" + {field.size}"
+        itself = "" if field.measures == "whole" else f" + {field.size}"
         yield from _guard(
-            f"not 0 <= {field.name}{own} <= end - start", f"cut(start, {field.name}{own}, end, {what})"
+            f"not 0 <= {field.name}{itself} <= end - start",
+            f"{_BINARY.cut}(start, {field.name}{itself}, end, {what})",
         )
-        yield f"end = start + {field.name}{own}"
+        yield f"end = start + {field.name}{itself}"
 
 
 def _size_expression(field: Field) -> str:
@@ -230,29 +257,31 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
     else:
         yield f"size = {_size_expression(field)}"
     if not field.nullable:
-        yield from _guard("not 0 <= size <= end - at", f"cut(at, size, end, {what})")
+        yield from _guard("not 0 <= size <= end - at", f"{_BINARY.cut}(at, size, end, {what})")
         yield from _decode_content(field, what)
         return
     if field.when is None:
         yield f"{field.name}: {attribute_type(field)} = None"
     yield "if size >= 0:"
-    yield f"    need(at, size, end, {what})"
+    yield f"    {_BINARY.need}(at, size, end, {what})"
     yield from ("    " + line for line in _decode_content(field, what))
 
 
 def _decode_list(message: Message, field: Field, what: str) -> Iterator[str]:
     """Lines that read a count and as many elements."""
-    reader = "read_nullable" if field.nullable else "read_count"
+    reader = _BINARY.read_nullable if field.nullable else _BINARY.read_count
     yield f"count, at = {reader}(buffer, at, {field.count}, end, {what})"
     indent = ""
     if field.nullable:
         if field.when is None:
             yield f"{field.name}: {attribute_type(field)} = None"
         yield "if count >= 0:"
-        yield f"    need(at, count, end, {what})"
+        yield f"    {_BINARY.need}(at, count, end, {what})"
         indent = "    "
     if is_number_list(field):
-        numbers = f"read_numbers(buffer, at, count, {field.size}, {field.type != 'uint32'}, end, {what})"
+        numbers = (
+            f"{_BINARY.read_numbers}(buffer, at, count, {field.size}, {field.type != 'uint32'}, end, {what})"
+        )
         yield f"{indent}{field.name}, at = {numbers}"
     else:
         passed = "".join(f", {name}={name}" for name in field.passes)
@@ -260,10 +289,10 @@ def _decode_list(message: Message, field: Field, what: str) -> Iterator[str]:
         element = "element" if alone else f"{field.name}_element"
         yield f"{indent}{field.name} = []"
         yield f"{indent}for _ in range(count):"
-        yield f"{indent}    {element}, at = {field.type}.decode_at(buffer, at, end{passed})"
+        yield f"{indent}    {element}, at = {own(field.type)}.decode_at(buffer, at, end{passed})"
         yield f"{indent}    {field.name}.append({element})"
     if field.distinct:
-        yield f"{indent}check_distinct({_identities(field, field.name)}, at, {what})"
+        yield f"{indent}{_BINARY.check_distinct}({_identities(field, field.name)}, at, {what})"
 
 
 def _identities(field: Field, value: str) -> str:
@@ -273,7 +302,8 @@ def _identities(field: Field, value: str) -> str:
 
 def _decode_lone_number(field: Field, what: str) -> Iterator[str]:
     number = "number" if field.type == "bool" else field.name
-    yield f"{number}, at = read_number(buffer, at, {field.size}, {field.type != 'uint32'}, end, {what})"
+    signed = field.type != "uint32"
+    yield f"{number}, at = {_BINARY.read_number}(buffer, at, {field.size}, {signed}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         low, high = bounds(field)
         yield from _guard_range(number, low, high, what)
@@ -286,7 +316,7 @@ def _decode_prefix(field: Field, what: str) -> Iterator[str]:
     if field.wider is not None:
         wider = field.wider
         prefix = f"{wider.size} if {wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
-    reader = "read_nullable" if field.nullable else "read_prefix"
+    reader = _BINARY.read_nullable if field.nullable else _BINARY.read_prefix
     yield f"size, at = {reader}(buffer, at, {prefix}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         high = (1 << 31) - 1 if field.maximum is None else field.maximum
@@ -296,40 +326,39 @@ def _decode_prefix(field: Field, what: str) -> Iterator[str]:
 def _decode_content(field: Field, what: str) -> Iterator[str]:
     if field.type == "map":
         prefixes = f"{field.key_prefix}, {field.value_prefix}"
-        yield f"entries, at = read_text_map(buffer, at, at + size, {prefixes}, {what})"
+        yield f"entries, at = {_BINARY.read_text_map}(buffer, at, at + size, {prefixes}, {what})"
         yield f"{field.name} = entries or None" if field.optional else f"{field.name} = entries"
         return
     if field.repeated:
         yield f"{field.name} = []"
         yield "block_end = at + size"
         yield "while at < block_end:"
-        yield f"    element, at = {field.type}.decode_at(buffer, at, block_end)"
+        yield f"    element, at = {own(field.type)}.decode_at(buffer, at, block_end)"
         yield f"    {field.name}.append(element)"
         return
     if field.type == "string":
-        text = f"read_text(buffer, at, size, {what})"
+        text = f"{_BINARY.read_text}(buffer, at, size, {what})"
         yield f"{field.name} = {text} if size else None" if field.optional else f"{field.name} = {text}"
     else:
         yield f"{field.name} = bytes(buffer[at : at + size])"
     yield "at += size"
 
 
-def _encode(message: Message, suffix: str) -> Iterator[str]:
-    yield f"def encode{suffix}(self{_parameters(message)}) -> bytes:"
-    yield f'    """The {message.name} as bytes. Raises LocalProtocolError when a value does not fit."""'
+def _encode(message: Message) -> Iterator[str]:
     found = steps(message)
     for each in message.given:
-        yield f'    must_be_in({each.name}, {each.first}, {each.last}, "{message.name}: {each.name}")'
+        what = f'"{message.name}: {each.name}"'
+        yield f"{_BINARY.must_be_in}({each.name}, {each.first}, {each.last}, {what})"
     for step in found:
         if isinstance(step, VariablePart):
-            yield from ("    " + line for line in _encode_variable(message, step.field))
+            yield from _encode_variable(message, step.field)
     for field in wire_fields(message):
         if field.checksum and field.size:
-            check = f"crc32(self.{field.checksum.over}, {field.checksum.mask})"
-            yield f"    {field.name} = {check} if self.{field.name} is None else self.{field.name}"
-    yield from ("    " + line for line in _encode_measures(message, found))
+            check = f"{_BINARY.crc32}(self.{field.checksum.over}, {field.checksum.mask})"
+            yield f"{field.name} = {check} if self.{field.name} is None else self.{field.name}"
+    yield from _encode_measures(message, found)
     parts = [_encode_step(message, number, step) for number, step in enumerate(found)]
-    yield f"    return {parts[0]}" if len(parts) == 1 else f'    return b"".join(({", ".join(parts)}))'
+    yield f"return {parts[0]}" if len(parts) == 1 else f'return b"".join(({", ".join(parts)}))'
 
 
 def _encode_variable(message: Message, field: Field) -> Iterator[str]:
@@ -342,11 +371,11 @@ def _encode_variable(message: Message, field: Field) -> Iterator[str]:
     yield f"{field.name}_bytes = b''"
     yield f"if {_condition(field, own)}:"
     if not field.nullable:
-        yield f"    {field.name} = required({value}, {what})"
+        yield f"    {field.name} = {_BINARY.required}({value}, {what})"
         value = field.name
     yield from ("    " + line for line in _encode_present(message, field, value))
     yield "else:"
-    yield f"    excluded({value if field.nullable else f'self.{field.name}'}, {what})"
+    yield f"    {_BINARY.excluded}({value if field.nullable else f'self.{field.name}'}, {what})"
 
 
 def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]:
@@ -355,7 +384,7 @@ def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]
         yield from _encode_content(message, field, value)
         return
     yield f"if {value} is None:"
-    yield f"    {field.name}_bytes = write_none({field.prefix or field.count})"
+    yield f"    {field.name}_bytes = {_BINARY.write_none}({field.prefix or field.count})"
     yield "else:"
     yield from ("    " + line for line in _encode_content(message, field, value))
 
@@ -364,12 +393,13 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
     what = f'"{message.name}.{field.name}"'
     local = f"{field.name}_bytes"
     if field.distinct:
-        yield f"must_be_distinct({_identities(field, value)}, {what})"
+        yield f"{_BINARY.must_be_distinct}({_identities(field, value)}, {what})"
     if field.type == "map":
         entries = f"{value} or {{}}" if field.optional else value
-        yield f"{local} = write_text_map({entries}, {field.key_prefix}, {field.value_prefix}, {what})"
+        prefixes = f"{field.key_prefix}, {field.value_prefix}"
+        yield f"{local} = {_BINARY.write_text_map}({entries}, {prefixes}, {what})"
     elif is_number_list(field):
-        yield f"{local} = write_numbers({value}, {field.size}, {field.type != 'uint32'}, {what})"
+        yield f"{local} = {_BINARY.write_numbers}({value}, {field.size}, {field.type != 'uint32'}, {what})"
     elif field.repeated:
         passed = ", ".join(
             f"{name}={'' if message.given_named(name) else 'self.'}{name}" for name in field.passes
@@ -378,11 +408,12 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
     elif field.type == "string":
         yield f'{local} = ({value} or "").encode()' if field.optional else f"{local} = {value}.encode()"
     elif field.when is not None and field.size and field.type != "bytes":
-        yield f"{local} = write_numbers((int({value}),), {field.size}, {field.type != 'uint32'}, {what})"
+        signed = field.type != "uint32"
+        yield f"{local} = {_BINARY.write_numbers}((int({value}),), {field.size}, {signed}, {what})"
     else:
         yield f"{local} = {value}"
     if field.count:
-        yield f"{local} = write_prefix(len({value}), {field.count}, {what}) + {local}"
+        yield f"{local} = {_BINARY.write_prefix}(len({value}), {field.count}, {what}) + {local}"
     if field.prefix:
         prefix = str(field.prefix)
         if field.wider is not None:
@@ -390,7 +421,7 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
             prefix = (
                 f"{wider.size} if self.{wider.field} & {wider.mask} == {wider.equals} else {field.prefix}"
             )
-        yield f"{local} = write_prefix(len({local}), {prefix}, {what}) + {local}"
+        yield f"{local} = {_BINARY.write_prefix}(len({local}), {prefix}, {what}) + {local}"
 
 
 def _encode_measures(message: Message, found: list[Step]) -> Iterator[str]:
@@ -407,7 +438,7 @@ def _encode_step(message: Message, number: int, step: Step) -> str:
         return f"{step.field.name}_bytes"
     derived = derived_fields(message)
     values = ", ".join(_encode_value(message, field, derived.get(field.name, "")) for field in step.fields)
-    return f'pack({constant_name(message, number)}, "{message.name}", {values})'
+    return f'{_BINARY.pack}({constant_name(message, number)}, "{message.name}", {values})'
 
 
 def _encode_value(message: Message, field: Field, derived: str) -> str:
@@ -420,20 +451,19 @@ def _encode_value(message: Message, field: Field, derived: str) -> str:
     else:
         value = f"self.{field.name}"
     if is_named(field):
-        return f'number_of({value}, {field.enum}, "{message.name}.{field.name}")'
+        return f'{_JSONS.number_of}({value}, {own(field.enum)}, "{message.name}.{field.name}")'
     if field.size == 3:
-        return f'to_unsigned({value}, 3, "{message.name}.{field.name}")'
+        return f'{_BINARY.to_unsigned}({value}, 3, "{message.name}.{field.name}")'
     return f"int({value})" if field.type == "bool" else value
 
 
-def _properties(message: Message) -> Iterator[str]:
+def _properties(message: Message) -> Iterator[Function]:
     """Derived numbers, checksums and what identifies the message among others, as properties."""
     keys = [field.name for field in message.fields if field.identifies]
     if keys:
-        yield "@property"
-        yield "def identity(self) -> tuple[object, ...]:"
-        yield f'    """What tells one {message.name} from another of the same list."""'
-        yield f"    return ({', '.join(f'self.{name}' for name in keys)},)"
+        about = f"What tells one {message.name} from another of the same list."
+        value = f"({', '.join(f'self.{name}' for name in keys)},)"
+        yield _property("identity", "tuple[object, ...]", value, about)
     by_name = {field.name: field for field in message.fields}
     for name, kind in derived_fields(message).items():
         if not kind.startswith("length:"):
@@ -442,14 +472,14 @@ def _properties(message: Message) -> Iterator[str]:
         value = f"len(self.{over.name})"
         if over.repeated:
             value = f"sum(len(element.encode()) for element in self.{over.name})"
-        yield "@property"
-        yield f"def {name}(self) -> int:"
-        yield f'    """{by_name[name].about or f"Bytes of {over.name}."}"""'
-        yield f"    return {value}"
+        yield _property(name, "int", value, by_name[name].about or f"Bytes of {over.name}.")
     for field in message.fields:
         if field.checksum and field.size:
-            yield "@property"
-            yield f"def {field.name}_holds(self) -> bool:"
-            yield f'    """True when {field.name} is absent or the checksum of {field.checksum.over}."""'
-            expected = f"crc32(self.{field.checksum.over}, {field.checksum.mask})"
-            yield f"    return self.{field.name} is None or self.{field.name} == {expected}"
+            about = f"True when {field.name} is absent or the checksum of {field.checksum.over}."
+            expected = f"{_BINARY.crc32}(self.{field.checksum.over}, {field.checksum.mask})"
+            value = f"self.{field.name} is None or self.{field.name} == {expected}"
+            yield _property(f"{field.name}_holds", "bool", value, about)
+
+
+def _property(name: str, returns: str, value: str, about: str) -> Function:
+    return Function(name, "self", returns, [f"return {value}"], about, ["property"])

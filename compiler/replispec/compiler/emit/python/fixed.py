@@ -5,58 +5,79 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.emit.python.binary import constant_name
+from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Class, Constant, Function, Names
 from replispec.compiler.model.layout import FixedRun, steps
 from replispec.compiler.model.message import Message
 
+_BINARY = Names(f"{PRIMITIVES}.binary")
 
-def fixed_class(message: Message) -> Iterator[str]:
+
+def fixed_class(message: Message) -> Class:
     """A named tuple of the part before the variable one, for readers that leave the rest where it is."""
     run = steps(message)[0]
     assert isinstance(run, FixedRun)
-    yield f"class {message.name}Fixed(NamedTuple):"
-    yield f'    """The first {run.size} bytes of {message.name}, field by field."""'
-    yield ""
-    for field in run.fields:
-        kind = {"bool": "bool", "bytes": "bytes"}.get(field.type, "int")
-        yield f"    {field.name}: {kind}"
-    yield ""
-    yield "    @classmethod"
-    yield "    def decode(cls, buffer: Buffer, at: int = 0) -> Self:"
-    yield '        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""'
-    yield f"        if len(buffer) - at < {run.size}:"
-    yield f'            raise cut(at, {run.size}, len(buffer), "{message.name}")'
+    attributes = [
+        Constant(field.name, annotation={"bool": "bool", "bytes": "bytes"}.get(field.type, "int"))
+        for field in run.fields
+    ]
+    return Class(
+        f"{message.name}Fixed",
+        f"The first {run.size} bytes of {message.name}, field by field.",
+        [str(TYPING.NamedTuple)],
+        body=[*attributes, *_methods(message, run)],
+    )
+
+
+def _methods(message: Message, run: FixedRun) -> Iterator[Function]:
+    yield Function(
+        "decode",
+        f"cls, buffer: {_BINARY.Buffer}, at: int = 0",
+        str(TYPING.Self),
+        list(_decode(message, run)),
+        "The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut.",
+        ["classmethod"],
+    )
+    yield Function(
+        "encode",
+        "self",
+        "bytes",
+        [f'return {_BINARY.pack}({constant_name(message, 0)}, "{message.name}", {", ".join(_values(run))})'],
+        "These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit.",
+    )
+    yield Function(
+        "places",
+        "cls",
+        "dict[str, tuple[int, int]]",
+        ["return {", *_places(run), "}"],
+        "Where each field lies: its first byte in the message, and its size in bytes.",
+        ["classmethod"],
+    )
+
+
+def _decode(message: Message, run: FixedRun) -> Iterator[str]:
+    yield f"if len(buffer) - at < {run.size}:"
+    yield f'    raise {_BINARY.cut}(at, {run.size}, len(buffer), "{message.name}")'
     names = ", ".join(field.name for field in run.fields) + ("," if len(run.fields) == 1 else "")
-    yield f"        {names} = {constant_name(message, 0)}.unpack_from(buffer, at)"
+    yield f"{names} = {constant_name(message, 0)}.unpack_from(buffer, at)"
     values = []
     for field in run.fields:
         if field.size == 3:
             values.append(f'int.from_bytes({field.name}, "big")')
         else:
             values.append(f"{field.name} == 1" if field.type == "bool" else field.name)
-    yield f"        return cls({', '.join(values)})"
-    yield ""
-    yield from _fixed_encode(message, run)
-    yield ""
-    yield "    @classmethod"
-    yield "    def places(cls) -> dict[str, tuple[int, int]]:"
-    yield '        """Where each field lies: its first byte in the message, and its size in bytes."""'
-    yield "        return {"
-    at = 0
-    for field in run.fields:
-        yield f'            "{field.name}": ({at}, {field.size}),'
-        at += field.size
-    yield "        }"
+    yield f"return cls({', '.join(values)})"
 
 
-def _fixed_encode(message: Message, run: FixedRun) -> Iterator[str]:
-    """The method that writes the fixed part alone, for writers that leave the rest where it is."""
-    values = []
+def _values(run: FixedRun) -> Iterator[str]:
     for field in run.fields:
         if field.size == 3:
-            values.append(f'self.{field.name}.to_bytes(3, "big")')
+            yield f'self.{field.name}.to_bytes(3, "big")'
         else:
-            values.append(f"int(self.{field.name})" if field.type == "bool" else f"self.{field.name}")
-    yield "    def encode(self) -> bytes:"
-    about = "These bytes; the rest goes behind them. Raises LocalProtocolError when a value does not fit."
-    yield f'        """{about}"""'
-    yield f'        return pack({constant_name(message, 0)}, "{message.name}", {", ".join(values)})'
+            yield f"int(self.{field.name})" if field.type == "bool" else f"self.{field.name}"
+
+
+def _places(run: FixedRun) -> Iterator[str]:
+    at = 0
+    for field in run.fields:
+        yield f'"{field.name}": ({at}, {field.size}),'
+        at += field.size

@@ -1,48 +1,20 @@
-"""Python modules of one family's messages: codecs, numbers, streams and the table of commands.
+"""Python modules of one family's messages: one class each.
 
 Pure functions of the model and the sources' bytes; the driver writes and formats what they return.
 """
 
 from __future__ import annotations
 
-import re
-import textwrap
 from collections.abc import Iterator, Mapping
 
 from replispec.compiler.emit.python import binary as emit_binary
-from replispec.compiler.emit.python import fields as emit_fields
-from replispec.compiler.emit.python import fixed as emit_fixed
+from replispec.compiler.emit.python import keyed as emit_keyed
+from replispec.compiler.emit.python import second_json
 from replispec.compiler.emit.python import text as emit_text
 from replispec.compiler.emit.python.codes import certificate
+from replispec.compiler.emit.python.fixed import fixed_class
+from replispec.compiler.emit.python.tree import DATACLASSES, TYPING, Class, Constant, Function, Module, Node
 from replispec.compiler.model.message import Field, Message, Model, When
-
-# Columns of a docstring's text.
-WIDTH = 96
-
-PRIMITIVES = {
-    "binary": (
-        "Buffer check_distinct check_known check_range crc32 cut exactly excluded must_be_distinct must_be_in"
-        " need outside pack read_count read_nullable read_number read_numbers read_prefix read_text"
-        " read_text_map required to_unsigned write_none write_numbers write_prefix write_text_map"
-    ),
-    "jsons": (
-        "bare_key dumps holds_text loads name_of number_of present take_bool take_ext_fields take_list"
-        " take_integer take_integer_map take_map take_named take_object take_optional take_string"
-        " unknown_keys"
-    ),
-    "orders": "hash_ordered",
-    "plain_json": "integer_within NOT_PLAIN OPTIONAL_TEXT OPTIONAL_TEXTS plain_reader",
-    "texts": (
-        "INT32 INT64 UINT32 agree at_least bool_text join_fields join_lines optional_bool optional_integer"
-        " parse_integer split_fields split_lines"
-    ),
-}
-STANDARD = {
-    "collections.abc": "Mapping",
-    "dataclasses": "dataclass field",
-    "struct": "Struct",
-    "typing": "ClassVar NamedTuple Self",
-}
 
 
 def module_text(model: Model, module: str, sources: Mapping[str, bytes]) -> str:
@@ -50,137 +22,112 @@ def module_text(model: Model, module: str, sources: Mapping[str, bytes]) -> str:
 
     `sources` holds the specification's files that decide the text, for the certificate of birth.
     """
+    package = f"replispec.wire.{model.family}"
     messages = [message for message in model.messages.values() if message.module == module]
     zeros = {
         enum.name: next((v.name for v in enum.values if v.number == 0), "") for enum in model.enums.values()
     }
-    classes = [line for message in messages for line in [*_class(message, zeros), "", ""]]
-    body = "\n".join(classes)
-    code = re.sub(r'"""(?s:.*?)"""', "", body)
-    enums = sorted(name for name in model.enums if _uses(code, name))
-    others = sorted(
-        (other.module, other.name)
-        for other in model.messages.values()
-        if other.module != module and _uses(code, other.name)
-    )
-    lines = [
-        *certificate(sources),
-        f'"""Messages of {module}.proto of {model.family}."""',
-        "",
-        "from __future__ import annotations",
-        "",
-    ]
-    plain = [line for item in messages if item.also for line in emit_fields.plain_readers(item, zeros)]
-    lines += _imports("\n".join([code, *plain]), model.family, enums, others)
+    nodes: list[Node] = []
     for message in messages:
         if message.layout == "BINARY":
-            lines += emit_binary.structs(message)
-    lines += plain
-    return "\n".join([*lines, "", "", body]).rstrip() + "\n"
-
-
-def _uses(text: str, name: str) -> bool:
-    return re.search(rf"(?<![\w.\"]){re.escape(name)}\b", text) is not None
-
-
-def _imports(code: str, family: str, enums: list[str], others: list[tuple[str, str]]) -> Iterator[str]:
-    for module, names in STANDARD.items():
-        used = [
-            name
-            for name in names.split()
-            if _uses(code, name) or (name == "Struct" and ".unpack_from" in code)
-        ]
-        if used:
-            yield f"from {module} import {', '.join(used)}"
-    yield ""
-    for module, names in PRIMITIVES.items():
-        used = [name for name in names.split() if _uses(code, name)]
-        if used:
-            yield f"from replispec.runtime.primitives.{module} import {', '.join(used)}"
-    if enums:
-        yield f"from replispec.wire.{family}.codes import {', '.join(enums)}"
-    for module, name in others:
-        yield f"from replispec.wire.{family}.{module} import {name}"
-    yield ""
-
-
-def _class(message: Message, zeros: Mapping[str, str]) -> Iterator[str]:
-    if message.layout == "BINARY" and message.fixed:
-        yield from emit_fixed.fixed_class(message)
-        yield ""
-        yield ""
-    yield "@dataclass(slots=True)"
-    yield f"class {message.name}:"
-    yield from ("    " + line if line else "" for line in _docstring(message))
-    yield ""
-    for field, kind, default in _attributes(message, zeros):
-        yield f"    {field.name}: {kind} = {default}"
-    if (message.layout in ("REMOTING_HEADER", "JSON") and not message.bare) or message.also == "JSON":
-        values = "str | None" if message.layout == "REMOTING_HEADER" else "object"
-        yield f"    unknown: dict[str, {values}] = field(default_factory=dict)"
-    if (message.layout in ("REMOTING_HEADER", "JSON") and not message.bare) or message.also == "JSON":
-        yield f"    {emit_fields.keys_line(message)}"
-    for constant in (
-        item for item in message.fields if item.equals is not None and message.layout == "BINARY"
-    ):
-        yield f"    {constant.name}: ClassVar[int] = {constant.equals}"
-    if message.codes:
-        yield f"    CODES: ClassVar[tuple[int, ...]] = ({', '.join(map(str, message.codes))},)"
-    yield ""
-    for line in _members(message):
-        if line.startswith(("@", "def ")):
-            yield ""
-        yield "    " + line if line else ""
-
-
-def _attributes(message: Message, zeros: Mapping[str, str]) -> Iterator[tuple[Field, str, str]]:
-    if message.layout == "BINARY":
-        for field in emit_binary.attributes(message):
-            yield field, emit_binary.attribute_type(field), emit_binary.attribute_default(field, zeros)
-    elif message.layout == "TEXT":
-        for field in emit_text.text_attributes(message):
-            yield field, *emit_text.text_attribute(field)
-    else:
-        describe = (
-            emit_fields.header_attribute
-            if message.layout == "REMOTING_HEADER"
-            else emit_fields.json_attribute
-        )
-        for field in message.fields:
-            yield field, *describe(field)
-
-
-def _members(message: Message) -> Iterator[str]:
-    if message.layout == "BINARY":
-        yield from emit_binary.members(message, "_binary" if message.also else "")
+            nodes += emit_binary.structs(message)
         if message.also:
-            yield from emit_fields.second_json_members(message)
-    elif message.layout == "TEXT":
-        yield from emit_text.text_members(message)
-    elif message.layout == "REMOTING_HEADER":
-        yield from emit_fields.header_members(message)
-    else:
-        yield from emit_fields.json_members(message)
+            nodes.append(second_json.plain_reader(message, zeros))
+    for message in _needed_first(messages):
+        if message.layout == "BINARY" and message.fixed:
+            nodes.append(fixed_class(message))
+        nodes.append(_class(message, zeros))
+    home = dict.fromkeys(model.enums, f"{package}.codes")
+    home |= {each.name: f"{package}.{each.module}" for each in model.messages.values()}
+    about = f"The messages of {module}.proto."
+    return Module(f"{package}.{module}", certificate(sources), about, nodes, home).text()
 
 
-def _docstring(message: Message) -> Iterator[str]:
-    """What it is, one line a field with unit, size and releases, and the clauses."""
-    about = message.about or f"{message.name}, as {message.kind.lower() or message.layout.lower()}."
-    first, *rest = textwrap.wrap(_clean(about), WIDTH)
-    yield f'"""{first}'
-    yield from rest
-    yield ""
+def _needed_first(messages: list[Message]) -> list[Message]:
+    """The messages in their order, but those that a declaration of another one names before it."""
+    by_name = {message.name: message for message in messages}
+    found: dict[str, Message] = {}
+
+    def visit(message: Message) -> None:
+        for field in message.fields if message.layout == "JSON" else ():
+            inner = by_name.get(field.map_value if emit_keyed.is_map(field) else field.type)
+            if inner is not None and inner.name not in found and inner is not message:
+                visit(inner)
+        found.setdefault(message.name, message)
+
+    for message in messages:
+        visit(message)
+    return list(found.values())
+
+
+def _class(message: Message, zeros: Mapping[str, str]) -> Class:
+    about = "\n".join(_about(message))
+    if emit_keyed.is_keyed(message):
+        comments = [describe_use(field) for field in message.fields]
+        body: list[Constant | Function] = [*emit_keyed.declarations(message, comments)]
+        if message.hot:
+            body += emit_keyed.written_out(message)
+        return Class(message.name, about, [emit_keyed.base(message)], [emit_keyed.decorator(message)], body)
+    base = emit_binary.base(message) if message.layout == "BINARY" else ""
+    body = [*_attributes(message, zeros), *_constants(message), *_members(message)]
+    decorators = [f"{DATACLASSES.dataclass}(slots=True)"]
+    return Class(message.name, about, [base] if base else [], decorators, body)
+
+
+def _attributes(message: Message, zeros: Mapping[str, str]) -> Iterator[Constant]:
+    if message.layout == "TEXT":
+        for field in emit_text.text_attributes(message):
+            kind, default = emit_text.text_attribute(field)
+            yield Constant(field.name, default, kind)
+        return
+    for field in emit_binary.attributes(message):
+        default = emit_binary.attribute_default(field, zeros)
+        yield Constant(field.name, default, emit_binary.attribute_type(field))
+
+
+def _constants(message: Message) -> Iterator[Constant]:
+    if message.also == "JSON":
+        yield Constant("unknown", f"{DATACLASSES.field}(default_factory=dict)", "dict[str, object]")
+        yield second_json.keys_constant(message)
+    if message.layout == "BINARY":
+        for field in message.fields:
+            if field.equals is not None:
+                yield Constant(field.name, str(field.equals), f"{TYPING.ClassVar}[int]")
     if message.codes:
-        yield f"Request code {', '.join(map(str, message.codes))}; {message.sender} to {message.receiver}."
-    for given in message.given:
-        yield f"Given: {given.name} {given.first}..{given.last}."
-    for field in message.fields:
-        yield from textwrap.wrap(
-            f"{field.name}: {_clean(describe_field(field))}", WIDTH, subsequent_indent="    "
-        )
+        codes = f"({', '.join(map(str, message.codes))},)"
+        yield Constant("CODES", codes, f"{TYPING.ClassVar}[tuple[int, ...]]")
+
+
+def _members(message: Message) -> Iterator[Function]:
+    if message.layout == "TEXT":
+        yield from emit_text.text_members(message)
+        return
+    yield from emit_binary.members(message, "_binary" if message.also else "")
+    if message.also:
+        yield from second_json.second_json_members(message)
+
+
+def _about(message: Message) -> Iterator[str]:
+    """Lines of the docstring: what it is, its layout where bytes have places, who sends it, the clauses."""
+    laid_out = () if emit_keyed.is_keyed(message) else message.fields
+    facts = [f"{message.sender} to {message.receiver}."] if message.codes else []
     if message.clauses:
-        yield f"Clauses: {', '.join(message.clauses)}."
-    yield '"""'
+        facts.append(f"Clauses: {', '.join(message.clauses)}.")
+    if message.about:
+        yield message.about
+        if laid_out or message.given or facts:
+            yield ""
+    yield from (f"Given: {given.name} {given.first}..{given.last}." for given in message.given)
+    yield from (f"{field.name}: {describe_field(field)}" for field in laid_out)
+    if facts:
+        yield " ".join(facts)
+
+
+def describe_use(field: Field) -> str:
+    """Unit, releases and meaning of a field: what its declaration does not say."""
+    facts = [field.unit.lower().replace("_", " ")] if field.unit else []
+    facts += [str(field.versions)] if field.versions else []
+    return "; ".join([*facts, field.about] if field.about else facts)
 
 
 def describe_field(field: Field) -> str:
@@ -214,7 +161,3 @@ def describe_when(when: When) -> str:
     if when.minimum is None:
         return f"{when.field} is {when.maximum} or less"
     return f"{when.field} is {when.minimum} to {when.maximum}"
-
-
-def _clean(text: str) -> str:
-    return text.replace("\\", "\\\\").replace('"""', "'''")

@@ -10,12 +10,66 @@ import zlib
 from collections.abc import Collection, Iterable, Mapping
 from enum import IntEnum
 from struct import Struct, error
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 
 Buffer = bytes | bytearray | memoryview
 Value = TypeVar("Value")
+
+
+class BinaryMessage:
+    """A message whose bytes say all that reading them takes."""
+
+    __slots__ = ()
+
+    @classmethod
+    def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None) -> Self:
+        """The message that fills `buffer[at:end]`. Raises RemoteProtocolError."""
+        limit = len(buffer) if end is None else end
+        message, position = cls.decode_at(buffer, at, limit)
+        if position != limit:
+            exactly(position, limit, cls.__name__)
+        return message
+
+    @classmethod
+    def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
+        """The message that starts at `buffer[at]`, and the position after it.
+
+        Raises RemoteProtocolError when the bytes break the layout.
+        """
+        raise NotImplementedError
+
+    def encode(self) -> bytes:
+        """The bytes of the message. Raises LocalProtocolError when a value does not fit."""
+        raise NotImplementedError
+
+
+class VersionedBinary:
+    """A message whose fields depend on a version that is known from elsewhere."""
+
+    __slots__ = ()
+
+    @classmethod
+    def decode(cls, buffer: Buffer, at: int = 0, end: int | None = None, *, version: int) -> Self:
+        """The message that fills `buffer[at:end]`. Raises RemoteProtocolError."""
+        limit = len(buffer) if end is None else end
+        message, position = cls.decode_at(buffer, at, limit, version=version)
+        if position != limit:
+            exactly(position, limit, cls.__name__)
+        return message
+
+    @classmethod
+    def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
+        """The message that starts at `buffer[at]`, and the position after it.
+
+        Raises RemoteProtocolError when the bytes break the layout.
+        """
+        raise NotImplementedError
+
+    def encode(self, *, version: int) -> bytes:
+        """Its bytes in this version. Raises LocalProtocolError when a value does not fit."""
+        raise NotImplementedError
 
 
 def need(at: int, size: int, end: int, what: str) -> None:

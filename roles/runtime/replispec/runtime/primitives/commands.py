@@ -2,27 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import ClassVar, NamedTuple, Protocol, Self
 
 from replispec.runtime.primitives.binary import Buffer
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.primitives.releases import Releases
-
-
-class Header(Protocol):
-    """A typed view on the ext fields of a remoting header."""
-
-    CODES: ClassVar[tuple[int, ...]]
-    unknown: dict[str, str | None]
-
-    @classmethod
-    def from_ext_fields(cls, ext_fields: Mapping[str, str | None]) -> Self:
-        """The view. Raises RemoteProtocolError when a value does not fit its field."""
-        ...
-
-    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
-        """The ext fields in the order in which Java writes them, in a JSON or a binary header."""
-        ...
 
 
 class Body(Protocol):

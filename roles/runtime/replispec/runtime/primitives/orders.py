@@ -7,7 +7,7 @@ three quarters full.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TypeVar
 
@@ -24,11 +24,23 @@ def java_hash(text: str) -> int:
     return value
 
 
-def hash_ordered(fields: Mapping[str, T], capacity: int) -> dict[str, T]:
-    """The same fields in the order of a Java HashMap of this initial capacity (a power of two)."""
-    while len(fields) > capacity * 3 // 4:
+def hash_ordered(fields: Mapping[str, T], capacity: int, count: int | None = None) -> dict[str, T]:
+    """The same fields in the order of a Java HashMap of this initial capacity (a power of two).
+
+    `count` says how many fields the map holds where it is not all of these.
+    """
+    *_, (_, grown) = hash_capacities(capacity, len(fields) if count is None else count)
+    return dict(sorted(fields.items(), key=lambda item: _bucket(item[0], grown)))
+
+
+def hash_capacities(capacity: int, count: int) -> Iterator[tuple[int, int]]:
+    """How many fields a map holds before it grows, and its capacity then, until it holds `count`."""
+    while True:
+        most = capacity * 3 // 4
+        yield most, capacity
+        if count <= most:
+            return
         capacity *= 2
-    return dict(sorted(fields.items(), key=lambda item: _bucket(item[0], capacity)))
 
 
 def _bucket(key: str, capacity: int) -> int:

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 
-_DIGITS_MAXIMUM = 20
-_NUMBER = re.compile(rf"[+-]?[0-9]{{1,{_DIGITS_MAXIMUM}}}")
+DIGITS_MAXIMUM = 20
+_NUMBER = re.compile(rf"[+-]?[0-9]{{1,{DIGITS_MAXIMUM}}}")
 INT32 = (-(1 << 31), (1 << 31) - 1)
 INT64 = (-(1 << 63), (1 << 63) - 1)
 UINT32 = (0, (1 << 32) - 1)
@@ -33,7 +33,7 @@ def optional_integer(text: str | None, bounds: tuple[int, int], what: str) -> in
     if text is None:
         return None
     # A dozen of these stand in every header. Digits of other scripts are digits for Python, hence ASCII.
-    if text.isdigit() and text.isascii() and len(text) <= _DIGITS_MAXIMUM:
+    if text.isdigit() and text.isascii() and len(text) <= DIGITS_MAXIMUM:
         value = int(text)
         if bounds[0] <= value <= bounds[1]:
             return value

@@ -1,0 +1,98 @@
+"""The JSON form of a message whose first form is binary: one decoder for what is plain, one for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replispec.compiler.emit.python.keyed import BOUNDS, is_map
+from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Constant, Function, Names, own
+from replispec.compiler.model.message import Field, Message
+
+_JSONS = Names(f"{PRIMITIVES}.jsons")
+_PLAIN = Names(f"{PRIMITIVES}.plain_json")
+_TEXTS = Names(f"{PRIMITIVES}.texts")
+
+
+def keys_constant(message: Message) -> Constant:
+    """The class attribute with all keys of the message."""
+    keys = ", ".join(f'"{key}"' for key in sorted({field.key for field in message.fields}))
+    value = f"frozenset(({keys}{',' if keys else ''}))"
+    return Constant("KEYS", value, f"{TYPING.ClassVar}[frozenset[str]]")
+
+
+def second_json_members(message: Message) -> list[Function]:
+    """The methods that read and write the JSON form."""
+    plain = ", ".join([*(f"plain.{field.name}" for field in message.fields), "{}"])
+    fields = sorted(message.fields, key=lambda field: field.key)
+    pairs = ", ".join(f'("{field.key}", self.{field.name})' for field in fields)
+    taken = [f"{field.name}={_take(message, field)}" for field in message.fields]
+    taken.append(f"unknown={{}} if fields.keys() <= cls.KEYS else {_JSONS.unknown_keys}(fields, cls.KEYS)")
+    return [
+        Function(
+            "decode_json",
+            "cls, data: bytes | memoryview",
+            str(TYPING.Self),
+            [
+                "try:",
+                f"    plain = {_plain_name(message)}(data)",
+                f"except {_PLAIN.NOT_PLAIN}:",
+                "    return cls._decode_any_json(data)",
+                # By position, in the order of the attributes: that costs less than by name.
+                f"return cls({plain})",
+            ],
+            f"The {message.name} in its JSON form; unknown keys are kept. Raises RemoteProtocolError.",
+            ["classmethod"],
+        ),
+        Function(
+            "_decode_any_json",
+            "cls, data: bytes | memoryview",
+            str(TYPING.Self),
+            [
+                f'fields = {_JSONS.take_object}({_JSONS.loads}(data), "{message.name}")',
+                "get = fields.get",
+                f"return cls({', '.join(taken)})",
+            ],
+            decorators=["classmethod"],
+        ),
+        Function(
+            "encode_json",
+            "self",
+            "bytes",
+            [f"return {_JSONS.dumps}({_JSONS.present}(({pairs}), self.unknown))"],
+            "The JSON form: compact, absent fields left out. Raises LocalProtocolError.",
+        ),
+    ]
+
+
+def _plain_name(message: Message) -> str:
+    words = "".join("_" + c if c.isupper() else c for c in message.name).strip("_").upper()
+    return f"_PLAIN_{words}"
+
+
+def plain_reader(message: Message, named: Mapping[str, str]) -> Constant:
+    """The module's reader of the plain form; `named` maps an enum to the name of its value 0."""
+    fields = []
+    for field in message.fields:
+        if is_map(field):
+            kind, default = str(_PLAIN.OPTIONAL_TEXTS), "None"
+        elif field.name_in_json:
+            kind, default = "str", f'"{named[field.enum]}"'
+        elif field.type == "string":
+            kind, default = str(_PLAIN.OPTIONAL_TEXT), "None"
+        else:
+            bounds = getattr(_TEXTS, BOUNDS[field.type])
+            kind, default = f"{_PLAIN.integer_within}({bounds})", "0"
+        fields.append(f'("{field.name}", "{field.key}", {kind}, {default})')
+    return Constant(_plain_name(message), f'{_PLAIN.plain_reader}("{message.name}", {", ".join(fields)},)')
+
+
+def _take(message: Message, field: Field) -> str:
+    where, got = f'"{message.name}.{field.key}"', f'get("{field.key}")'
+    if is_map(field):
+        return f"{_JSONS.take_optional}({got}, lambda item: {_JSONS.take_ext_fields}(item, {where}))"
+    if field.name_in_json:
+        return f"{_JSONS.take_named}({got}, {own(field.enum)}, {where})"
+    if field.type == "string":
+        return f"{_JSONS.take_optional}({got}, lambda item: {_JSONS.take_string}(item, {where}))"
+    bounds = getattr(_TEXTS, BOUNDS[field.type])
+    return f'{_JSONS.take_integer}(get("{field.key}", 0), {bounds}, {where})'

@@ -1,0 +1,150 @@
+"""Typed views on headers whose fields are all text: the ext fields of remoting commands.
+
+A generated class declares its fields, one line each; `header` works out once what reading and writing
+need. Attributes go by position, keys are looked up all at once, plain decimal numbers are parsed in line,
+and the order of a Java HashMap is known beforehand, as a header is read or written for every request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
+
+from replispec.runtime.primitives.jsons import unknown_keys
+from replispec.runtime.primitives.keyed import FLAG, Keyed, declared
+from replispec.runtime.primitives.orders import hash_capacities, hash_ordered
+from replispec.runtime.primitives.texts import DIGITS_MAXIMUM, parse_integer
+
+HeaderT = TypeVar("HeaderT", bound="type[Header]")
+# The position of each field among the attributes and its key, in the order in which fields are written.
+_Order = tuple[tuple[int, str], ...]
+
+
+class _Reading(NamedTuple):
+    """What reading needs; `integers` are (position, minimum, maximum), `flags` are positions."""
+
+    keys: tuple[str, ...]
+    known: frozenset[str]
+    integers: tuple[tuple[int, int, int], ...]
+    flags: tuple[int, ...]
+
+
+class _Writing(NamedTuple):
+    """What writing needs: the values, the order for up to so many fields and the next ones, and in binary."""
+
+    values: Callable[[Any], tuple[Any, ...]]
+    orders: tuple[tuple[int, _Order], ...]
+    in_binary: _Order | None
+    hash_capacity: int | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Header:
+    """A typed view on the ext fields of a remoting header; `unknown` holds the keys it does not declare.
+
+    `CODES` are the request codes it belongs to, `KEYS` the keys that it declares.
+    """
+
+    unknown: dict[str, str | None] = field(default_factory=dict)
+    CODES: ClassVar[tuple[int, ...]] = ()
+    KEYS: ClassVar[frozenset[str]] = frozenset()
+    _READING: ClassVar[_Reading]
+    _WRITING: ClassVar[_Writing]
+
+    @classmethod
+    def from_ext_fields(cls, ext_fields: Mapping[str, str | None]) -> Self:
+        """The view on a header's ext fields; unknown keys are kept.
+
+        Raises RemoteProtocolError when a number is none or out of bounds.
+        """
+        keys, known, integers, flags = cls._READING
+        values: list[Any] = list(map(ext_fields.get, keys))
+        for at, low, high in integers:
+            if (text := values[at]) is not None:
+                # Digits of other scripts are digits for Python, hence ASCII.
+                if text.isdigit() and text.isascii() and len(text) <= DIGITS_MAXIMUM:
+                    values[at] = number = int(text)
+                    if low <= number <= high:
+                        continue
+                values[at] = parse_integer(text, (low, high), f"{cls.__name__}.{keys[at]}")
+        for at in flags:
+            if (text := values[at]) is not None:
+                values[at] = text.lower() == "true"
+        if ext_fields.keys() <= known:
+            return cls(*values)
+        return cls(*values, unknown=unknown_keys(ext_fields, known))
+
+    def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:
+        """The ext fields in the order in which Java writes them, in a JSON or a binary header.
+
+        Absent fields are left out.
+        """
+        read, orders, in_binary, hash_capacity = self._WRITING
+        values = read(self)
+        if binary and in_binary is not None:
+            order, hash_capacity = in_binary, None
+        else:
+            count = len(values) - values.count(None)
+            order = next(each for most, each in orders if count <= most)
+        fields: dict[str, str | None] = {
+            key: value if value.__class__ is str else _text(value)
+            for at, key in order
+            if (value := values[at]) is not None
+        }
+        if not self.unknown:
+            return fields
+        fields.update(self.unknown)
+        return fields if hash_capacity is None else hash_ordered(fields, hash_capacity)
+
+
+def _text(value: int) -> str:
+    """A number or a flag as Java writes it."""
+    return str(value) if value.__class__ is int else "true" if value else "false"
+
+
+@dataclass_transform()
+def header(
+    *codes: int, hash_capacity: int | None = None, binary_declared: bool = False
+) -> Callable[[HeaderT], HeaderT]:
+    """A class decorator that makes a dataclass of a header's declarations, for requests of these codes.
+
+    Fields are written in the order of a Java HashMap of this initial capacity, or as declared: always if
+    there is none, in binary headers if `binary_declared`.
+    """
+
+    def made(cls: HeaderT) -> HeaderT:
+        whole: Any = dataclass(slots=True)(cls)
+        found = declared(whole)
+        keys = tuple(each.key for each in found)
+        whole.CODES, whole.KEYS = codes, frozenset(keys)
+        integers = tuple((at, *each.kind.bounds) for at, each in enumerate(found) if each.kind.bounds)
+        flags = tuple(at for at, each in enumerate(found) if each.kind is FLAG)
+        whole._READING = _Reading(keys, whole.KEYS, integers, flags)
+        orders = tuple(_orders(keys, hash_capacity))
+        in_binary = tuple(enumerate(keys)) if binary_declared else None
+        whole._WRITING = _Writing(_values_of(found), orders, in_binary, hash_capacity)
+        result: HeaderT = whole
+        return result
+
+    return made
+
+
+def _orders(keys: Sequence[str], hash_capacity: int | None) -> Iterator[tuple[int, _Order]]:
+    """The orders for up to so many fields each; the last is for all of them."""
+    if hash_capacity is None:
+        yield len(keys), tuple(enumerate(keys))
+        return
+    places = {key: at for at, key in enumerate(keys)}
+    for most, capacity in hash_capacities(hash_capacity, len(keys)):
+        yield most, tuple((at, key) for key, at in hash_ordered(places, capacity, count=0).items())
+
+
+def _values_of(found: Sequence[Keyed]) -> Callable[[Any], tuple[Any, ...]]:
+    """A function of a message: the values of its fields."""
+    names = [each.name for each in found]
+    if len(names) > 1:
+        return attrgetter(*names)
+    value = attrgetter(*names) if names else None
+    return (lambda message: (value(message),)) if value else lambda _message: ()
