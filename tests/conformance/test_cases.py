@@ -56,7 +56,7 @@ def test_a_file_says_what_its_cases_have_in_common(tmp_path: Path, key: str) -> 
         (("kind: controller", "kind: ha-master"), 1, "a file in the folder controller is of kind controller"),
         (("severity: must", "severity: may"), CASE_LINE + 2, "'may' is none of: must, should"),
         (("basis: both", "basis: rumour"), CASE_LINE + 3, "'rumour' is none of: rip, java, both"),
-        (("profile: core", "profile: extra"), 3, "'extra' is none of: core, admin, ha"),
+        (("profile: core", "profile: extra"), 3, "'extra' is none of: core, admin"),
         (("bugs: []", "releases: 5.1.1"), CASE_LINE + 4, "releases are FIRST..LAST"),
         (("bugs: []", "releases: five..six"), CASE_LINE + 4, "releases are FIRST..LAST"),
         (

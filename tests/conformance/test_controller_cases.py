@@ -7,11 +7,12 @@ import pytest
 from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.expectations import load_expected
 from replispec.conformance.model import Case, Outcome, Raw, Sent, Step
-from replispec.conformance.names import parse_release
+from replispec.conformance.rocketmq.family import FAMILY
+from replispec.conformance.vocabulary import parse_release
 from replispec.wire.rocketmq.clauses import CLAUSES
 
 CASES = load("controller")
-EXPECTED = cases_folder() / "expected_failures.yaml"
+EXPECTED = cases_folder(FAMILY.name) / "expected_failures.yaml"
 FIRST, SECOND = "5.1.0", "5.4.0"  # a release of each generation
 DISTINCT_MINIMUM = 150
 
@@ -125,7 +126,7 @@ def test_every_bug_that_a_controller_can_show_has_a_case() -> None:
 
 
 def test_the_bugs_that_releases_have_are_expected_failures_with_their_mark() -> None:
-    expected = load_expected(EXPECTED, "controller", {case.id for case in CASES})["apache"]
+    expected = load_expected(EXPECTED, FAMILY, "controller", {case.id for case in CASES})["apache"]
     by_id = {case.id: case for case in CASES}
     assert {entry.bug for entry in expected if entry.bug} == FOUND | MENDED
     for entry in expected:
@@ -133,7 +134,7 @@ def test_the_bugs_that_releases_have_are_expected_failures_with_their_mark() -> 
 
 
 def test_each_expected_failure_is_of_a_release_that_its_case_is_played_for() -> None:
-    expected = load_expected(EXPECTED, "controller", {case.id for case in CASES})["apache"]
+    expected = load_expected(EXPECTED, FAMILY, "controller", {case.id for case in CASES})["apache"]
     by_id = {case.id: case for case in CASES}
     for entry in expected:
         newest = entry.releases.last or (9, 9, 9)

@@ -8,6 +8,7 @@ import pytest
 from replispec.conformance.expectations import Expected, apply, load_expected
 from replispec.conformance.model import CaseError
 from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+from replispec.conformance.rocketmq.family import FAMILY
 from tests.conformance.made import a_result, a_run
 
 ALTER = "controller/alter/RIP44-ALTER-1/1"
@@ -27,12 +28,12 @@ implementations:
 
 def _load(folder: Path, text: str = LIST, kind: str = "controller") -> dict[str, tuple[Expected, ...]]:
     (folder / "expected_failures.yaml").write_text(text, encoding="utf-8")
-    return load_expected(folder / "expected_failures.yaml", kind, CASES)
+    return load_expected(folder / "expected_failures.yaml", FAMILY, kind, CASES)
 
 
 def _applied(folder: Path, result: CaseResult, release: tuple[int, ...] = (5, 4, 0)) -> RunResult:
     run = a_run(result)
-    apply(run, _load(folder)["apache"], release)
+    apply(run, _load(folder)["apache"], FAMILY.vocabulary, release)
     return run
 
 
@@ -91,7 +92,7 @@ def test_a_case_may_fail_in_more_than_one_known_way(tmp_path: Path) -> None:
     text = LIST.replace("  other", first.replace("step 1", "step 2") + "  other")
     for symptom in ("step 1: code SUCCESS", "step 2: code SUCCESS"):
         run = a_run(_fail(symptom))
-        apply(run, _load(tmp_path, text)["apache"], (5, 4, 0))
+        apply(run, _load(tmp_path, text)["apache"], FAMILY.vocabulary, (5, 4, 0))
         assert run.results[0].standing is Standing.EXPECTED
 
 

@@ -7,14 +7,16 @@ import pytest
 from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.expectations import load_expected
 from replispec.conformance.model import Case, Outcome, Raw, Replicate, Sent, Step
-from replispec.conformance.names import parse_release
+from replispec.conformance.rocketmq.family import FAMILY
+from replispec.conformance.vocabulary import parse_release
 from replispec.wire.rocketmq.clauses import CLAUSES
 from replispec.wire.rocketmq.codes import HaConnectionState
 from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport
 
 CASES = load("ha-master")
 BY_ID = {case.id: case for case in CASES}
-EXPECTED = load_expected(cases_folder() / "expected_failures.yaml", "ha-master", set(BY_ID))["apache"]
+LISTED = cases_folder(FAMILY.name) / "expected_failures.yaml"
+EXPECTED = load_expected(LISTED, FAMILY, "ha-master", set(BY_ID))["apache"]
 CASES_MINIMUM = 100
 DISTINCT_MINIMUM = 90
 FIRST_MINIMUM = 10

@@ -12,9 +12,11 @@ import trio.testing
 
 from replispec.conformance.play import Subject
 from replispec.conformance.probe import NoSubject, probe
+from replispec.conformance.rocketmq.family import FAMILY
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer
 from tests.conformance.written import HOST, IDLE_S, NOBODY, RELEASE, Listening, always
 
+KINDS = {kind.protocol: kind for kind in FAMILY.kinds}
 Behaviour = Callable[[trio.SocketStream], Awaitable[None]]
 
 
@@ -56,7 +58,7 @@ def _probed(behaviour: Behaviour | None, protocol: str) -> str:
 
 async def _said(address: str, protocol: str) -> str:
     try:
-        await probe(Subject({"target": address}, protocol, RELEASE), address)
+        await probe(Subject({"target": address}, FAMILY, KINDS[protocol], RELEASE), address)
     except NoSubject as fault:
         return str(fault)
     return ""

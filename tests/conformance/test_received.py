@@ -9,19 +9,21 @@ from replispec.conformance.received import (
     Answer,
     Breach,
     Ended,
-    HaReader,
     Message,
     Received,
-    RemotingReader,
     Request,
+    StreamReader,
     described,
 )
+from replispec.conformance.rocketmq.names import VOCABULARY, master_stream
+from replispec.conformance.rocketmq.remoting import RemotingReader
+from replispec.conformance.vocabulary import Dialect
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaTransferHeader
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
-NEWEST = (5, 4, 0)
+NEWEST = Dialect(VOCABULARY, (5, 4, 0))
 METADATA = RequestCode.CONTROLLER_GET_METADATA_INFO
 
 
@@ -101,7 +103,7 @@ def test_an_opaque_that_was_asked_twice_is_answered_twice() -> None:
     assert kinds == [Answer, Answer, Breach]
 
 
-def _byte_by_byte(reader: RemotingReader | HaReader, data: bytes) -> list[Received]:
+def _byte_by_byte(reader: RemotingReader | StreamReader, data: bytes) -> list[Received]:
     return [each for at in range(len(data)) for each in reader.receive(data[at : at + 1])]
 
 
@@ -115,18 +117,22 @@ RUN = HaTransferHeader(offset=10, epoch=2, epoch_start_offset=5, confirm_offset=
 MESSAGES: Sequence[HaHandshakeAnswer | HaTransferHeader] = (HaHandshakeAnswer(max_offset=9), RUN)
 
 
+def _ha_reader() -> StreamReader:
+    return StreamReader(master_stream(NEWEST.release), VOCABULARY)
+
+
 def test_messages_of_an_ha_stream_are_named_whatever_their_cut() -> None:
     data = b"".join(message.encode() for message in MESSAGES)
-    whole = HaReader(NEWEST).receive(data)
+    whole = _ha_reader().receive(data)
     assert [each.name for each in whole if isinstance(each, Message)] == [
         "HaHandshakeAnswer",
         "HaTransferHeader",
     ]
-    assert _byte_by_byte(HaReader(NEWEST), data) == whole
+    assert _byte_by_byte(_ha_reader(), data) == whole
 
 
 def test_garbage_on_an_ha_stream_is_a_breach() -> None:
-    (received,) = HaReader(NEWEST).receive(b"\x7f" * 64)
+    (received,) = _ha_reader().receive(b"\x7f" * 64)
     assert isinstance(received, Breach)
     assert received.reason.startswith("no message: ")
 

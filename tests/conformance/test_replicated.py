@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from replispec.conformance.replicated import Account, Replicated
+from replispec.conformance.rocketmq.replicated import Counts, LogAccount
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaTransferHeader
 
 ENTRIES = (HaEpochEntry(epoch=5, start_offset=100), HaEpochEntry(epoch=2, start_offset=0))
@@ -23,14 +23,14 @@ def _run(
     )
 
 
-def _seen(*runs: HaTransferHeader, log_end: int = 200) -> Replicated:
-    account = Account(ENTRIES, log_end)
+def _seen(*runs: HaTransferHeader, log_end: int = 200) -> Counts:
+    account = LogAccount(ENTRIES, log_end)
     for run in runs:
         account.add(run)
     return account.seen
 
 
-def _faults(seen: Replicated) -> dict[str, int]:
+def _faults(seen: Counts) -> dict[str, int]:
     names = ("gaps", "overlaps", "crosses_epoch", "mislabelled")
     confirms = ("confirm_decreased", "confirm_beyond_log", "confirm_negative")
     return {name: getattr(seen, name) for name in (*names, *confirms) if getattr(seen, name)}
@@ -81,10 +81,10 @@ def test_a_heartbeat_moves_neither_the_end_nor_the_digest() -> None:
 
 
 def test_nothing_seen_is_nothing() -> None:
-    assert _seen() == Replicated()
+    assert _seen() == Counts()
 
 
 def test_without_entries_no_label_is_judged() -> None:
-    account = Account((), 0)
+    account = LogAccount((), 0)
     account.add(_run(100, 10, 9))
     assert _faults(account.seen) == {}

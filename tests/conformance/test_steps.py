@@ -19,7 +19,7 @@ WRONG = {
     f"send: {{{REGISTER}, header: {{brokerNam: x}}}}": "unknown field 'brokerNam': ",
     f"send: {{{REGISTER}, encoding: XML}}": "knows no encoding 'XML'",
     f"send: {{{REGISTER}, language: COBOL}}": "knows no language 'COBOL'",
-    "send: {message: HaHandshake}": "knows no message 'HaHandshake' of HA streams",
+    "send: {message: HaHandshake}": "knows no message 'HaHandshake' of a stream",
     "send: {message: HaReport, fields: {offset: 1}}": "unknown field 'offset': max_offset",
     f"{{{ALTER}, expect: [{{code: SUCESS}}]}}": "knows no code of answers 'SUCESS'",
     f"{{{ALTER}, expect: [{{code: [SUCCESS, NOPE]}}]}}": "knows no code of answers 'NOPE'",

@@ -12,8 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from replispec.cli.main import command_line
-from replispec.conformance.vector_frames import read_back
-from replispec.conformance.vectors import FAMILIES, machine_modules, vector_files, write_vectors
+from replispec.conformance.rocketmq.vector_frames import read_back
+from replispec.conformance.vectors import machine_modules, vector_files, write_vectors
+from replispec.runtime import families
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.machines import Machine, Origin
 from replispec.runtime.rocketmq import rules
@@ -32,7 +33,7 @@ DOCUMENTS = {name: json.loads(data) for name, data in vector_files().items() if 
 MADE = [each for each in DOCUMENTS["rocketmq/frames.json"]["frames"] if "given" not in each]
 WHOLE = [each for each in MADE if not each.get("refused")]
 DAMAGED = [each for each in MADE if each.get("refused")]
-MACHINES = [module for family in FAMILIES for module in machine_modules(family)]
+MACHINES = [module for family in families.names() for module in machine_modules(family)]
 RULES = [(rule, vector) for rule in DOCUMENTS["rocketmq/rules.json"]["rules"] for vector in rule["vectors"]]
 
 

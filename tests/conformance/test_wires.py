@@ -3,8 +3,11 @@
 import trio
 import trio.testing
 
-from replispec.conformance.received import Breach, Ended, Received, RemotingReader, Request
+from replispec.conformance.received import Breach, Ended, Received, Request
+from replispec.conformance.rocketmq.names import VOCABULARY
+from replispec.conformance.rocketmq.remoting import RemotingReader
 from replispec.conformance.trace import Trace
+from replispec.conformance.vocabulary import Dialect
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode
@@ -19,7 +22,7 @@ def _came(data: bytes, messages: int) -> tuple[list[Received], list[Received]]:
 
     async def run() -> tuple[list[Received], list[Received]]:
         near, far = trio.testing.memory_stream_pair()
-        wire = Wire("main", near, RemotingReader(), Trace(), RELEASE)  # type: ignore[arg-type]  # in memory
+        wire = Wire("main", near, RemotingReader(), Trace(), Dialect(VOCABULARY, RELEASE))  # type: ignore[arg-type]  # in memory
         await far.send_all(data)
         await far.send_eof()
         await wire.read()

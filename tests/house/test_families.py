@@ -14,7 +14,7 @@ EXEMPT = ("spark_replay",)
 TO_MOVE = (
     "cli/",
     "compiler/",
-    "conformance/",
+    "conformance/targets/",
     "lab/",
     "roles/runtime/replispec/runtime/configuration/",
     "roles/runtime/replispec/runtime/net/launch_shell.py",

@@ -11,6 +11,7 @@ from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, module_n
 
 PRIMITIVES = "replispec.runtime.primitives"
 WIRE = "replispec.wire"
+FAMILIES = "replispec.runtime.families"
 DOCUMENTS = "replispec.runtime.documents"
 OWN_MESSAGES = ("replispec.adapter", "replispec.event", "replispec.trace")
 # The world: a core is handed time, bytes and chance, it never fetches them.
@@ -98,6 +99,7 @@ BELOW_ROLES = (
     "replispec.runtime.kafka.rules",
     DOCUMENTS,
     *OWN_MESSAGES,
+    FAMILIES,
     WIRE,
     PRIMITIVES,
 )
@@ -106,6 +108,8 @@ LAYERS = (
     Layer("replispec.compiler", ("replispec.compiler",), (*NETWORK, *COMMAND_LINE, *SPARK)),
     Layer(PRIMITIVES, (PRIMITIVES,), (*WORLD, *_ANYTHING_ELSE), pure=True),
     Layer(WIRE, (WIRE, PRIMITIVES), (*WORLD, *_ANYTHING_ELSE), pure=True),
+    # Finds what belongs to a family by its name, and is the only one that does.
+    Layer(FAMILIES, (FAMILIES,), (*WORLD, *_ANYTHING_ELSE), pure=True),
     # Our own messages, which protobuf's tools generate, and what reads and writes them.
     *(
         Layer(package, (package,), (*WORLD, *COMMAND_LINE, *SPARK, *COMPILING), pure=True)
@@ -148,7 +152,7 @@ LAYERS = (
     # The suite judges by what is specified: rules and roles would be our own reading of it.
     Layer(
         "replispec.conformance",
-        ("replispec.conformance", "replispec.runtime.rocketmq.framing", WIRE, PRIMITIVES),
+        ("replispec.conformance", "replispec.runtime.rocketmq.framing", FAMILIES, WIRE, PRIMITIVES),
         ("asyncio", "urllib", *COMMAND_LINE, *SPARK, "grpc_tools", *PROTOBUF),
     ),
     Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING, *PROTOBUF)),

@@ -23,10 +23,32 @@ Examples:
   replispec conformance run --kind ha-master --target 127.0.0.1:10912 --controller 127.0.0.1:9878
   replispec conformance explain RIP44-ALTER-1
 """
-KINDS = click.Choice(["controller", "ha-master"])
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 PORT = "HOST:PORT"
+
+
+class _Kind(click.ParamType[str]):
+    """A kind of subject; the families are asked only when one is named or shown."""
+
+    name = "kind"
+
+    def get_metavar(self, *_: object) -> str:
+        return f"[{'|'.join(_kinds())}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in _kinds():
+            self.fail(f"{value!r} is not one of {', '.join(map(repr, _kinds()))}.", param, ctx)
+        return value
+
+
+def _kinds() -> list[str]:
+    from replispec.conformance.families import kinds
+
+    return list(kinds())
+
+
+KIND = _Kind()
 
 
 @click.group(epilog=EXAMPLES, no_args_is_help=True)
@@ -46,16 +68,14 @@ def _subject(command: Callable[..., int]) -> Callable[..., int]:
         click.option(
             "--release", metavar="X.Y.Z", help="Release of the protocol that it speaks.  [default: newest]"
         ),
-        click.option(
-            "--implementation", default="", metavar="NAME", help="Whose known failures count: apache."
-        ),
+        click.option("--implementation", default="", metavar="NAME", help="Whose known failures count."),
         click.option("--broker-set", metavar="NAME", help="ha-master: the name of its broker set."),
         click.option("--broker", metavar=PORT, help="ha-master: its port for clients."),
         click.option("--controller", metavar=PORT, help="ha-master: the controller that elected it."),
         click.option(
             "--target", metavar=PORT, required=True, help="Where it listens; ha-master: its HA port."
         ),
-        click.option("--kind", type=KINDS, required=True, help="What the subject is."),
+        click.option("--kind", type=KIND, required=True, help="What the subject is."),
     ):
         command = option(command)
     return command
@@ -197,7 +217,7 @@ def explain(name: str, folder: Path | None) -> int:
 
 
 @conformance.command("list")
-@click.option("--kind", "kinds", type=KINDS, multiple=True, help="Only cases of this kind.")
+@click.option("--kind", "kinds", type=KIND, multiple=True, help="Only cases of this kind.")
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
     """List every case: id, severity, basis, releases, requirement."""
@@ -257,12 +277,16 @@ def vectors(folder: Path) -> int:
 
 def _all_cases(folder: Path | None) -> list[Case]:
     """The cases of every kind that the folder has."""
-    from replispec.conformance.cases import KINDS as KNOWN
     from replispec.conformance.cases import cases_folder, load
+    from replispec.conformance.families import kinds
     from replispec.conformance.model import CaseError
 
-    top = folder or cases_folder()
     try:
-        return [case for kind in KNOWN if (top / kind).is_dir() for case in load(kind, folder)]
+        return [
+            case
+            for kind, family in kinds().items()
+            if ((folder or cases_folder(family.name)) / kind).is_dir()
+            for case in load(kind, folder)
+        ]
     except CaseError as fault:
         raise click.ClickException(str(fault)) from None

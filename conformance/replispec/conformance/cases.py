@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
-from replispec.conformance import names
+from replispec.conformance.families import clauses_of, family_of
+from replispec.conformance.family import Family
 from replispec.conformance.model import (
     Basis,
     Case,
@@ -17,7 +18,6 @@ from replispec.conformance.model import (
     Given,
     Listen,
     Place,
-    Profile,
     Raw,
     Sent,
     Severity,
@@ -26,7 +26,6 @@ from replispec.conformance.model import (
 )
 from replispec.conformance.sources import Item, read
 from replispec.conformance.steps import (
-    ADDRESSES,
     listed,
     matcherless,
     one_of,
@@ -37,9 +36,7 @@ from replispec.conformance.steps import (
 )
 from replispec.conformance.values import UnknownVariable, names_in
 from replispec.runtime.primitives.releases import Releases
-from replispec.wire.rocketmq.clauses import CLAUSES
 
-KINDS = ("controller", "ha-master")
 _FILE = ("kind", "topic", "profile", "releases", "cases")
 _CASE = (
     "id",
@@ -56,26 +53,12 @@ _CASE = (
     "steps",
 )
 _ID = re.compile(r"(?P<kind>[a-z-]+)/(?P<topic>[a-z0-9-]+)/(?P<clause>[A-Z0-9-]+)/(?P<number>[1-9][0-9]*)")
-_DEFAULT_RELEASES = "5.1.1.."
-_FIVE = tuple(range(1, 6))
-BUILT_IN = frozenset(
-    (
-        "set",
-        "other_set",
-        "cluster",
-        "now",
-        *(f"address{n}" for n in _FIVE),
-        *(f"check{n}" for n in _FIVE),
-        *(f"replica{n}" for n in _FIVE),
-        *ADDRESSES,
-    )
-)
 
 
-def cases_folder() -> Path:
-    """Where the shipped cases lie: in the package of a wheel, or beside it in a checkout."""
+def cases_folder(family: str) -> Path:
+    """Where a family's shipped cases lie: in the package of a wheel, or beside it in a checkout."""
     inside = Path(__file__).parent / "cases"
-    return inside if inside.is_dir() else Path(__file__).parents[2] / "cases"
+    return (inside if inside.is_dir() else Path(__file__).parents[2] / "cases") / family
 
 
 def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
@@ -83,16 +66,17 @@ def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
 
     Raises CaseError for the first that does not fit the language, and for a folder without cases.
     """
-    top = (folder or cases_folder()) / kind
+    family = family_of(kind)
+    top = (folder or cases_folder(family.name)) / kind
     givens: dict[str, Given] = {}
     found: dict[str, Case] = {}
     paths = sorted(top.glob("*.yaml"))
     for path in paths:
         if path.name == "given.yaml":
-            givens = _givens(read(path, f"{kind}/{path.name}"))
+            givens = _givens(read(path, f"{kind}/{path.name}"), family)
     for path in paths:
         if path.name != "given.yaml":
-            for case in _cases(read(path, f"{kind}/{path.name}"), kind, givens):
+            for case in _cases(read(path, f"{kind}/{path.name}"), kind, givens, family):
                 if case.id in found:
                     raise CaseError(case.place, f"{case.id} stands twice, see {found[case.id].place}")
                 found[case.id] = case
@@ -101,7 +85,7 @@ def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
     return tuple(found.values())
 
 
-def _givens(item: Item) -> dict[str, Given]:
+def _givens(item: Item, family: Family) -> dict[str, Given]:
     only(item, ("given",))
     found: dict[str, Given] = {}
     whole = item.mapping("given.yaml")
@@ -116,14 +100,14 @@ def _givens(item: Item) -> dict[str, Given]:
                 raise CaseError(each.place, f"{name} needs {other!r}, which does not stand above it")
         if "says" not in parts:
             raise CaseError(each.place, f"{name} needs `says`: what holds after it")
-        steps = read_steps(parts["steps"], "steps") if "steps" in parts else ()
+        steps = read_steps(parts["steps"], "steps", family) if "steps" in parts else ()
         optional = truth(parts.get("optional"))
         marked = tuple(replace(step, optional=optional) for step in steps)
         found[name] = Given(name, each.place, text(parts["says"]), before, marked)
     return found
 
 
-def _cases(item: Item, kind: str, givens: Mapping[str, Given]) -> Iterator[Case]:
+def _cases(item: Item, kind: str, givens: Mapping[str, Given], family: Family) -> Iterator[Case]:
     only(item, _FILE)
     parts = item.mapping("a case file")
     for name in ("kind", "topic", "profile", "cases"):
@@ -132,66 +116,68 @@ def _cases(item: Item, kind: str, givens: Mapping[str, Given]) -> Iterator[Case]
     if text(parts["kind"]) != kind:
         raise CaseError(parts["kind"].place, f"a file in the folder {kind} is of kind {kind}")
     for each in parts["cases"].sequence("cases"):
-        yield _case(each, parts, givens)
+        yield _case(each, parts, givens, family)
 
 
-def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given]) -> Case:
+def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given], family: Family) -> Case:
     only(item, _CASE)
     parts = item.mapping("a case")
     for name in ("id", "requirement", "severity", "basis", "steps"):
         if name not in parts:
             raise CaseError(item.place, f"a case needs `{name}`")
     topic = text(file["topic"])
-    clause = _clause(parts["id"], text(file["kind"]), topic)
+    kind = text(file["kind"])
+    clause = _clause(parts["id"], kind, topic, family)
     if "clause" in parts and text(parts["clause"]) != clause:
         raise CaseError(parts["clause"].place, f"the id of this case names the clause {clause}")
     given = listed(parts.get("given"))
     case = Case(
         id=text(parts["id"]),
         place=item.place,
-        kind=text(file["kind"]),
+        kind=kind,
         topic=topic,
-        profile=cast("Profile", one_of(parts.get("profile", file["profile"]), ("core", "admin", "ha"))),
+        profile=one_of(parts.get("profile", file["profile"]), family.kind(kind).profiles),
         requirement=" ".join(text(parts["requirement"]).split()),
         clause=clause,
         severity=cast("Severity", one_of(parts["severity"], ("must", "should"))),
         basis=cast("Basis", one_of(parts["basis"], ("rip", "java", "both"))),
-        releases=_releases(parts.get("releases", file.get("releases"))),
+        releases=_releases(parts.get("releases", file.get("releases")), family),
         bugs=listed(parts.get("bugs")),
-        needs=_needs(parts.get("needs")),
+        needs=_needs(parts.get("needs"), family),
         alone=truth(parts.get("alone")),
         given=given,
         prepared=_prepared(item, given, givens),
-        steps=read_steps(parts["steps"], "steps"),
+        steps=read_steps(parts["steps"], "steps", family),
     )
     if not any(step.expect and not step.prepares for step in case.steps):
         raise CaseError(item.place, f"{case.id} expects nothing, so it cannot fail")
-    _check_variables(case)
+    _check_variables(case, family)
     return case
 
 
-def _clause(item: Item, kind: str, topic: str) -> str:
+def _clause(item: Item, kind: str, topic: str, family: Family) -> str:
     """The clause that an id names. Raises CaseError."""
     match = _ID.fullmatch(text(item))
     if match is None or (match["kind"], match["topic"]) != (kind, topic):
         raise CaseError(item.place, f"the id of this case is {kind}/{topic}/CLAUSE/NUMBER")
-    if match["clause"] not in CLAUSES:
+    if match["clause"] not in clauses_of(family.name):
         raise CaseError(item.place, f"the specification knows no clause {match['clause']!r}")
     return match["clause"]
 
 
-def _releases(item: Item | None) -> Releases:
-    found = names.releases_of(text(item) if item is not None else _DEFAULT_RELEASES)
+def _releases(item: Item | None, family: Family) -> Releases:
+    wanted = text(item) if item is not None else family.default_releases
+    found = family.vocabulary.releases_of(wanted)
     if found is None and item is not None:
         raise CaseError(item.place, "releases are FIRST..LAST, one of them may be left out: 5.1.1..")
     return cast("Releases", found)
 
 
-def _needs(item: Item | None) -> tuple[str, ...]:
+def _needs(item: Item | None, family: Family) -> tuple[str, ...]:
     wanted = listed(item)
     for name in wanted:
-        if item is not None and name not in ADDRESSES[1:]:
-            raise CaseError(item.place, f"{name!r} is none of: {', '.join(ADDRESSES[1:])}")
+        if item is not None and name not in family.addresses:
+            raise CaseError(item.place, f"{name!r} is none of: {', '.join(family.addresses)}")
     return wanted
 
 
@@ -214,9 +200,9 @@ def _prepared(item: Item, given: Collection[str], givens: Mapping[str, Given]) -
     return tuple(steps)
 
 
-def _check_variables(case: Case) -> None:
+def _check_variables(case: Case, family: Family) -> None:
     """Every variable is built in or saved before it is used; what is sent holds no comparison."""
-    known = set(BUILT_IN)
+    known = set(family.variables())
     connections: set[str] = set()
     for step in (*case.prepared, *case.steps):
         _check_connection(step, connections)

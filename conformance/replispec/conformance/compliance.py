@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from replispec.conformance.coverage import Covered, counted
+from replispec.conformance.families import clauses
 from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict, by_clause
 
 SIGNS = {
@@ -61,13 +62,13 @@ def _overview(runs: Sequence[RunResult]) -> Iterator[str]:
 
 
 def _matrix(runs: Sequence[RunResult]) -> Iterator[str]:
+    known = clauses()
     yield _row(["clause", *(label(run) for run in runs)])
     yield _row(["---"] * (len(runs) + 1))
     for clause, pairs in sorted(by_clause(runs).items()):
         cells = [_cell([result for run, result in pairs if run is each]) for each in runs]
         if any(cell != "-" for cell in cells):
-            page = f"../generated/docs/rocketmq/clauses.md#{clause.lower()}"
-            yield _row([f"[{clause}]({page})", *cells])
+            yield _row([_linked(known[clause].family, clause) if clause in known else clause, *cells])
     yield ""
 
 
@@ -110,9 +111,12 @@ def _uncovered(covered: Sequence[Covered]) -> Iterator[str]:
     yield "| --- | --- |"
     for each in covered:
         if not each.cases:
-            page = f"../generated/docs/rocketmq/clauses.md#{each.clause.id.lower()}"
-            yield _row([f"[{each.clause.id}]({page})", each.otherwise])
+            yield _row([_linked(each.family, each.clause.id), each.otherwise])
     yield ""
+
+
+def _linked(family: str, clause: str) -> str:
+    return f"[{clause}](../generated/docs/{family}/clauses.md#{clause.lower()})"
 
 
 def _row(cells: Iterable[object]) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from replispec.conformance.families import clauses, kinds
 from replispec.conformance.model import Case
 from replispec.runtime.primitives.clauses import Clause
-from replispec.wire.rocketmq.clauses import CLAUSES
 
 # Other checks of a clause, by the first word of a use, from the strongest on.
 _CHECKS = (
@@ -23,21 +23,24 @@ _CHECKS = (
 
 
 class Covered(NamedTuple):
-    """A clause, its cases, and where it has none, what else checks it or why nothing does."""
+    """A clause and whose it is, its cases, and where it has none, what else checks it or why nothing does."""
 
+    family: str
     clause: Clause
     cases: tuple[str, ...]
     otherwise: str
 
 
 def coverage(cases: Iterable[Case]) -> list[Covered]:
-    """Every clause of the family, in the order of the specification."""
-    found: dict[str, list[str]] = {name: [] for name in CLAUSES}
+    """Every clause of every family that has kinds of subjects, in the order of the specification."""
+    judged = {family.name for family in kinds().values()}
+    every = [known for known in clauses().values() if known.family in judged]
+    found: dict[str, list[str]] = {known.clause.id: [] for known in every}
     for case in cases:
         found[case.clause].append(case.id)
     return [
-        Covered(clause, tuple(found[name]), "" if found[name] else _otherwise(clause))
-        for name, clause in CLAUSES.items()
+        Covered(family, clause, tuple(found[clause.id]), "" if found[clause.id] else _otherwise(clause))
+        for family, clause in every
     ]
 
 

@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replispec.conformance import names
-from replispec.conformance.cases import KINDS
+from replispec.conformance.family import Family
 from replispec.conformance.model import CaseError, Place
 from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
 from replispec.conformance.sources import Item, read
 from replispec.conformance.steps import only, text
+from replispec.conformance.vocabulary import Release, Vocabulary
 from replispec.runtime.primitives.releases import Releases
 
 _KEYS = ("case", "releases", "symptom", "why", "bug")
@@ -29,7 +29,9 @@ class Expected:
     bug: str = ""
 
 
-def load_expected(path: Path, kind: str, cases: Collection[str]) -> dict[str, tuple[Expected, ...]]:
+def load_expected(
+    path: Path, family: Family, kind: str, cases: Collection[str]
+) -> dict[str, tuple[Expected, ...]]:
     """The entries of a kind, by implementation. `cases`: ids that exist; an entry for another is a fault.
 
     Raises CaseError for what does not fit the form.
@@ -39,25 +41,26 @@ def load_expected(path: Path, kind: str, cases: Collection[str]) -> dict[str, tu
     parts = item.mapping("the list")
     if "implementations" not in parts:
         raise CaseError(item.place, "the list needs `implementations`")
+    known = {each.name for each in family.kinds}
     found: dict[str, tuple[Expected, ...]] = {}
     for name, entries in parts["implementations"].mapping("implementations").items():
-        listed = [_entry(each) for each in entries.sequence(name)]
+        listed = [_entry(each, family.vocabulary) for each in entries.sequence(name)]
         found[name] = tuple(entry for entry in listed if entry.case.startswith(f"{kind}/"))
         for entry in listed:
-            if entry.case.partition("/")[0] not in KINDS or (
+            if entry.case.partition("/")[0] not in known or (
                 entry in found[name] and entry.case not in cases
             ):
                 raise CaseError(entry.place, f"no case {entry.case!r} exists: the entry is stale")
     return found
 
 
-def _entry(item: Item) -> Expected:
+def _entry(item: Item, vocabulary: Vocabulary) -> Expected:
     only(item, _KEYS)
     parts = item.mapping("an expected failure")
     for name in ("case", "releases", "symptom", "why"):
         if name not in parts:
             raise CaseError(item.place, f"an expected failure needs `{name}`")
-    releases = names.releases_of(text(parts["releases"]))
+    releases = vocabulary.releases_of(text(parts["releases"]))
     if releases is None:
         raise CaseError(parts["releases"].place, "releases are FIRST..LAST, one of them may be left out")
     return Expected(
@@ -70,14 +73,14 @@ def _entry(item: Item) -> Expected:
     )
 
 
-def apply(run: RunResult, expected: Sequence[Expected], release: names.Release) -> None:
+def apply(run: RunResult, expected: Sequence[Expected], vocabulary: Vocabulary, release: Release) -> None:
     """Mark the results that the list knows, and the entries that this run shows to be stale.
 
     An entry is stale when its case does not apply to the release it names.
     """
     known: dict[str, list[Expected]] = {}
     for entry in expected:
-        if entry.releases.holds(names.IMPLEMENTATION, release):
+        if vocabulary.holds(entry.releases, release):
             known.setdefault(entry.case, []).append(entry)
     for result in run.results:
         entries = known.get(result.id)

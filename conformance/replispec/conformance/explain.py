@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from replispec.conformance.families import clauses
 from replispec.conformance.model import (
     Action,
     Case,
@@ -19,7 +20,6 @@ from replispec.conformance.model import (
 )
 from replispec.conformance.values import shown
 from replispec.runtime.primitives.clauses import Clause
-from replispec.wire.rocketmq.clauses import CLAUSES
 
 
 def explain(name: str, cases: Sequence[Case]) -> list[str] | None:
@@ -27,15 +27,16 @@ def explain(name: str, cases: Sequence[Case]) -> list[str] | None:
     for case in cases:
         if case.id == name:
             return list(_case(case))
-    if name in CLAUSES:
-        return list(_clause(CLAUSES[name], [case for case in cases if case.clause == name]))
+    known = clauses().get(name)
+    if known is not None:
+        return list(_clause(known.clause, [case for case in cases if case.clause == name]))
     return None
 
 
 def nearest(name: str, cases: Sequence[Case]) -> list[str]:
     """A few names of cases and clauses that contain what was asked for."""
     wanted = name.lower()
-    known = [*CLAUSES, *(case.id for case in cases)]
+    known = [*clauses(), *(case.id for case in cases)]
     return [each for each in known if wanted in each.lower()][:8]
 
 
@@ -57,7 +58,7 @@ def _clause(clause: Clause, cases: Sequence[Case]) -> Iterator[str]:
 def _case(case: Case) -> Iterator[str]:
     yield case.id
     yield f"  {case.requirement}"
-    clause = CLAUSES[case.clause]
+    clause = clauses()[case.clause].clause
     yield f"  {case.severity}; basis: {case.basis}; {case.releases}; profile {case.profile}; {case.place}"
     yield f"  Clause: {clause.requirement} ({', '.join(filter(None, (clause.document, clause.section)))})"
     if case.bugs:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
-from replispec.conformance import names
 from replispec.conformance.model import Outcome
-from replispec.conformance.received import Answer, Ended, Message, Received, Request
-from replispec.conformance.replicated import Replicated
+from replispec.conformance.received import Answer, Ended, Message, Received, Replicated, Request
 from replispec.conformance.values import Variables, difference, filled
+from replispec.conformance.vocabulary import Dialect, message_values
 
 # How near an outcome came: another kind of thing, another code, another field.
 _OTHER, _CODE, _FIELD = 3, 2, 1
@@ -27,12 +25,12 @@ def fitting(
     outcomes: Sequence[Outcome],
     received: Received | Replicated,
     variables: Variables,
-    release: names.Release,
+    dialect: Dialect,
 ) -> Outcome | Difference:
     """The first outcome that fits, else the nearest difference."""
     nearest: Difference | None = None
     for outcome in outcomes:
-        left = _difference(outcome, received, variables, release)
+        left = _difference(outcome, received, variables, dialect)
         if left is None:
             return outcome
         nearest = left if nearest is None else min(nearest, left, key=lambda each: each.distance)
@@ -41,35 +39,33 @@ def fitting(
 
 
 def _difference(
-    outcome: Outcome, received: Received | Replicated, variables: Variables, release: names.Release
+    outcome: Outcome, received: Received | Replicated, variables: Variables, dialect: Dialect
 ) -> Difference | None:
     match received:
         case Answer() if outcome.codes:
-            return _answer(outcome, received, variables, release)
+            return _answer(outcome, received, variables, dialect)
         case Request() if outcome.command is not None:
-            if received.code != names.request_code(outcome.command, release):
-                name = names.request_name(received.code, release)
+            if received.code != dialect.request_code(outcome.command):
+                name = dialect.request_name(received.code)
                 return Difference(_CODE, f"{name} instead of {outcome.command}")
             return _parts(outcome, {"header": received.header, "body": received.body}, variables)
         case Message() if outcome.message is not None:
             if received.name != outcome.message:
                 return Difference(_CODE, f"{received.name} instead of {outcome.message}")
-            return _fields(names.ha_values(received.value), outcome.fields, variables, "field")
+            return _fields(message_values(received.value), outcome.fields, variables, "field")
         case Ended() if outcome.closed:
             return None
         case Replicated() if outcome.replicated is not None:
-            return _fields(asdict(received), outcome.replicated, variables, "replicated")
+            return _fields(received.counts, outcome.replicated, variables, "replicated")
         case _:
-            return Difference(_OTHER, f"{_named(received, release)} instead of {_wanted(outcome)}")
+            return Difference(_OTHER, f"{_named(received, dialect)} instead of {_wanted(outcome)}")
 
 
-def _answer(
-    outcome: Outcome, received: Answer, variables: Variables, release: names.Release
-) -> Difference | None:
+def _answer(outcome: Outcome, received: Answer, variables: Variables, dialect: Dialect) -> Difference | None:
     if outcome.opaque is not None and received.opaque != filled(outcome.opaque, variables):
         return Difference(_OTHER, "the answer to another request")
-    if received.code not in [names.response_code(each, release) for each in outcome.codes]:
-        name = names.response_name(received.code, release)
+    if received.code not in [dialect.response_code(each) for each in outcome.codes]:
+        name = dialect.response_name(received.code)
         return Difference(_CODE, f"code {name} instead of {' or '.join(outcome.codes)}")
     return _parts(outcome, {"header": received.header, "body": received.body}, variables)
 
@@ -90,12 +86,12 @@ def _fields(
     return None if left is None else Difference(_FIELD, left)
 
 
-def _named(received: Received | Replicated, release: names.Release) -> str:
+def _named(received: Received | Replicated, dialect: Dialect) -> str:
     match received:
         case Answer():
-            return f"code {names.response_name(received.code, release)}"
+            return f"code {dialect.response_name(received.code)}"
         case Request():
-            return f"request {names.request_name(received.code, release)}"
+            return f"request {dialect.request_name(received.code)}"
         case Message():
             return received.name
         case Ended():
@@ -133,9 +129,9 @@ def _saveable(received: Received | Replicated) -> dict[str, object]:
         case Answer() | Request():
             return {"code": received.code, "header": received.header, "body": received.body}
         case Message():
-            return {"fields": names.ha_values(received.value)}
+            return {"fields": message_values(received.value)}
         case Replicated():
-            return {"replicated": asdict(received)}
+            return {"replicated": received.counts}
         case _:
             return {}
 

@@ -9,11 +9,12 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
-from replispec.conformance import names
 from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.expectations import Expected, load_expected
+from replispec.conformance.families import family_of
 from replispec.conformance.model import Case
-from replispec.conformance.run import PROFILES, Plan
+from replispec.conformance.run import Plan
+from replispec.conformance.vocabulary import fits, parse_release, release_text
 from replispec.conformance.wires import split_address
 
 
@@ -41,14 +42,16 @@ def make_plan(
             split_address(value)
         except ValueError as fault:
             raise PlanError(str(fault)) from None
-    known_releases = names.known_releases()
-    spoken = known_releases[-1] if release is None else names.parse_release(release)
+    family = family_of(kind)
+    known_releases = family.vocabulary.known_releases()
+    spoken = known_releases[-1] if release is None else parse_release(release)
     if spoken is None or spoken < known_releases[0]:
-        newest = names.release_text(known_releases[-1])
+        newest = release_text(known_releases[-1])
         raise PlanError(f"{release!r} is no release of the protocol: say one as {newest}")
+    there_are = family.kind(kind).profiles
     for profile in profiles:
-        if profile not in PROFILES[kind]:
-            raise PlanError(f"kind {kind} has no profile {profile!r}: {', '.join(PROFILES[kind])}")
+        if profile not in there_are:
+            raise PlanError(f"kind {kind} has no profile {profile!r}: {', '.join(there_are)}")
     return Plan(
         kind=kind,
         addresses=there,
@@ -75,10 +78,11 @@ def cases_for(plan: Plan, folder: Path | None = None) -> tuple[tuple[Case, ...],
     """
     cases = load(plan.kind, folder)
     for pattern in plan.patterns:
-        if not any(names.fits(case.id, pattern) for case in cases):
+        if not any(fits(case.id, pattern) for case in cases):
             raise PlanError(f"no case of kind {plan.kind} is called {pattern!r}")
-    listed = (folder or cases_folder()) / "expected_failures.yaml"
+    family = plan.family()
+    listed = (folder or cases_folder(family.name)) / "expected_failures.yaml"
     if not listed.is_file():
         return cases, ()
-    expected = load_expected(listed, plan.kind, {case.id for case in cases})
+    expected = load_expected(listed, family, plan.kind, {case.id for case in cases})
     return cases, expected.get(plan.implementation, ())

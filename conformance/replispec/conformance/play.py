@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import trio
 
-from replispec.conformance import names
-from replispec.conformance.encoding import Encoded, Encoder, Unsendable, pieces
+from replispec.conformance.encoding import Encoded, Unsendable, pieces
+from replispec.conformance.family import Account, Family, Kind
 from replispec.conformance.judging import Difference, Lacking, fitting, saved
 from replispec.conformance.model import (
     TARGET,
@@ -26,40 +26,35 @@ from replispec.conformance.model import (
     Step,
     Wait,
 )
-from replispec.conformance.received import Answer, Breach, Ended, Message, Received
-from replispec.conformance.replicated import Account, Replicated
+from replispec.conformance.received import Answer, Breach, Ended, Message, Received, Replicated
 from replispec.conformance.results import CaseResult, Verdict
 from replispec.conformance.trace import Trace
 from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed
-from replispec.conformance.wires import Unreachable, Wire, connect, reader_for
+from replispec.conformance.vocabulary import Dialect, Release
+from replispec.conformance.wires import Unreachable, Wire, connect
 from replispec.runtime.primitives.texts import INT32
-from replispec.wire.rocketmq.codes import ResponseCode
-from replispec.wire.rocketmq.ha import (
-    HaHandshakeAnswer,
-    HaHandshakeAnswerPadded,
-    HaReport,
-    HaTransferHeader,
-)
 
 SETTLE_S = 0.05
 # How long a subject may leave bytes unread, and what each further piece of a cut frame adds.
 SEND_S = 10.0
 PIECE_S = 0.1
 CASE_S = 110.0
-_Handshake = HaHandshakeAnswer | HaHandshakeAnswerPadded
+# How long a log may take to come.
+REPLICATE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
     """Where the subject is, what it speaks, and how patient the suite is with it.
 
-    `addresses` holds `target` and perhaps others; `protocol` is remoting or ha, that of the target;
-    `patience` multiplies every wait of a case.
+    `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
+    every wait of a case.
     """
 
     addresses: Mapping[str, str]
-    protocol: str
-    release: names.Release
+    family: Family
+    kind: Kind
+    release: Release
     known: Mapping[str, object] = field(default_factory=dict)
     patience: float = 1.0
 
@@ -93,12 +88,15 @@ class _Player:
         self.case = case
         self.subject = subject
         self.trace = Trace()
-        self._variables = {**_fresh(chance, now_ms), **subject.addresses, **subject.known}
-        self._encoder = Encoder(subject.release, chance.randrange(1, INT32[1] // 2))
+        self._family = subject.family
+        self._dialect = Dialect(self._family.vocabulary, subject.release)
+        fresh = self._family.fresh(chance, now_ms)
+        self._variables = {**fresh, **subject.addresses, **subject.known}
+        self._encoder = self._family.encoder(subject.release, chance.randrange(1, INT32[1] // 2))
         self._wires: dict[str, Wire] = {}
         self._listening: dict[str, trio.MemoryReceiveChannel[trio.SocketStream]] = {}
-        self._entries: dict[str, _Handshake] = {}
-        self._replicated: dict[str, Replicated] = {}
+        self._introductions: dict[str, object] = {}
+        self._accounts: dict[str, Account] = {}
         self._aside: dict[str, list[Received]] = {}
         self._told: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
@@ -237,12 +235,12 @@ class _Player:
 
     async def _open(self, name: str, to: str) -> None:
         stream = await connect(self.subject.addresses[to])
-        self._attach(name, stream, self.subject.protocol if to == TARGET else "remoting")
+        self._attach(name, stream, self.subject.kind.protocol if to == TARGET else self._family.companion)
 
     def _attach(self, name: str, stream: trio.SocketStream, protocol: str) -> None:
         self._streams.append(stream)
-        reader = reader_for(protocol, self.subject.release)
-        self._wires[name] = wire = Wire(name, stream, reader, self.trace, self.subject.release)
+        reader = self._family.reader(protocol, self.subject.release)
+        self._wires[name] = wire = Wire(name, stream, reader, self.trace, self._dialect)
         assert self._nursery is not None
         self._nursery.start_soon(wire.read)
 
@@ -257,9 +255,9 @@ class _Player:
 
     async def _expect(self, step: Step) -> None:
         limit_s = step.within_s * self.subject.patience
-        replicated = self._replicated.get(step.on)
-        if replicated is not None and any(each.replicated is not None for each in step.expect):
-            return self._settle(step, replicated)
+        account = self._accounts.get(step.on)
+        if account is not None and any(each.replicated is not None for each in step.expect):
+            return self._settle(step, Replicated(account.counts()))
         misses: list[Difference] = []
         kept = self._aside.pop(step.on, [])
         for at, received in enumerate(kept):
@@ -292,20 +290,21 @@ class _Player:
     def _fits(self, step: Step, received: Received, misses: list[Difference]) -> bool:
         if isinstance(received, Breach):
             raise _Breached(received.reason)
-        if isinstance(received, Message) and isinstance(received.value, _Handshake):
-            self._entries[step.on] = received.value
-        found = fitting(step.expect, received, self._variables, self.subject.release)
+        replication = self._family.replication
+        if isinstance(received, Message) and replication and replication.introduces(received.value):
+            self._introductions[step.on] = received.value
+        unknown = self.subject.kind.unknown_command
+        found = fitting(step.expect, received, self._variables, self._dialect)
         if isinstance(found, Outcome):
             self._keep(found, received)
             return True
-        missing = isinstance(received, Answer) and received.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
-        if missing and self.case.profile != "ha":
+        if isinstance(received, Answer) and self._dialect.response_name(received.code) == unknown:
             raise _Unsupported(f"the subject does not know the command of {step.place}")
         misses.append(found)
         return False
 
     def _settle(self, step: Step, replicated: Replicated) -> None:
-        found = fitting(step.expect, replicated, self._variables, self.subject.release)
+        found = fitting(step.expect, replicated, self._variables, self._dialect)
         if not isinstance(found, Outcome):
             raise _Failed(found.text)
         self._keep(found, replicated)
@@ -317,38 +316,29 @@ class _Player:
 
     async def _next(self, on: str) -> Received:
         if on in self._listening and on not in self._wires:
-            self._attach(on, await self._listening[on].receive(), "remoting")
+            self._attach(on, await self._listening[on].receive(), self._family.companion)
         return await (await self._wire(on)).next()
 
     async def _replicate(self, action: Replicate, on: str) -> None:
+        assert self._family.replication is not None, "cases are read with this in mind"
         wire = await self._wire(on)
-        handshake = self._entries.get(on)
-        account = Account(handshake.entries if handshake else (), handshake.max_offset if handshake else 0)
-        self._replicated[on] = account.seen
         first = number(filled(action.first, self._variables))
         last = number(filled(action.last, self._variables))
-        if action.report != "none":
-            await self._report(wire, first)
-        with trio.move_on_after(60.0 * self.subject.patience):
-            while account.seen.end < last:
+        introduction = self._introductions.get(on)
+        account = self._family.replication.account(introduction, first, last, action.report)
+        self._accounts[on] = account
+        for encoded in account.opening():
+            await self._out(wire, encoded, [encoded.data], 0.0)
+        with trio.move_on_after(REPLICATE_S * self.subject.patience):
+            while not account.done:
                 received = await wire.next()
                 if isinstance(received, Ended):
-                    account.seen.ended = True
+                    account.ended()
                     return
                 if isinstance(received, Breach):
                     raise _Breached(received.reason)
-                if not isinstance(received, Message) or not isinstance(received.value, HaTransferHeader):
-                    account.seen.strays += 1
-                    continue
-                account.add(received.value)
-                done = account.seen.end >= last
-                if received.value.body and (action.report == "each" or (action.report == "last" and done)):
-                    await self._report(wire, account.seen.end)
-
-    async def _report(self, wire: Wire, offset: int) -> None:
-        report = HaReport(max_offset=offset)
-        data = report.encode()
-        await self._out(wire, Encoded(data, (), f"HaReport {offset}"), [data], 0.0)
+                for encoded in account.take(received.value if isinstance(received, Message) else None):
+                    await self._out(wire, encoded, [encoded.data], 0.0)
 
     async def _strays(self) -> str:
         """What came on a connection after the last step and breaks the protocol; empty when nothing did."""
@@ -381,17 +371,3 @@ def _mentioned(step: Step) -> list[str]:
 def _not_told(step: Step, label: str, what: str) -> tuple[Verdict, str, str]:
     """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
     return Verdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"
-
-
-def _fresh(chance: random.Random, now_ms: int) -> dict[str, object]:
-    """Names, addresses and ids that no other case of any run has."""
-    word = f"{chance.getrandbits(40):010x}"
-    fresh: dict[str, object] = {"now": now_ms}
-    fresh |= {name: f"{name}-{word}" for name in ("set", "other_set", "cluster")}
-    base = chance.randrange(1_000_000_000, 4_000_000_000)
-    for at in range(1, 6):
-        octets = (chance.randrange(1, 255), chance.randrange(256), chance.randrange(1, 255))
-        fresh[f"address{at}"] = f"127.{octets[0]}.{octets[1]}.{octets[2]}:{at}"
-        fresh[f"check{at}"] = f"{fresh[f'address{at}']};{base + at}"
-        fresh[f"replica{at}"] = base + at
-    return fresh

@@ -6,17 +6,11 @@ import ssl
 
 import trio
 
-from replispec.conformance import names
-from replispec.conformance.encoding import Encoded, Encoder
-from replispec.conformance.model import Sent
 from replispec.conformance.play import Subject
 from replispec.conformance.received import Answer, Breach, Ended, Message, Reader, Received
-from replispec.conformance.wires import Unreachable, connect, reader_for
-from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId
+from replispec.conformance.wires import Unreachable, connect
 
 PROBE_S = 5.0
-PROBE_ID = 4_000_000_001  # a broker id that no case uses
 _PIECE_BYTES = 65536
 _ALERT = b"\x15\x03"  # a TLS record of type alert, of any version
 
@@ -31,12 +25,13 @@ async def probe(subject: Subject, address: str) -> None:
         stream = await connect(address)
     except Unreachable as gone:
         raise NoSubject(str(gone)) from None
-    reader = reader_for(subject.protocol, subject.release)
+    family, kind = subject.family, subject.kind
+    reader = family.reader(kind.protocol, subject.release)
     first: bytes = b""
     received: Received | None = None
     async with stream:
         with trio.move_on_after(PROBE_S * subject.patience):
-            encoded = _question(subject)
+            encoded = family.encoder(subject.release, 1).sent(kind.question(subject.release), {})
             for question in encoded.questions:
                 reader.asked(question)
             try:
@@ -49,17 +44,7 @@ async def probe(subject: Subject, address: str) -> None:
         return
     if first.startswith(_ALERT) or await _speaks_tls(address):
         raise NoSubject(f"{address} speaks TLS; the suite speaks plain TCP")
-    raise NoSubject(_words(address, subject.protocol, first, received))
-
-
-def _question(subject: Subject) -> Encoded:
-    """What every subject of the kind answers without being prepared."""
-    encoder = Encoder(subject.release, 1)
-    if subject.protocol != "ha":
-        return encoder.sent(Sent(command=RequestCode.CONTROLLER_GET_METADATA_INFO.name), {})
-    if names.by_address(subject.release):
-        return encoder.sent(Sent(message=HaHandshakeAddress.__name__, fields={"address": "127.0.0.1:1"}), {})
-    return encoder.sent(Sent(message=HaHandshakeId.__name__, fields={"broker_id": PROBE_ID}), {})
+    raise NoSubject(_words(address, kind.speaks, first, received))
 
 
 async def _first(stream: trio.SocketStream, reader: Reader) -> tuple[bytes, Received | None]:
@@ -78,8 +63,7 @@ async def _first(stream: trio.SocketStream, reader: Reader) -> tuple[bytes, Rece
             return came, found[0]
 
 
-def _words(address: str, protocol: str, first: bytes, received: Received | None) -> str:
-    speaks = "HA replication" if protocol == "ha" else "remoting"
+def _words(address: str, speaks: str, first: bytes, received: Received | None) -> str:
     if received is None:
         return f"{address} accepts a connection but answers nothing within {PROBE_S:g} s: no {speaks}?"
     if isinstance(received, Ended) and not first:

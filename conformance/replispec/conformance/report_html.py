@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import jinja2
 
 from replispec.conformance.compliance import label
+from replispec.conformance.families import clauses
 from replispec.conformance.results import (
     CaseResult,
     RunResult,
@@ -20,7 +21,6 @@ from replispec.conformance.results import (
 from replispec.conformance.trace import Entry
 from replispec.runtime.primitives.clauses import Clause
 from replispec.runtime.primitives.visible import visible
-from replispec.wire.rocketmq.clauses import CLAUSES
 
 # Longer texts come from a subject that writes novels; the JSON results hold them whole.
 TEXT_CHARACTERS_MAXIMUM = 900
@@ -90,7 +90,7 @@ def html_page(runs: Sequence[RunResult]) -> str:
     return _template().render(
         runs=shown,
         matrices=[(kind, *_matrix([each for each in shown if each.run.kind == kind])) for kind in kinds],
-        clauses=CLAUSES,
+        clauses={name: known.clause for name, known in clauses().items()},
         quiet=Standing.AS_IT_SHOULD,
         known=Standing.EXPECTED,
         shown_bytes=ROW_BYTES * HEX_ROWS_MAXIMUM,
@@ -117,11 +117,11 @@ def _parts(run: RunResult) -> Iterator[Part]:
 
 
 def _matrix(runs: Sequence[Shown]) -> tuple[list[str], list[Row]]:
-    rows = []
+    rows, known = [], clauses()
     for name, pairs in sorted(by_clause([each.run for each in runs]).items()):
         cells = tuple(_cell([found for run, found in pairs if run is each.run], each.places) for each in runs)
         if any(cell.verdict != Verdict.SKIPPED for cell in cells):
-            clause: Clause | None = CLAUSES.get(name)
+            clause = known[name].clause if name in known else None
             rows.append(Row(name, clause.requirement if clause else "", _source(clause), cells))
     return [each.name for each in runs], rows
 

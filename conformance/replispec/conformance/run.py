@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import trio
 
-from replispec.conformance import names
 from replispec.conformance.expectations import Expected, apply
+from replispec.conformance.families import family_of
+from replispec.conformance.family import Family
 from replispec.conformance.model import TARGET, Case
 from replispec.conformance.play import Subject, play
 from replispec.conformance.probe import probe
 from replispec.conformance.results import CaseResult, RunResult, Verdict
 from replispec.conformance.trace import Trace
+from replispec.conformance.vocabulary import Release, fits, release_text
 
-PROFILES: Mapping[str, tuple[str, ...]] = {"controller": ("core", "admin"), "ha-master": ("ha",)}
-PROTOCOLS: Mapping[str, str] = {"controller": "remoting", "ha-master": "ha"}
 JOBS = 8
 Told = Callable[[CaseResult, int, int], None]
 """Told after every case: its result, how many are done, of how many."""
@@ -29,7 +29,7 @@ class Plan:
     kind: str
     addresses: Mapping[str, str]
     implementation: str
-    release: names.Release
+    release: Release
     seed: str
     suite: str
     began: str
@@ -40,16 +40,26 @@ class Plan:
     patience: float = 1.0
     known: Mapping[str, object] = field(default_factory=dict)
 
+    def family(self) -> Family:
+        """The family of the kind. Raises FamilyError."""
+        return family_of(self.kind)
+
+    def chosen_profiles(self) -> tuple[str, ...]:
+        """The profiles that were asked for; all of the kind when none was."""
+        return self.profiles or self.family().kind(self.kind).profiles
+
     def subject(self) -> Subject:
         """The subject as cases see it."""
-        return Subject(self.addresses, PROTOCOLS[self.kind], self.release, self.known, self.patience)
+        family = self.family()
+        kind = family.kind(self.kind)
+        return Subject(self.addresses, family, kind, self.release, self.known, self.patience)
 
 
 def chosen(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
     """The cases whose ids fit a pattern; all when there is none."""
     if not patterns:
         return list(cases)
-    return [case for case in cases if any(names.fits(case.id, each) for each in patterns)]
+    return [case for case in cases if any(fits(case.id, each) for each in patterns)]
 
 
 def run_suite(
@@ -101,24 +111,24 @@ async def run_on_trio(
         kind=plan.kind,
         target=plan.addresses[TARGET],
         implementation=plan.implementation,
-        release=names.release_text(plan.release),
-        profiles=list(plan.profiles or PROFILES[plan.kind]),
+        release=release_text(plan.release),
+        profiles=list(plan.chosen_profiles()),
         seed=plan.seed,
         suite=plan.suite,
         began=plan.began,
         took_s=round(trio.current_time() - began_s, 2),
         results=[found[case.id] for case in selected],
     )
-    apply(result, expected, plan.release)
+    apply(result, expected, plan.family().vocabulary, plan.release)
     return result
 
 
 def _left_out(case: Case, plan: Plan) -> str:
-    if not case.releases.holds(names.IMPLEMENTATION, plan.release):
+    if not plan.family().vocabulary.holds(case.releases, plan.release):
         first, _, last = str(case.releases).rpartition("@")[2].partition("..")
-        spoken = names.release_text(plan.release)
+        spoken = release_text(plan.release)
         return f"release {spoken}: the case is for {first or 'the first'} to {last or 'now'}"
-    if case.profile not in (plan.profiles or PROFILES[plan.kind]):
+    if case.profile not in plan.chosen_profiles():
         return f"profile {case.profile} was not asked for"
     missing = [name for name in case.needs if name not in plan.addresses]
     return f"needs the address of: {', '.join(missing)}" if missing else ""

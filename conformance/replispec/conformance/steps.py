@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields as fields_of
 
-from replispec.conformance import names
+from replispec.conformance.family import Family
 from replispec.conformance.model import (
     MAIN,
+    TARGET,
     Action,
     Again,
     CaseError,
@@ -22,10 +23,9 @@ from replispec.conformance.model import (
     Step,
     Wait,
 )
-from replispec.conformance.replicated import Replicated
 from replispec.conformance.sources import Item
 from replispec.conformance.values import TAGS
-from replispec.wire.rocketmq.remoting import RemotingFrameFixed
+from replispec.conformance.vocabulary import Vocabulary, message_fields
 
 _ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
 _STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "prepares", "note")
@@ -60,20 +60,20 @@ _OUTCOME = (
     "save",
 )
 _RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
-ADDRESSES = ("target", "controller", "broker", "nameserver")
-REPLICATED = frozenset(each.name for each in fields_of(Replicated))
 
 
-def read_steps(item: Item, what: str) -> tuple[Step, ...]:
+def read_steps(item: Item, what: str, family: Family) -> tuple[Step, ...]:
     """A list of steps. `code` of an answer is checked against the command that the connection sent last."""
-    reader = _Reader()
+    reader = _Reader(family)
     return tuple(reader.step(each) for each in item.sequence(what))
 
 
 class _Reader:
     """Reads steps in order and remembers what was sent last on each connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._names = family.vocabulary
         self._asked: dict[str, int | None] = {}
 
     def step(self, item: Item) -> Step:
@@ -90,7 +90,7 @@ class _Reader:
             raise CaseError(item.place, "say in a note what is waited for")
         action = self._action(chosen[0], fields[chosen[0]], on) if chosen else None
         if isinstance(action, Sent) and action.message is None:
-            self._asked[on] = _code_of(action)
+            self._asked[on] = self._code_of(action)
         expect = fields.get("expect")
         return Step(
             place=item.place,
@@ -109,12 +109,14 @@ class _Reader:
             case "open":
                 fields = item.mapping("open")
                 only(item, ("to",))
-                return Open(one_of(fields["to"], ADDRESSES) if "to" in fields else "target")
+                return Open(
+                    one_of(fields["to"], (TARGET, *self._family.addresses)) if "to" in fields else TARGET
+                )
             case "send":
-                return read_sent(item)
+                return read_sent(item, self._names)
             case "bytes":
-                raw = read_raw(item)
-                self._asked[on] = _code_of(raw.of[-1]) if raw.of else None
+                raw = read_raw(item, self._names)
+                self._asked[on] = self._code_of(raw.of[-1]) if raw.of else None
                 return raw
             case "close" | "reset":
                 return End(text(item), name == "reset")
@@ -123,7 +125,25 @@ class _Reader:
             case "listen":
                 return Listen(text(item))
             case _:
-                return _replicate(item)
+                return self._replicate(item)
+
+    def _replicate(self, item: Item) -> Replicate:
+        if self._family.replication is None:
+            raise CaseError(
+                item.place, f"{self._family.name} has no logs to take: its FAMILY names no replication"
+            )
+        fields = item.mapping("replicate")
+        only(item, ("from", "to", "report"))
+        if "to" not in fields:
+            raise CaseError(item.place, "replicate needs `to`, the byte of the log where it ends")
+        return Replicate(
+            first=fields["from"].plain() if "from" in fields else 0,
+            last=fields["to"].plain(),
+            report=one_of(fields["report"], ("each", "last", "none")) if "report" in fields else "each",
+        )
+
+    def _code_of(self, sent: Sent) -> int | None:
+        return self._names.request_code(sent.command) if sent.command else None
 
     def _outcome(self, item: Item, on: str) -> Outcome:
         fields = item.mapping("an outcome")
@@ -131,17 +151,19 @@ class _Reader:
         kinds = ("code", "command", "message", "closed", "silence", "replicated")
         if sum(name in fields and fields[name].value is not False for name in kinds) != 1:
             raise CaseError(item.place, f"an outcome is one of: {', '.join(kinds)}")
+        replication = self._family.replication
+        counts = replication.counts if replication else frozenset[str]()
         asked = self._asked.get(on)
-        command = _known(fields.get("command"), names.request_code, "a command")
+        command = _known(fields.get("command"), self._names.request_code, "a command")
         if command is not None:
-            asked = names.request_code(command)
+            asked = self._names.request_code(command)
         known = (asked, command is None) if asked is not None else None
-        header_keys = names.header_keys(known[0], answer=known[1]) if known else None
-        body_keys = names.body_keys(known[0], answer=known[1]) if known else None
+        header_keys = self._names.header_keys(known[0], answer=known[1]) if known else None
+        body_keys = self._names.body_keys(known[0], answer=known[1]) if known else None
         message = text(fields["message"]) if "message" in fields else None
-        field_names = _message_names(fields.get("fields"), message, item)
+        field_names = _message_names(fields.get("fields"), message, item, self._names)
         return Outcome(
-            codes=_codes(fields.get("code")),
+            codes=_codes(fields.get("code"), self._names),
             command=command,
             message=message,
             header=_checked(fields.get("header"), header_keys),
@@ -149,7 +171,7 @@ class _Reader:
             fields=_checked(fields.get("fields"), field_names),
             closed=truth(fields.get("closed")),
             silence=truth(fields.get("silence")),
-            replicated=_checked(fields["replicated"], REPLICATED) if "replicated" in fields else None,
+            replicated=_checked(fields["replicated"], counts) if "replicated" in fields else None,
             opaque=fields["opaque"].plain() if "opaque" in fields else None,
             save=_saves(
                 fields.get("save"),
@@ -158,13 +180,13 @@ class _Reader:
                     "header": header_keys,
                     "body": body_keys,
                     "fields": field_names,
-                    "replicated": REPLICATED,
+                    "replicated": counts,
                 },
             ),
         )
 
 
-def read_sent(item: Item) -> Sent:
+def read_sent(item: Item, names: Vocabulary) -> Sent:
     """What a `send` says. Raises CaseError."""
     fields = item.mapping("send")
     only(item, _SENT)
@@ -173,9 +195,10 @@ def read_sent(item: Item) -> Sent:
     command = _known(fields.get("command"), names.request_code, "a command")
     message = text(fields["message"]) if "message" in fields else None
     code = names.request_code(command) if command else None
-    for name, known in (("encoding", names.serialize_type), ("language", names.language_number)):
-        if name in fields:
-            _known(fields[name], known, f"an {name}")
+    for name in ("encoding", "language"):
+        choices = names.words.get(name, ())
+        if name in fields and text(fields[name]) not in choices:
+            raise CaseError(fields[name].place, f"the specification knows no {name} {fields[name].value!r}")
     body = fields.get("body")
     return Sent(
         command=command,
@@ -194,11 +217,11 @@ def read_sent(item: Item) -> Sent:
         version=integer(fields["version"]) if "version" in fields else None,
         language=text(fields["language"]) if "language" in fields else None,
         message=message,
-        fields=_checked(fields.get("fields"), _message_names(fields.get("fields"), message, item)),
+        fields=_checked(fields.get("fields"), _message_names(fields.get("fields"), message, item, names)),
     )
 
 
-def read_raw(item: Item) -> Raw:
+def read_raw(item: Item, names: Vocabulary) -> Raw:
     """What `bytes` says. Raises CaseError."""
     fields = item.mapping("bytes")
     only(item, _RAW)
@@ -206,12 +229,11 @@ def read_raw(item: Item) -> Raw:
         raise CaseError(item.place, "bytes are those `of` sends, or `hex`")
     split = fields.get("split")
     each = split is not None and split.value == "each"
-    fixed = frozenset(RemotingFrameFixed._fields)
     return Raw(
-        of=tuple(read_sent(part) for part in fields["of"].sequence("of")) if "of" in fields else (),
+        of=tuple(read_sent(part, names) for part in fields["of"].sequence("of")) if "of" in fields else (),
         hex=_hex(fields["hex"]) if "hex" in fields else "",
         keep=integer(fields["keep"]) if "keep" in fields else None,
-        patch=_checked(fields.get("patch"), fixed),
+        patch=_checked(fields.get("patch"), names.fixed),
         overwrite=_overwrites(fields.get("overwrite")),
         split=tuple(integer(part) for part in split.sequence("split")) if split and not each else (),
         each=each,
@@ -229,18 +251,6 @@ def _overwrites(item: Item | None) -> Mapping[int, str]:
     return {int(place): _hex(digits) for place, digits in fields.items()}
 
 
-def _replicate(item: Item) -> Replicate:
-    fields = item.mapping("replicate")
-    only(item, ("from", "to", "report"))
-    if "to" not in fields:
-        raise CaseError(item.place, "replicate needs `to`, the byte of the log where it ends")
-    return Replicate(
-        first=fields["from"].plain() if "from" in fields else 0,
-        last=fields["to"].plain(),
-        report=one_of(fields["report"], ("each", "last", "none")) if "report" in fields else "each",
-    )
-
-
 def _again(item: Item) -> Again:
     fields = item.mapping("again")
     only(item, ("every", "up_to"))
@@ -250,11 +260,7 @@ def _again(item: Item) -> Again:
     )
 
 
-def _code_of(sent: Sent) -> int | None:
-    return names.request_code(sent.command) if sent.command else None
-
-
-def _codes(item: Item | None) -> tuple[str, ...]:
+def _codes(item: Item | None, names: Vocabulary) -> tuple[str, ...]:
     if item is None:
         return ()
     if item.tag and isinstance(item.value, list):
@@ -292,15 +298,16 @@ def _body(item: Item | None, known: Collection[str] | None) -> object:
     return item.plain()
 
 
-def _message_names(item: Item | None, message: str | None, around: Item) -> Collection[str]:
+def _message_names(
+    item: Item | None, message: str | None, around: Item, names: Vocabulary
+) -> Collection[str]:
     if message is None:
         if item is not None:
             raise CaseError(item.place, "fields belong to a message; a command has a header")
         return ()
-    kind = names.ha_message(message)
-    if kind is None:
-        raise CaseError(around.place, f"the specification knows no message {message!r} of HA streams")
-    return names.ha_fields(kind)
+    if message not in names.messages:
+        raise CaseError(around.place, f"the specification knows no message {message!r} of a stream")
+    return message_fields(names.messages[message])
 
 
 def _saves(item: Item | None, known: Mapping[str, Collection[str] | None]) -> Mapping[str, str]:

@@ -17,14 +17,11 @@ from typing import Any
 
 import orjson
 
-from replispec.conformance.vector_frames import frames
+from replispec.conformance.families import ROOM, family_named
 from replispec.conformance.vector_machines import machine_vectors
-from replispec.wire.kafka import vectors as kafka
-from replispec.wire.rocketmq import vectors as rocketmq
+from replispec.runtime import families
 
 FORMAT = 1
-_GOLDEN: Mapping[str, Any] = {"kafka": kafka, "rocketmq": rocketmq}
-FAMILIES = tuple(_GOLDEN)
 
 
 def machine_modules(family: str) -> Iterator[ModuleType]:
@@ -36,9 +33,10 @@ def machine_modules(family: str) -> Iterator[ModuleType]:
 
 def _golden_frames(family: str) -> Iterator[dict[str, Any]]:
     """The messages whose bytes the specification holds, each cut short once."""
-    for message in _GOLDEN[family].MESSAGES:
+    golden = families.wire(family, "vectors").MESSAGES
+    for message in golden:
         yield {**message, "direction": "message"}
-    for message in _GOLDEN[family].MESSAGES:
+    for message in golden:
         yield {
             "name": f"{message['name']}, last byte missing",
             "message": message["message"],
@@ -49,7 +47,7 @@ def _golden_frames(family: str) -> Iterator[dict[str, Any]]:
 
 
 def _frames(family: str) -> list[dict[str, Any]]:
-    made = frames() if family == "rocketmq" else ()
+    made = family_named(family).frames() if family in families.with_part(ROOM) else ()
     return [*_golden_frames(family), *made]
 
 
@@ -58,7 +56,7 @@ def _machines(family: str) -> list[dict[str, Any]]:
 
 
 def _rules(family: str) -> list[dict[str, Any]]:
-    return [{"name": name, **rule} for name, rule in _GOLDEN[family].RULES.items()]
+    return [{"name": name, **rule} for name, rule in families.wire(family, "vectors").RULES.items()]
 
 
 _PARTS: Mapping[str, Callable[[str], list[dict[str, Any]]]] = {
@@ -73,7 +71,7 @@ def vector_files() -> Mapping[str, bytes]:
     """Every file, path below the folder -> content."""
     readme = files("replispec.conformance").joinpath("templates/vectors.md").read_bytes()
     found = {}
-    for family in FAMILIES:
+    for family in families.names():
         for part, make in _PARTS.items():
             document = {"format": FORMAT, "family": family, part: make(family)}
             found[f"{family}/{part}.json"] = orjson.dumps(

@@ -7,18 +7,16 @@ import sys
 
 import trio
 
-from replispec.conformance import names
 from replispec.conformance.encoding import Encoded
 from replispec.conformance.received import (
     Breach,
     Ended,
-    HaReader,
     Reader,
     Received,
-    RemotingReader,
     described,
 )
 from replispec.conformance.trace import Trace
+from replispec.conformance.vocabulary import Dialect
 
 CONNECT_S = 5.0
 PIECE_BYTES = 65536
@@ -36,14 +34,12 @@ class Unreachable(Exception):
 class Wire:
     """One connection, and what came on it and was not looked at yet."""
 
-    def __init__(
-        self, name: str, stream: trio.SocketStream, reader: Reader, trace: Trace, release: names.Release
-    ):
+    def __init__(self, name: str, stream: trio.SocketStream, reader: Reader, trace: Trace, dialect: Dialect):
         self.name = name
         self.reader = reader
         self._stream = stream
         self._trace = trace
-        self._release = release
+        self._dialect = dialect
         self._put, self._got = trio.open_memory_channel[Received](WAITING_MAXIMUM)
         self._flooded = False
 
@@ -65,7 +61,7 @@ class Wire:
                         return
 
     def _note(self, received: Received) -> bool:
-        self._trace_bytes("<", b"", described(received, self._release))
+        self._trace_bytes("<", b"", described(received, self._dialect))
         try:
             self._put.send_nowait(received)
         except trio.WouldBlock:
@@ -147,8 +143,3 @@ def _cause(fault: BaseException) -> str:
     if isinstance(deeper, OSError):
         return _cause(deeper)
     return (fault.strerror if isinstance(fault, OSError) else None) or str(fault)
-
-
-def reader_for(protocol: str, release: names.Release) -> Reader:
-    """A reader of what a subject of this protocol writes."""
-    return HaReader(release) if protocol == "ha" else RemotingReader()

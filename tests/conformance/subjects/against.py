@@ -13,9 +13,9 @@ import trio
 import trio.testing
 
 from replispec.conformance.model import Case
-from replispec.conformance.names import IMPLEMENTATION
 from replispec.conformance.probe import NoSubject
 from replispec.conformance.results import RunResult
+from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.conformance.run import Plan, run_on_trio
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.ha_master import BROKER_SET, GoodHaMaster
@@ -52,7 +52,7 @@ def plan(kind: str, addresses: Mapping[str, str], known: Mapping[str, object] | 
 
 def applicable(case: Case) -> bool:
     """Whether a case is for the release that the subjects speak."""
-    return case.releases.holds(IMPLEMENTATION, RELEASE)
+    return VOCABULARY.holds(case.releases, RELEASE)
 
 
 async def judge_controller(make: type[GoodController], cases: Sequence[Case]) -> RunResult:

@@ -1,6 +1,6 @@
 """From bytes to frames and commands: what every reader of a connection needs, without a socket."""
 
+from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.rocketmq.framing.commands import Command, decode_command
-from replispec.runtime.rocketmq.framing.frames import FrameBuffer
 
 __all__ = ["Command", "FrameBuffer", "decode_command"]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
 
-from replispec.conformance import names
-from replispec.conformance.vector_samples import USUAL, hints, plain, samples
+from replispec.conformance.rocketmq.names import VOCABULARY
+from replispec.conformance.vector_samples import USUAL, Sampler, hints, plain
 from replispec.runtime.primitives.commands import BodyType, HeaderType
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.framing import Command, decode_command
 from replispec.wire.rocketmq import ha, store
-from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import (
+    REQUEST_CODE_NAMES,
+    LogMagic,
+    RemotingFlag,
+    ResponseCode,
+    SerializeType,
+)
 from replispec.wire.rocketmq.commands import (
     REQUEST_BODIES,
     REQUEST_HEADERS,
@@ -27,6 +33,23 @@ from replispec.wire.rocketmq.streams import HA_MASTER, HA_MASTER_5_0_0, HA_REPLI
 Vector = dict[str, Any]
 REQUEST, RESPONSE = "request", "response"
 _NO_NUMBER = "12x"
+_IPV4 = bytes((127, 0, 0, 1))
+# What other fields of the message decide, so that it cannot be chosen alone. None: the codec derives it.
+_FIXED: Mapping[str, Mapping[str, Any]] = {
+    "LogRecord": {
+        "magic": int(LogMagic.MESSAGE_V1),
+        "sys_flag": 0,
+        "born_ip": _IPV4,
+        "store_ip": _IPV4,
+        "body_crc": None,
+        "tail": b"",
+    },
+    "OffsetMessageId": {"store_ip": _IPV4},
+    "OffsetMessageIdV6": {"store_ip": bytes(15) + b"\x01"},
+    "EpochFile": {"crc": None},
+    "SyncStateSet": {"addresses": None},  # one key holds either; the newer releases write ids
+}
+SAMPLER = Sampler(_FIXED)
 
 
 def frames() -> Iterator[Vector]:
@@ -83,7 +106,7 @@ def _command(direction: str, code: int, header: Any, body: bytes, encoding: Seri
     answer = direction == RESPONSE
     remoting = RemotingHeader(
         code=ResponseCode.SUCCESS if answer else code,
-        version=names.release_number(names.known_releases()[-1]),
+        version=VOCABULARY.release_number(VOCABULARY.known_releases()[-1]),
         opaque=code,
         flag=RemotingFlag.RESPONSE if answer else RemotingFlag.REQUEST,
         remark=None,
@@ -96,7 +119,7 @@ def _command(direction: str, code: int, header: Any, body: bytes, encoding: Seri
 def _commands() -> Iterator[Vector]:
     for direction, code, kind, body_kind in _tables():
         body = _usual(body_kind, _in_bytes) if body_kind else None
-        for label, message in samples(kind, _in_header):
+        for label, message in SAMPLER.samples(kind, _in_header):
             for encoding in SerializeType:
                 data = body.encode() if body is not None else b""
                 command = _command(direction, code, message, data, encoding)
@@ -114,7 +137,7 @@ def _commands() -> Iterator[Vector]:
 
 
 def _usual(kind: type[Any], round_trip: Callable[[Any], bool]) -> Any:
-    return next(message for label, message in samples(kind, round_trip) if label == USUAL)
+    return next(message for label, message in SAMPLER.samples(kind, round_trip) if label == USUAL)
 
 
 def _typed(body: Any) -> Vector:
@@ -124,7 +147,7 @@ def _typed(body: Any) -> Vector:
 def _bodies() -> Iterator[Vector]:
     for direction, code, _, kind in _tables():
         if kind is not None:
-            for label, message in samples(kind, _in_bytes):
+            for label, message in SAMPLER.samples(kind, _in_bytes):
                 yield {
                     "name": f"{command_name(code)} {direction} body, {label}",
                     "direction": f"{direction} body",
@@ -134,7 +157,7 @@ def _bodies() -> Iterator[Vector]:
 
 
 def _whole(kind: type[Any]) -> Iterator[Vector]:
-    for label, message in samples(kind, _in_bytes):
+    for label, message in SAMPLER.samples(kind, _in_bytes):
         yield {
             "name": f"{kind.__name__}, {label}",
             "direction": _direction(kind),
@@ -184,7 +207,7 @@ def _damages(data: bytes) -> Iterator[tuple[str, bytes]]:
 def _damaged_headers() -> Iterator[Vector]:
     """Whole frames whose typed header does not hold: one number that is none, or too great."""
     for direction, code, kind, _ in _tables():
-        largest = dict(samples(kind, _in_header)).get("maximum")
+        largest = dict(SAMPLER.samples(kind, _in_header)).get("maximum")
         usual = _usual(kind, _in_header)
         for name in hints(kind):
             if type(getattr(usual, name)) is not int:

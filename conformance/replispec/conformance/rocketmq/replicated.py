@@ -1,16 +1,23 @@
-"""What a replica saw of a master's log: the account that a `replicate` step is judged by."""
+"""What a replica does and sees while it takes a master's log: what a `replicate` step is judged by."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 
-from replispec.wire.rocketmq.ha import HaEpochEntry, HaTransferHeader
+from replispec.conformance.encoding import Encoded
+from replispec.wire.rocketmq.ha import (
+    HaEpochEntry,
+    HaHandshakeAnswer,
+    HaHandshakeAnswerPadded,
+    HaReport,
+    HaTransferHeader,
+)
 
 
 @dataclass(slots=True)
-class Replicated:
+class Counts:
     """Counts over the transfers of one connection, in bytes of the log.
 
     `first` and `end`: the run of bytes that came. `gaps` and `overlaps`: runs that start behind or before
@@ -41,15 +48,59 @@ class Replicated:
     digest: str = ""
 
 
-class Account:
-    """Adds transfer after transfer to a `Replicated`."""
+COUNTS = frozenset(each.name for each in fields(Counts))
 
-    def __init__(self, entries: Sequence[HaEpochEntry], log_end: int) -> None:
-        self.seen = Replicated()
+
+class LogAccount:
+    """Takes a log up to its byte `last` and adds transfer after transfer to its counts.
+
+    `report` says which transfers are acknowledged: each, last or none. `entries` and `log_end` are what
+    the master's handshake said.
+    """
+
+    def __init__(
+        self,
+        entries: Sequence[HaEpochEntry],
+        log_end: int,
+        *,
+        first: int = 0,
+        last: int = 0,
+        report: str = "none",
+    ) -> None:
+        self.seen = Counts()
+        self._first = first
+        self._last = last
+        self._report = report
         self._entries = sorted(entries, key=lambda entry: entry.start_offset)
         self._log_end = log_end
         self._confirmed: int | None = None
         self._hash = hashlib.sha256()
+
+    @property
+    def done(self) -> bool:
+        """True when the last byte that was wanted has come."""
+        return self.seen.end >= self._last
+
+    def opening(self) -> list[Encoded]:
+        """The report of where this replica stands, unless it reports nothing."""
+        return [] if self._report == "none" else [_report(self._first)]
+
+    def take(self, message: object) -> list[Encoded]:
+        """Count a transfer and report it; anything else is a stray."""
+        if not isinstance(message, HaTransferHeader):
+            self.seen.strays += 1
+            return []
+        self.add(message)
+        wanted = self._report == "each" or (self._report == "last" and self.done)
+        return [_report(self.seen.end)] if message.body and wanted else []
+
+    def ended(self) -> None:
+        """The master ended the connection."""
+        self.seen.ended = True
+
+    def counts(self) -> Mapping[str, object]:
+        """The counts by name."""
+        return asdict(self.seen)
 
     def add(self, header: HaTransferHeader) -> None:
         """Count one header with its body."""
@@ -91,3 +142,19 @@ class Account:
             header.epoch_start_offset,
         ):
             self.seen.mislabelled += 1
+
+
+def _report(offset: int) -> Encoded:
+    return Encoded(HaReport(max_offset=offset).encode(), (), f"HaReport {offset}")
+
+
+def is_handshake(message: object) -> bool:
+    """Whether a message is a master's handshake, which has the epochs of its log."""
+    return isinstance(message, HaHandshakeAnswer | HaHandshakeAnswerPadded)
+
+
+def account(handshake: object, first: int, last: int, report: str) -> LogAccount:
+    """An account of a log as the handshake tells it; without one, of an empty log."""
+    if isinstance(handshake, HaHandshakeAnswer | HaHandshakeAnswerPadded):
+        return LogAccount(handshake.entries, handshake.max_offset, first=first, last=last, report=report)
+    return LogAccount((), 0, first=first, last=last, report=report)

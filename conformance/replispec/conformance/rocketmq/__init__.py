@@ -1,0 +1,1 @@
+"""What the suite knows of RocketMQ: its kinds of subjects, its names, its frames, and how it copies a log."""
