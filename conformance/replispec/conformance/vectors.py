@@ -25,10 +25,12 @@ FORMAT = 1
 
 
 def machine_modules(family: str) -> Iterator[ModuleType]:
-    """The generated modules of a family's machines, by name."""
-    package = importlib.import_module(f"replispec.wire.{family}.machines")
-    for module in sorted(each.name for each in pkgutil.iter_modules(package.__path__)):
-        yield importlib.import_module(f"{package.__name__}.{module}")
+    """The generated modules of a family's machines, by name; those that bind one to messages hold none."""
+    package = families.wire(family, "machines")
+    for name in sorted(each.name for each in pkgutil.iter_modules(package.__path__)):
+        module = importlib.import_module(f"{package.__name__}.{name}")
+        if hasattr(module, "MACHINE"):
+            yield module
 
 
 def _golden_frames(family: str) -> Iterator[dict[str, Any]]:
