@@ -1,0 +1,178 @@
+"""The compiler's model as one tree of nodes, made without knowing its classes.
+
+Every dataclass of the model becomes a node with its attributes as facts; what it holds under names or in lists
+becomes its children. Nothing is left out but places, and what is none or empty, so that two trees differ wherever two models do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, Final
+
+from replispec.compiler.language.expressions import Expression
+from replispec.compiler.language.text import to_text
+from replispec.compiler.model.message import Place, VersionRange
+from replispec.compiler.model.value_types import Type
+
+# What a class of the model is called in a report; others get their own name in small letters.
+KINDS: Final = {
+    "EnumValue": "value",
+    "RuleSource": "rule",
+    "Transition": "edge",
+    "EventStream": "stream",
+    "StreamEvent": "event",
+    "OwnMessage": "own message",
+    "OwnField": "own field",
+    "OwnEnum": "own enum",
+    "OwnValue": "own value",
+    "Given": "given number",
+    "FoldStep": "step",
+    "Coverage": "document",
+}
+# What identifies an object among its like, or says where it stands.
+_NAMES: Final = ("name", "id", "place")
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One object of the model.
+
+    `facts` holds its attributes; an entry of a mapping stands under ATTRIBUTE.KEY. `children` are by attribute
+    and key; `lists` names the attributes whose children have no name of their own, only an order.
+    """
+
+    kind: str
+    name: str
+    id: str
+    place: Place
+    thing: object
+    parent: Node | None
+    facts: dict[str, Any] = field(default_factory=dict)
+    children: dict[str, dict[str, Node]] = field(default_factory=dict)
+    lists: set[str] = field(default_factory=set)
+
+    def up(self) -> Iterator[Node]:
+        """This node and all above it, nearest first."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def below(self) -> Iterator[Node]:
+        """This node and all below it."""
+        yield self
+        for children in self.children.values():
+            for child in children.values():
+                yield from child.below()
+
+    @property
+    def root(self) -> Node:
+        """The node of the whole family."""
+        return list(self.up())[-1]
+
+
+def tree(family: str, parts: Mapping[str, object]) -> Node:
+    """The tree of a family: `parts` are collections of objects by what they are called."""
+    root = Node("family", family, "", Place(""), None, None)
+    owned = {id(thing) for part in parts.values() for thing in _objects(part)}
+    for attribute, part in parts.items():
+        _take(root, attribute, part, owned)
+    return root
+
+
+def _objects(part: object) -> Iterator[object]:
+    if isinstance(part, Mapping):
+        yield from part.values()
+    elif isinstance(part, Sequence):
+        yield from part
+
+
+def _node(parent: Node, thing: Any, name: str, identity: str, owned: set[int]) -> Node:
+    kind = KINDS.get(type(thing).__name__, _spaced(type(thing).__name__))
+    place = getattr(thing, "place", None) or parent.place
+    node = Node(kind, name, identity, place, thing, parent)
+    for each in fields(thing):
+        if each.name not in _NAMES:
+            _take(node, each.name, getattr(thing, each.name), owned)
+    return node
+
+
+def _take(node: Node, attribute: str, value: Any, owned: set[int]) -> None:
+    """Make facts or children of one attribute."""
+    if node.parent is not None and id(value) in owned:
+        node.facts[attribute] = getattr(value, "name", "")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            _entry(node, attribute, key, item, owned)
+    elif value is None or value == ():
+        return
+    elif isinstance(value, (list, tuple)) and all(map(_is_object, value)):
+        _listed(node, attribute, value, owned)
+    elif _is_object(value):
+        identity = _joined(node, attribute)
+        node.children.setdefault(attribute, {})[attribute] = _node(node, value, attribute, identity, owned)
+    else:
+        node.facts[attribute] = value
+
+
+def _entry(node: Node, attribute: str, key: object, item: Any, owned: set[int]) -> None:
+    """One entry of a mapping: a child, several (the edges of a pair), or a fact."""
+    name = " on ".join(key) if isinstance(key, tuple) else str(key)
+    children = node.children.setdefault(attribute, {})
+    if isinstance(item, tuple) and item and all(map(_is_object, item)):
+        node.lists.add(attribute)
+        for number, each in enumerate(item):
+            child = _node(node, each, name, f"{node.id}: {name}", owned)
+            children[f"{name}#{number}"] = child
+    elif _is_object(item) and not (id(item) in owned and node.parent is not None):
+        children[name] = _node(node, item, name, _joined(node, name), owned)
+    else:
+        node.facts[f"{attribute}.{name}"] = item
+
+
+def _listed(node: Node, attribute: str, items: Sequence[Any], owned: set[int]) -> None:
+    names = [str(getattr(each, "name", "") or getattr(each, "id", "")) for each in items]
+    children = node.children.setdefault(attribute, {})
+    is_named = all(names) and len(set(names)) == len(names)
+    if not is_named:
+        node.lists.add(attribute)
+    for number, (name, each) in enumerate(zip(names, items, strict=True)):
+        shown = name if is_named else attribute
+        key = name if is_named else f"{attribute}#{number}"
+        children[key] = _node(node, each, shown, _joined(node, shown), owned)
+
+
+def _joined(node: Node, name: str) -> str:
+    return f"{node.id}.{name}" if node.id else name
+
+
+def _is_object(value: object) -> bool:
+    """True for a dataclass that has attributes worth a node of their own."""
+    if isinstance(value, (Expression, Type, VersionRange, Place, type)):
+        return False
+    return is_dataclass(value) and any(hasattr(value, name) for name in ("place", "name", "id"))
+
+
+def _spaced(name: str) -> str:
+    return "".join(f" {each.lower()}" if each.isupper() else each for each in name).strip()
+
+
+def shown(value: Any) -> str:
+    """A fact for a reader: expressions in their own language, nothing as `none`."""
+    if value is None or value == "" or value == ():
+        return "none"
+    if isinstance(value, Expression):
+        return to_text(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(shown, value))
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, dict):
+        return json.dumps(value, sort_keys=True, default=shown, ensure_ascii=False)
+    if is_dataclass(value) and not isinstance(value, (type, Type, VersionRange, Place)):
+        return ", ".join(f"{each.name} {shown(getattr(value, each.name))}" for each in fields(value))
+    return str(value)
