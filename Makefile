@@ -51,7 +51,7 @@ demo-replay: $(READY) ## replay a real fail-over that lost messages on Spark (CA
 	@$(BIN)/replispec replay "$(CAPTURE)" --out "$(OUT)" || test $$? -eq 1
 
 .PHONY: test
-test: lint types check ## everything that must pass: lint, types, tests
+test: lint types spec-check check ## everything that must pass: lint, types, tests
 
 .PHONY: lint
 lint: $(READY) ## ruff: rules and format
@@ -66,11 +66,16 @@ types: $(READY) ## mypy, strict, every room
 check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
 	@$(BIN)/python -m pytest $(ARGS)
 
+.PHONY: spec-check
+spec-check: $(READY) ## since the last tag: no break of the wire that CHANGELOG.md does not name
+	@$(BIN)/replispec spec check
+
 .PHONY: test-full
 test-full: $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault
-	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 REPLISPEC_FAULTS=all $(BIN)/python -m pytest \
+	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all $(BIN)/python -m pytest \
 		tests/replay/test_damage.py tests/replay/test_mixtures.py \
-		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py
+		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
+		tests/compiler/test_evolution_of_mutants.py
 
 .PHONY: generate
 generate: $(READY) ## compile spec/ into generated/

@@ -15,6 +15,7 @@ from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
+from replispec.cli.spec import spec
 
 EXAMPLES = """\b
 Examples:
@@ -43,6 +44,7 @@ def command_line() -> None:
 command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(replay)
+command_line.add_command(spec)
 for _role in ROLES:
     command_line.add_command(_role)
 

@@ -124,7 +124,6 @@ BEHAVIOUR: Table = {
     ("edge", "do"): _effects,
     ("edge", "assign"): _assign,
     ("edge", "condition"): _CONDITION,
-    ("edge", "sources"): words("stands for other states too; each is compared by itself"),
     ("edge", "blames_peer"): fixed(_B, "who is at fault: before the peer {before}, now {after}"),
     **_when_empty("allowed although the proposal does not"),
     ("guard", "condition"): _guard,

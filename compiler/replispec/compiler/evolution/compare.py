@@ -94,7 +94,7 @@ def _is_one(old: Node, new: Node) -> bool:
     numbered = _NUMBERED.get(old.kind, ())
     if numbered and any(old.facts.get(each) for each in numbered):
         return all(old.facts.get(each) == new.facts.get(each) for each in numbered)
-    return _content(old) == _content(new)
+    return bool(_content(old) == _content(new))
 
 
 def _content(node: Node) -> Any:
@@ -106,9 +106,10 @@ def _content(node: Node) -> Any:
 
 def _lists(before: Mapping[str, Node], after: Mapping[str, Node]) -> Iterator[Difference]:
     """Objects without names: those of one name (the edges of a pair) are aligned by what they say."""
-    for name in dict.fromkeys(node.name for node in (*before.values(), *after.values())):
-        old = [node for node in before.values() if node.name == name]
-        new = [node for node in after.values() if node.name == name]
+    groups = dict.fromkeys(key.rpartition("#")[0] for key in (*before, *after))
+    for group in groups:
+        old = [node for key, node in before.items() if key.rpartition("#")[0] == group]
+        new = [node for key, node in after.items() if key.rpartition("#")[0] == group]
         yield from _aligned(old, new)
 
 

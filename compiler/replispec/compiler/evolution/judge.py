@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from replispec.compiler.evolution.behaviour import BEHAVIOUR
-from replispec.compiler.evolution.compare import CHANGED, REORDERED, RENAMED, Difference, compare
-from replispec.compiler.evolution.releases import EVERY_RELEASE, text_of
+from replispec.compiler.evolution.compare import CHANGED, RENAMED, REORDERED, Difference, compare
+from replispec.compiler.evolution.releases import text_of
 from replispec.compiler.evolution.verdict import Context, Kind, Table, Verdict, releases_of, words
 from replispec.compiler.evolution.walk import Node, shown
 from replispec.compiler.evolution.wire import WIRE
@@ -18,6 +18,7 @@ _EVERYWHERE: Final = {
     "about": words("nothing but the words has changed"),
     "clauses": words("another clause is cited; what is done is the same"),
 }
+_OTHERWISE: Final = "whoever follows the old specification does otherwise"
 TABLE: Final[Table] = {**WIRE, **BEHAVIOUR}
 
 
@@ -46,7 +47,10 @@ def changes(old: Node, new: Node) -> list[Change]:
     """Every change between two trees of one family, the worst first, each line of the source once."""
     context = Context(old, new)
     found: dict[tuple[object, ...], Change] = {}
-    for difference in compare(old, new):
+    every = list(compare(old, new))
+    for difference in every:
+        if _follows(difference, every):
+            continue
         change = _change(difference, judged(difference, context), new.name)
         key = (change.what, change.before, change.after, change.place, change.kind, difference.node.kind)
         first = found.setdefault(key, change)
@@ -58,12 +62,35 @@ def changes(old: Node, new: Node) -> list[Change]:
 
 
 def judged(difference: Difference, context: Context) -> Verdict:
-    """The verdict on one difference; what no table knows changes behaviour, as nobody knows what it decides."""
+    """The verdict on one difference. What no table knows changes behaviour: nobody knows what it decides."""
     what = _what(difference)
     judge = TABLE.get((difference.node.kind, what)) or _EVERYWHERE.get(what)
     if judge is not None:
         return judge(difference, context)
     return Verdict(Kind.BEHAVIOUR, _unknown(difference))
+
+
+def _follows(difference: Difference, every: Sequence[Difference]) -> bool:
+    """True for what the compiler derives from something else that has changed, and that is judged itself."""
+    old, new = difference.old, difference.new
+    if difference.operation != CHANGED or old is None or new is None:
+        return False
+    match old.kind, difference.attribute:
+        case "field", "is_message" | "is_enum":
+            return bool(old.facts.get("type") != new.facts.get("type"))
+        case "field", "passes":
+            return any(each.node.kind == "given number" or each.attribute == "type" for each in every)
+        case "edge", "sources":
+            return True
+        case "event", "fields":
+            read = {*old.facts.get("messages", ()), *new.facts.get("messages", ())}
+            is_other = old.facts.get("messages") != new.facts.get("messages")
+            return bool(read) and (is_other or any(_message(each) in read for each in every))
+    return False
+
+
+def _message(difference: Difference) -> str:
+    return next((each.name for each in difference.node.up() if each.kind == "message"), "")
 
 
 def _what(difference: Difference) -> str:
@@ -76,8 +103,8 @@ def _what(difference: Difference) -> str:
 
 def _unknown(difference: Difference) -> str:
     if difference.operation == CHANGED:
-        return f"{shown(difference.before)} becomes {shown(difference.after)}; whoever follows the old one does otherwise"
-    return f"{difference.node.kind} {difference.node.name} {difference.operation}; whoever follows the old one does otherwise"
+        return f"{shown(difference.before)} becomes {shown(difference.after)}; {_OTHERWISE}"
+    return f"{difference.node.kind} {difference.node.name} {difference.operation}; {_OTHERWISE}"
 
 
 def _change(difference: Difference, verdict: Verdict, family: str) -> Change:
@@ -102,11 +129,3 @@ def _change(difference: Difference, verdict: Verdict, family: str) -> Change:
         str(node.place),
         difference,
     )
-
-
-def breaking(found: list[Change]) -> Iterator[Change]:
-    """The changes that break the wire."""
-    return (change for change in found if change.kind is Kind.WIRE)
-
-
-__all__ = ["EVERY_RELEASE", "Change", "breaking", "changes", "judged"]

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -18,6 +18,7 @@ from replispec.compiler.check.messages import check_model
 from replispec.compiler.check.own_messages import OwnFile, read_file
 from replispec.compiler.evolution.walk import Node, tree
 from replispec.compiler.family import read_family
+from replispec.compiler.model.invariant import EventStream
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.read.clauses import check_citations, read_clauses
 from replispec.compiler.read.invariants import read_streams
@@ -128,7 +129,9 @@ def _family(spec: Path, parsed: Sequence[_File], name: str) -> Node:
     family = read_family(model, spec)
     parts: dict[str, Any] = {each.name: getattr(model, each.name) for each in fields(model)}
     parts |= {each.name: getattr(family, each.name) for each in fields(family)}
-    parts |= _streams(spec, model)
+    parts["streams"] = _streams(spec, model) | {
+        each.stream.name: each.stream for each in family.invariants.values()
+    }
     trees = {
         path.as_posix(): read_yaml(path, spec) for path in sorted((spec / "clauses" / name).glob("*.yaml"))
     }
@@ -141,9 +144,10 @@ def _family(spec: Path, parsed: Sequence[_File], name: str) -> Node:
     return tree(name, {each: part for each, part in parts.items() if each not in _NOT_COMPARED})
 
 
-def _streams(spec: Path, model: Model) -> Mapping[str, object]:
+def _streams(spec: Path, model: Model) -> dict[str, EventStream]:
+    """All streams of events, those too that no invariant watches."""
     path = spec / "invariants" / model.family / "streams.yaml"
-    return {"streams": read_streams(read_yaml(path, spec), model)} if path.is_file() else {}
+    return read_streams(read_yaml(path, spec), model) if path.is_file() else {}
 
 
 def _own(parsed: Sequence[_File], packages: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:
@@ -187,6 +191,3 @@ def _own_enums(file: OwnFile) -> Iterator[OwnEnum]:
             for at, value in enumerate(enum.value)
         )
         yield OwnEnum(enum.name, file.about(*here), file.place(*here), values)
-
-
-__all__ = ["NoSpecification", "SpecificationError", "read_specification", "specification_folder"]

@@ -1,7 +1,8 @@
 """The compiler's model as one tree of nodes, made without knowing its classes.
 
-Every dataclass of the model becomes a node with its attributes as facts; what it holds under names or in lists
-becomes its children. Nothing is left out but places, and what is none or empty, so that two trees differ wherever two models do.
+Every dataclass of the model becomes a node with its attributes as facts; what it holds under names or in
+lists becomes its children. Nothing is left out but places, and what is none or empty, so that two trees
+differ wherever two models do.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _NAMES: Final = ("name", "id", "place")
 class Node:
     """One object of the model.
 
-    `facts` holds its attributes; an entry of a mapping stands under ATTRIBUTE.KEY. `children` are by attribute
-    and key; `lists` names the attributes whose children have no name of their own, only an order.
+    `facts` holds its attributes; an entry of a mapping stands under ATTRIBUTE.KEY. `children` are by
+    attribute and key; `lists` names the attributes whose children have an order and no name of their own.
     """
 
     kind: str
@@ -90,9 +91,8 @@ def _objects(part: object) -> Iterator[object]:
 
 
 def _node(parent: Node, thing: Any, name: str, identity: str, owned: set[int]) -> Node:
-    kind = KINDS.get(type(thing).__name__, _spaced(type(thing).__name__))
     place = getattr(thing, "place", None) or parent.place
-    node = Node(kind, name, identity, place, thing, parent)
+    node = Node(_kind(thing), name, identity, place, thing, parent)
     for each in fields(thing):
         if each.name not in _NAMES:
             _take(node, each.name, getattr(thing, each.name), owned)
@@ -139,9 +139,21 @@ def _listed(node: Node, attribute: str, items: Sequence[Any], owned: set[int]) -
     if not is_named:
         node.lists.add(attribute)
     for number, (name, each) in enumerate(zip(names, items, strict=True)):
-        shown = name if is_named else attribute
+        shown = name if is_named else _label(each)
         key = name if is_named else f"{attribute}#{number}"
         children[key] = _node(node, each, shown, _joined(node, shown), owned)
+
+
+def _label(thing: Any) -> str:
+    """What an object without a name is called: its kind and what tells it best from its like."""
+    told = (getattr(thing, name, None) for name in ("versions", "number", "event"))
+    best = next((str(each) for each in told if isinstance(each, (VersionRange, int, str)) and each), "")
+    return f"{_kind(thing)} {best}".strip()
+
+
+def _kind(thing: object) -> str:
+    name = type(thing).__name__
+    return KINDS.get(name) or "".join(f" {each.lower()}" if each.isupper() else each for each in name).strip()
 
 
 def _joined(node: Node, name: str) -> str:
@@ -153,10 +165,6 @@ def _is_object(value: object) -> bool:
     if isinstance(value, (Expression, Type, VersionRange, Place, type)):
         return False
     return is_dataclass(value) and any(hasattr(value, name) for name in ("place", "name", "id"))
-
-
-def _spaced(name: str) -> str:
-    return "".join(f" {each.lower()}" if each.isupper() else each for each in name).strip()
 
 
 def shown(value: Any) -> str:

@@ -46,7 +46,7 @@ def _is_placed(difference: Difference) -> bool:
     return any(parent.get(name) in ("BINARY", "TEXT") for name in ("layout", "also"))
 
 
-def _message_removed(difference: Difference, context: Context) -> Verdict:
+def _message_removed(difference: Difference, _context: Context) -> Verdict:
     facts = difference.node.facts
     if facts.get("codes"):
         numbers = shown(facts["codes"])
@@ -143,12 +143,6 @@ def _field_renamed(difference: Difference, _context: Context) -> Verdict:
     )
 
 
-def _number(difference: Difference, _context: Context) -> Verdict:
-    return Verdict(
-        Kind.COMPATIBLE, "the number of a field is not on this wire: keys, or the order of the fields, decide"
-    )
-
-
 def _key(difference: Difference, _context: Context) -> Verdict:
     if not _is_keyed(difference):
         return Verdict(Kind.COMPATIBLE, "this message has no keys on the wire: no byte changes")
@@ -219,7 +213,6 @@ def _wire_name(difference: Difference, _context: Context) -> Verdict:
 
 
 _VERSIONS_OF: Final = ("message", "field", "value")
-_SAME_TYPE: Final = words("follows from the type, which is compared by itself")
 WIRE: Table = {
     ("message", "removed"): _message_removed,
     ("message", "added"): _message_added,
@@ -246,7 +239,9 @@ WIRE: Table = {
     ("field", "removed"): _field_removed,
     ("field", "added"): _field_added,
     ("field", "renamed"): _field_renamed,
-    ("field", "number"): _number,
+    ("field", "number"): fixed(
+        Kind.COMPATIBLE, "no number of a field is on this wire: keys, or the order of the fields, decide"
+    ),
     ("field", "key"): _key,
     ("field", "optional"): _optional,
     ("field", "minimum"): _bound(is_lower=True),
@@ -258,7 +253,6 @@ WIRE: Table = {
         "{peer} that sends an element twice is refused", "elements may come twice"
     ),
     ("field", "unit"): words("the bytes are the same; documents and the dissector say another unit"),
-    **{("field", name): _SAME_TYPE for name in ("is_message", "is_enum", "passes")},
     **{("field", name): _TYPE for name in ("type", "repeated", "map_key", "map_value", "equals")},
     **{
         ("field", name): _LAYOUT

@@ -11,11 +11,14 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import yaml
 
 from replispec.compiler.model.message import Place, SpecificationError
 
+DEPTH_MAX: Final = 100
+"""Mappings and lists within each other: the parser in C survives no text of brackets alone."""
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _TRUTH = {"true": True, "false": False}
 _AMBIGUOUS = {"yes", "no", "on", "off", "y", "n"}
@@ -144,13 +147,20 @@ def read_yaml(path: Path, spec: Path) -> Tree:
 def parse_yaml(text: str, file: str) -> Tree:
     """The mapping that `text` holds; `file` is its name in places. Raises like `read_yaml`."""
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEPTH_MAX:
+                line = event.start_mark.line + 1 if event.start_mark else 0
+                raise SpecificationError(
+                    Place(file, line), f"this is nested more than {DEPTH_MAX} deep", "write it flat"
+                )
             if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
                 line = event.start_mark.line + 1 if event.start_mark else 0
                 raise SpecificationError(
                     Place(file, line), "anchors and aliases are not in the language", "write it out"
                 )
-        root = yaml.compose(text, Loader=yaml.SafeLoader)
+        root = yaml.compose(text, Loader=yaml.CSafeLoader)
     except (yaml.YAMLError, RecursionError) as error:
         mark = error.problem_mark if isinstance(error, yaml.MarkedYAMLError) else None
         reason = error.problem if isinstance(error, yaml.MarkedYAMLError) else str(error).split("\n")[0]
@@ -174,7 +184,7 @@ def _node(node: yaml.Node, file: str) -> Node:
     if isinstance(node, yaml.SequenceNode):
         return Sequence(place, tuple(_node(item, file) for item in node.value))
     text = str(node.value)
-    if getattr(node, "style", None) is not None:
+    if getattr(node, "style", None):
         return Scalar(place, text, text)
     if text in ("", "null", "~"):
         return Scalar(place, None, text)
@@ -195,7 +205,7 @@ def _tree(node: yaml.MappingNode, place: Place, file: str) -> Tree:
         if not isinstance(key_node, yaml.ScalarNode):
             raise SpecificationError(where, "a key is not a text", "write key: value")
         key = str(key_node.value)
-        if key.lower() in _AMBIGUOUS and key_node.style is None:
+        if key.lower() in _AMBIGUOUS and not key_node.style:
             raise SpecificationError(
                 where, f"YAML reads the key {key!r} as a truth value", "write event: for an event"
             )
