@@ -40,7 +40,7 @@ REPLICATION = {
     "tests of replication, the suite among them": ("tests/runtime/replication", "tests/runtime/log"),
 }
 QUICK = {
-    "transcripts of the machines": ("tests/scenarios/test_machines.py",),
+    "stories of the machines": ("tests/scenarios/test_machines.py",),
     "bytes of real captures": ("tests/wire",),
     "tests of broker and learner": ("tests/broker", "tests/learner", "tests/runtime/membership"),
 }

@@ -26,7 +26,7 @@ from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaReport, HaTransferHeader
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
-from tests.runtime.walks import MACHINES, module_of, random_event, random_row, random_variables, rules_of
+from tests.runtime.walks import MACHINES, module_of, random_event, random_row, rules_of
 
 Walker = ha_replica.State
 machines = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
@@ -62,33 +62,6 @@ def test_a_random_walk_stays_in_the_declared_states_and_blames_whoever_is_to_bla
         }
         assert changed <= set(taken.edge.assign)
         now = Configuration(taken.state, taken.variables)
-
-
-@machines
-def test_every_edge_can_be_taken(machine: Machine[Any, Any]) -> None:
-    """No edge is hidden behind the guards before it, neither in the base nor in a release's overlay."""
-    chance = random.Random(7)
-    for pair, edges in machine.transitions.items():
-        for number, edge in enumerate(edges):
-            assert _can_be_taken(machine, pair[1], edges[: number + 1], chance), (pair, edge.text)
-    for overlay in machine.overlays:
-        for pair, edges in overlay.transitions.items():
-            for number, edge in enumerate(edges):
-                if edge.tolerated:
-                    assert _can_be_taken(machine, pair[1], edges[: number + 1], chance), (pair, edge.text)
-
-
-def _can_be_taken(
-    machine: Machine[Any, Any], kind: type, edges: tuple[Edge[Any], ...], chance: random.Random
-) -> bool:
-    """True when some random row and random variables lead over the last of these edges."""
-    for _ in range(20_000):
-        variables = random_variables(machine, chance)
-        row = random_row(machine, kind, chance, variables)
-        fits = (edge for edge in edges if edge.guard is None or edge.guard(variables, row, rules_of(machine)))
-        if next(fits, None) is edges[-1]:
-            return True
-    return False
 
 
 @machines

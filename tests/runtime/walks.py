@@ -67,7 +67,7 @@ def _choose(kind: Any, chance: random.Random) -> Any:
 
 
 @functools.cache
-def _attributes(kind: type) -> dict[str, Any]:
+def attributes(kind: type) -> dict[str, Any]:
     """What guards may read of an event: its fields, or the properties that forward to its message."""
     if "message" in {each.name for each in fields(kind)}:
         properties = {name: each for name, each in vars(kind).items() if isinstance(each, property)}
@@ -75,15 +75,9 @@ def _attributes(kind: type) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
-def random_variables(machine: Machine[Any, Any], chance: random.Random) -> Any:
-    """Random values of all variables of a machine."""
-    kinds = typing.get_type_hints(type(machine.variables))
-    return type(machine.variables)(**{name: _choose(kind, chance) for name, kind in kinds.items()})
-
-
 def module_of(machine: Machine[Any, Any]) -> ModuleType:
     """The generated module that holds a machine."""
-    return next(module for module in MODULES if module.MACHINE is machine)
+    return next(module for module in MODULES if module.MACHINE.name == machine.name)
 
 
 def rules_of(machine: Machine[Any, Any]) -> ModuleType:
@@ -101,11 +95,11 @@ def random_row(
     machine: Machine[Any, Any], kind: type, chance: random.Random, variables: Any = None
 ) -> SimpleNamespace:
     """A light row of one class of events; fields named like variables often agree with them."""
-    attributes = _attributes(kind)
+    hints = attributes(kind)
     where = machine.events[kind].where
     while True:
-        row = SimpleNamespace(**{name: _choose(each, chance) for name, each in attributes.items()})
-        for name in attributes:
+        row = SimpleNamespace(**{name: _choose(each, chance) for name, each in hints.items()})
+        for name in hints:
             if hasattr(variables, name) and chance.random() < 0.6:
                 setattr(row, name, getattr(variables, name))
         if where is None or where(machine.variables, row, None):

@@ -1,0 +1,183 @@
+"""A machine as its YAML says it, interpreted line by line: nothing here knows the compiler or what it made.
+
+Expressions of the specification's language are nearly those of Python, so Python's own parser reads them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+Document = Mapping[str, Any]
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda item, items: item in items,
+    ast.NotIn: lambda item, items: item not in items,
+}
+_ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "max": max,
+    "min": min,
+    "size": len,
+    "first": lambda *values: next((each for each in values if each is not None), None),
+    "only": lambda value: frozenset({value}),
+    "union": operator.or_,
+    "common": operator.and_,
+    "without": operator.sub,
+}
+_EMPTY: Mapping[str, Any] = {
+    "int32": 0,
+    "int64": 0,
+    "bool": False,
+    "string": "",
+    "set": frozenset(),
+    "list": (),
+}
+_CONSTANTS = {"none": None, "true": True, "false": False}
+
+
+@functools.cache
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(" ".join(text.split()), mode="eval").body
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression may name: variables, the fields of the event, named guards, algorithms."""
+
+    variables: Mapping[str, Any]
+    event: Mapping[str, Any]
+    guards: Document
+    rules: ModuleType
+
+    def value(self, expression: object) -> Any:
+        """What an expression of the specification is worth here."""
+        return self._of(_parsed(str(expression).lower() if isinstance(expression, bool) else str(expression)))
+
+    def _of(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.Name(name):
+                return _CONSTANTS[name] if name in _CONSTANTS else self.variables[name]
+            case ast.Attribute(ast.Name("event"), name):
+                return self.event[name]
+            case ast.Attribute(ast.Name("guard"), name):
+                return self.value(self.guards[name]["if"])
+            case ast.UnaryOp(sign, part):
+                return not self._of(part) if isinstance(sign, ast.Not) else -self._of(part)
+            case ast.BoolOp(word, parts):
+                answers = (self._of(each) for each in parts)
+                return all(answers) if isinstance(word, ast.And) else any(answers)
+            case ast.Compare(left, [comparison], [right]):
+                return _COMPARISONS[type(comparison)](self._of(left), self._of(right))
+            case ast.BinOp(left, arithmetic, right):
+                return _ARITHMETIC[type(arithmetic)](self._of(left), self._of(right))
+            case ast.Call(ast.Name(name), arguments):
+                return _FUNCTIONS[name](*map(self._of, arguments))
+            case ast.Call(ast.Attribute(ast.Name("rule"), name), arguments):
+                return getattr(self.rules, name)(*map(self._of, arguments))
+        raise AssertionError(ast.dump(node))
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What an event came to: the state and variables after it, and what the edge does and says. `edge` is its
+    place in the YAML, (section, number), for whoever asks whether all of them were taken."""
+
+    state: str
+    variables: Mapping[str, Any]
+    effects: tuple[str, ...]
+    blames_peer: bool
+    tolerated: str
+    diverges: str
+    edge: tuple[str, int] = field(compare=False, default=("", 0))
+
+
+@dataclass(frozen=True)
+class Interpreted:
+    """One machine as a document says it, with the overlays of these names upon it."""
+
+    document: Document
+    rules: ModuleType
+    overlays: tuple[str, ...] = ()
+    table: Mapping[tuple[str, str], list[tuple[tuple[str, int], Document]]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        table = _table("transitions", self.document["transitions"])
+        for name in self.overlays:
+            overlay = self.document["overlays"][name]
+            removed = {
+                (state, event)
+                for item in overlay.get("remove", ())
+                for state in _several(item["from"])
+                for event in _several(item["event"])
+            }
+            for pair in removed:
+                table[pair] = []
+            for pair, edges in _table(name, overlay.get("add", ())).items():
+                table[pair] = edges + table.get(pair, [])
+        object.__setattr__(self, "table", table)
+
+    @property
+    def initial(self) -> dict[str, Any]:
+        """What the machine remembers at its beginning."""
+        found = {}
+        for name, variable in self.document["variables"].items():
+            kind, _, optional = variable["type"].partition(" or ")
+            found[name] = variable.get("initial", None if optional else _EMPTY[kind.split()[0]])
+        return found
+
+    def step(
+        self, state: str, variables: Mapping[str, Any], event: str, row: Mapping[str, Any]
+    ) -> Taken | None:
+        """What an event comes to; None when no edge is for it."""
+        scope = Scope(variables, row, self.document.get("guards", {}), self.rules)
+        edges = self.table.get((state, event), ())
+        found = next(((place, edge) for place, edge in edges if scope.value(edge.get("if", True))), None)
+        if found is None:
+            return None
+        place, edge = found
+        changed = {name: scope.value(value) for name, value in edge.get("assign", {}).items()}
+        return Taken(
+            edge["to"],
+            {**variables, **changed},
+            tuple(edge.get("do", ())),
+            edge.get("blame") == "peer",
+            edge.get("tolerated", ""),
+            edge.get("diverges", ""),
+            place,
+        )
+
+    def fits(self, event: str, row: Mapping[str, Any]) -> bool:
+        """Whether a message with these fields is this event, by its `where`."""
+        where = self.document["events"][event].get("where")
+        return where is None or bool(Scope({}, row, {}, self.rules).value(where))
+
+
+def _table(section: str, edges: Any) -> dict[tuple[str, str], list[tuple[tuple[str, int], Document]]]:
+    table: dict[tuple[str, str], list[tuple[tuple[str, int], Document]]] = {}
+    for number, edge in enumerate(edges):
+        for state in _several(edge["from"]):
+            for event in _several(edge["event"]):
+                table.setdefault((state, event), []).append(((section, number), edge))
+    return table
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list) else [value]

@@ -1,0 +1,273 @@
+"""Stories of machines: text files in which each event stands above what came of it.
+
+    # Comments say what happens, and why the machine does what it does.
+    machine ha_replica of apache 5.4.0
+    begin TRANSFER log_end=100
+    batch_received offset=100 body_size=50
+        TRANSFER: append, send_report; log_end=150
+
+Without `of` the machine is walked as we do, otherwise as that release of an implementation does. `begin`
+gives it another beginning than its own.
+
+Values: 7, true, none, text, {1,2} for a set, [1,2] for a list, [1:0,2:900] for epochs with the offsets where
+they start, [3@2:100] for heartbeats (broker 3, whose log ends at 100 in epoch 2). Fields that are not named
+are 0, false, empty or none.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import yaml
+
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.machines import Machine, Origin, step
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.ha import HaEpochEntry
+from tests.runtime.walks import MACHINES, attributes, module_of, rules_of
+from tests.scenarios.interpreter import Document, Interpreted, Taken
+
+SPEC = Path(__file__).parents[2] / "spec/statemachines"
+STORIES = Path(__file__).parent / "stories"
+Row = Mapping[str, Any]
+OUTCOME = "    "
+
+
+class Player(Protocol):
+    """Whoever can say what a machine remembers at its beginning, and what an event comes to."""
+
+    @property
+    def initial(self) -> dict[str, Any]:
+        """All variables."""
+        ...
+
+    def step(self, state: str, variables: Row, event: str, row: Row) -> Taken | None:
+        """What it comes to; None when no edge is for it."""
+        ...
+
+
+@dataclass(frozen=True)
+class Generated:
+    """The machine as the compiler made it, for one release of an implementation or for all (ours)."""
+
+    machine: Machine[Any, Any]
+
+    @property
+    def initial(self) -> dict[str, Any]:
+        """What the machine remembers at its beginning."""
+        return {
+            each.name: getattr(self.machine.variables, each.name) for each in fields(self.machine.variables)
+        }
+
+    def step(self, state: str, variables: Row, event: str, row: Row) -> Taken | None:
+        """Walk with `step`, the walker of the roles."""
+        machine = self.machine
+        kind = kind_named(machine, event)
+        now = type(machine.variables)(**variables)
+        try:
+            taken = step(machine, machine.states[state], now, SimpleNamespace(**row), rules_of(machine), kind)
+        except blamed(machine, kind):
+            return None
+        after = {each.name: getattr(taken.variables, each.name) for each in fields(taken.variables)}
+        edge = taken.edge
+        return Taken(taken.state.name, after, taken.effects, edge.blames_peer, edge.tolerated, edge.diverges)
+
+
+def kind_named(machine: Machine[Any, Any], event: str) -> type:
+    """The class of the events of this name."""
+    return next(kind for kind, info in machine.events.items() if info.name == event)
+
+
+def blamed(machine: Machine[Any, Any], kind: type) -> type[Exception]:
+    """The error of an event that no edge is for: the peer's fault, or that of this side."""
+    return RemoteProtocolError if machine.events[kind].origin is Origin.PEER else LocalProtocolError
+
+
+@functools.cache
+def document_of(name: str) -> Document:
+    """The YAML of a machine."""
+    family = module_of(MACHINES[name]).__name__.split(".")[2]
+    document: Document = yaml.safe_load((SPEC / family / f"{name}.yaml").read_text("utf-8"))
+    return document
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One life of one machine in a story: the state and variables that it begins with (others as at the
+    machine's own beginning), and its events with the lines on which they stand."""
+
+    machine: Machine[Any, Any]
+    release: tuple[str, tuple[int, ...]] | None
+    state: str
+    variables: dict[str, Any]
+    events: Sequence[tuple[int, str, Row]]
+
+    def generated(self) -> Generated:
+        """The machine as the compiler made it."""
+        return Generated(self.machine.for_release(*self.release) if self.release else self.machine)
+
+    def interpreted(self, document: Document) -> Interpreted:
+        """The machine as a document says it, with the overlays that hold for the release."""
+        names = tuple(document.get("overlays", {}))
+        held = [self.release and each.releases.holds(*self.release) for each in self.machine.overlays]
+        overlays = tuple(name for name, holds in zip(names, held, strict=True) if holds)
+        return Interpreted(document, rules_of(self.machine), overlays)
+
+    def play(self, player: Player) -> list[tuple[int, Taken | None]]:
+        """What came of each event, by its line."""
+        state: str = self.state
+        variables: Row = player.initial | self.variables
+        found = []
+        for line, event, row in self.events:
+            taken = player.step(state, variables, event, row)
+            found.append((line, taken))
+            if taken is not None:
+                state, variables = taken.state, taken.variables
+        return found
+
+
+def scenes(text: str) -> list[Scene]:
+    """The lives that a story tells."""
+    found: list[Scene] = []
+    machine, release = next(iter(MACHINES.values())), None
+    events: list[tuple[int, str, Row]] = []
+    for number, line in enumerate(text.splitlines()):
+        if not line.strip() or line.startswith(("#", OUTCOME)):
+            continue
+        first, *words = line.split()
+        if first == "machine":
+            machine, release = MACHINES[words[0]], _release(words[1:])
+        if first in {"machine", "begin"}:
+            state, named = (words[0], words[1:]) if first == "begin" else (machine.initial.name, [])
+            hints = typing.get_type_hints(type(machine.variables))
+            events = []
+            found.append(Scene(machine, release, state, _values(named, hints), events))
+            continue
+        kind = kind_named(machine, first)
+        hints = attributes(kind)
+        row = {name: _nothing(hint) for name, hint in hints.items()} | _values(words, hints)
+        where = machine.events[kind].where
+        assert where is None or where(machine.variables, SimpleNamespace(**row), None), line
+        events.append((number, first, row))
+    return found
+
+
+def told(text: str) -> str:
+    """The story with what the generated machines make of it."""
+    outcomes = {
+        line: _outcome(scene, scene.events[number], taken, _before(scene, played, number))
+        for scene in scenes(text)
+        for played in [scene.play(scene.generated())]
+        for number, (line, taken) in enumerate(played)
+    }
+    lines = []
+    for number, line in enumerate(text.splitlines()):
+        if not line.startswith(OUTCOME):
+            lines.append(line)
+        if number in outcomes:
+            lines.append(OUTCOME + outcomes[number])
+    return "\n".join(lines) + "\n"
+
+
+def _before(scene: Scene, played: Sequence[tuple[int, Taken | None]], number: int) -> Row:
+    earlier = [taken for _, taken in played[:number] if taken is not None]
+    return earlier[-1].variables if earlier else scene.generated().initial | scene.variables
+
+
+def _outcome(scene: Scene, event: tuple[int, str, Row], taken: Taken | None, before: Row) -> str:
+    if taken is None:
+        is_peer = blamed(scene.machine, kind_named(scene.machine, event[1])) is RemoteProtocolError
+        return f"no edge: {'the peer' if is_peer else 'this side'} is to blame"
+    parts = [f"{taken.state}: {', '.join(taken.effects) or 'nothing to do'}"]
+    changes = [f"{name}={shown(value)}" for name, value in taken.variables.items() if value != before[name]]
+    parts += [" ".join(changes)] if changes else []
+    parts += ["the peer is to blame"] if taken.blames_peer else []
+    parts += [f"tolerated: {taken.tolerated}"] if taken.tolerated else []
+    parts += [f"diverges: {taken.diverges}"] if taken.diverges else []
+    return "; ".join(parts)
+
+
+def _release(words: Sequence[str]) -> tuple[str, tuple[int, ...]] | None:
+    if not words:
+        return None
+    _of, implementation, release = words
+    return implementation, tuple(int(each) for each in release.split("."))
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def shown(value: Any) -> str:
+    """A value as stories write it."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case str():
+            return value or "''"
+        case frozenset():
+            return "{" + ",".join(map(shown, sorted(value))) + "}"
+        case list() | tuple():
+            return "[" + ",".join(map(shown, value)) + "]"
+        case HaEpochEntry():
+            return f"{value.epoch}:{value.start_offset}"
+        case BrokerHeartbeatRequest():
+            return f"{value.broker_id}@{value.epoch}:{value.max_offset}"
+        case _:
+            return str(value)
+
+
+def _heartbeat(text: str) -> BrokerHeartbeatRequest:
+    broker, _, log = text.partition("@")
+    epoch, _, end = log.partition(":")
+    return BrokerHeartbeatRequest(broker_id=int(broker), epoch=int(epoch), max_offset=int(end))
+
+
+def _epoch(text: str) -> HaEpochEntry:
+    epoch, _, start = text.partition(":")
+    return HaEpochEntry(epoch=int(epoch), start_offset=int(start))
+
+
+_READERS: dict[Any, Callable[[str], Any]] = {
+    int: int,
+    bool: lambda text: {"true": True, "false": False}[text],
+    str: lambda text: "" if text == "''" else text,
+    frozenset[int]: lambda text: frozenset(map(int, _items(text))),
+    Sequence[int]: lambda text: tuple(map(int, _items(text))),
+    Sequence[HaEpochEntry]: lambda text: tuple(map(_epoch, _items(text))),
+    Sequence[BrokerHeartbeatRequest]: lambda text: tuple(map(_heartbeat, _items(text))),
+}
+
+
+def _items(text: str) -> list[str]:
+    return [each for each in text[1:-1].split(",") if each]
+
+
+def _options(hint: Any) -> list[Any]:
+    is_union = isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union
+    return list(typing.get_args(hint)) if is_union else [hint]
+
+
+def _nothing(hint: Any) -> Any:
+    options = _options(hint)
+    if type(None) in options:
+        return None
+    empty: dict[Any, Any] = {int: 0, bool: False, str: ""}
+    return empty.get(options[0], () if typing.get_origin(options[0]) is not frozenset else frozenset())
+
+
+def _values(words: Sequence[str], hints: Mapping[str, Any]) -> dict[str, Any]:
+    found = {}
+    for word in words:
+        name, _, text = word.partition("=")
+        options = [each for each in _options(hints[name]) if each is not type(None)]
+        found[name] = None if text == "none" else _READERS[options[0]](text)
+    return found
