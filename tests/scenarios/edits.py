@@ -117,7 +117,7 @@ def _mutants_of(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
             others = _OTHER_COMPARISONS[type(comparison)]
             for other_way in others[:1] if is_none else others:
                 changed = ast.Compare(left, [other_way], right)
-                yield f"{ast.unparse(changed)} for {ast.unparse(node)}", changed
+                yield f"with {ast.unparse(changed)}", changed
         case ast.UnaryOp(ast.Not(), part):
             yield f"without not before {ast.unparse(part)}", part
 
