@@ -10,7 +10,7 @@ import functools
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 Document = Mapping[str, Any]
@@ -39,6 +39,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "union": operator.or_,
     "common": operator.and_,
     "without": operator.sub,
+    "set": lambda items: None if items is None else frozenset(items),
+    "elements": lambda items: frozenset(items or ()),
+    "get": lambda entries, key: entries.get(key),
+    "put": lambda entries, key, value: {**entries, key: value},
+    "drop": lambda entries, keys: {key: value for key, value in entries.items() if key not in keys},
 }
 _EMPTY: Mapping[str, Any] = {
     "int32": 0,
@@ -47,6 +52,7 @@ _EMPTY: Mapping[str, Any] = {
     "string": "",
     "set": frozenset(),
     "list": (),
+    "map": MappingProxyType({}),
 }
 _CONSTANTS = {"none": None, "true": True, "false": False}
 
@@ -86,6 +92,8 @@ class Scope:
                 return all(answers) if isinstance(word, ast.And) else any(answers)
             case ast.Compare(left, [comparison], [right]):
                 return _COMPARISONS[type(comparison)](self._of(left), self._of(right))
+            case ast.IfExp(condition, then, otherwise):
+                return self._of(then if self._of(condition) else otherwise)
             case ast.BinOp(left, arithmetic, right):
                 return _ARITHMETIC[type(arithmetic)](self._of(left), self._of(right))
             case ast.Call(ast.Name(name), arguments):

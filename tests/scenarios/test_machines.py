@@ -30,11 +30,10 @@ machines = pytest.mark.parametrize("name", MACHINES)
 
 @pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
 def test_a_story_tells_what_its_machines_do(path: Any) -> None:
-    text = path.read_text("utf-8")
-    now = told(text)
+    now = told(path.read_text("utf-8"))
     if os.environ.get("REWRITE"):
         path.write_text(now, "utf-8")
-    assert now == text
+    assert now == path.read_text("utf-8")
 
 
 @machines
