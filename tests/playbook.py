@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting import Calls
+from replispec.runtime.storage import Files, Stores
 from replispec.runtime.world import (
     Closed,
     Connected,
@@ -24,12 +25,17 @@ from replispec.runtime.world import (
     Halt,
     Note,
     Outbox,
+    Persist,
+    Persisted,
+    PersistFailed,
     Received,
     Send,
+    Writes,
 )
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
+from tests.runtime.storage.writing import carried_out
 
 Action = Callable[[int], object]
 """Something that happens to a core, at a time in milliseconds."""
@@ -49,15 +55,19 @@ Peer = Callable[[Command], Answer | None]
 
 
 class Playbook:
-    """The outbox and calls of one core, and its peers by address; an address without a peer refuses the
-    connection. Keeps every request as (address, command), every note, and a halt's reason. `now_ms` is the
+    """The outbox, calls and writes of one core, and its peers by address; an address without a peer refuses
+    the connection. What is to be written is, into `files`. Keeps every request as (address, command), every note, and a halt's reason. `now_ms` is the
     time, which only the test moves."""
 
-    def __init__(self, peers: Mapping[str, Peer], *, now_ms: int = 1_000) -> None:
+    def __init__(
+        self, peers: Mapping[str, Peer], *, files: Files | None = None, now_ms: int = 1_000
+    ) -> None:
         self.peers = dict(peers)
         self.now_ms = now_ms
         self.outbox = Outbox()
         self.calls = Calls(self.outbox)
+        self.writes = Writes(self.outbox)
+        self._stores = Stores(files)
         self.requests: list[tuple[str, Command]] = []
         self.notes: list[Note] = []
         self.halted: str | None = None
@@ -71,7 +81,7 @@ class Playbook:
         self.calls.ticked(self.now_ms)
         while events := self._carried_out(self.outbox.take()):
             for event in events:
-                assert deliver(self.calls, event)
+                assert deliver(self.calls, self.writes, event)
             self.calls.ticked(self.now_ms)
         return self
 
@@ -94,6 +104,8 @@ class Playbook:
                     events.append(self._dialled(connection, address))
                 case Send(connection, data, _):
                     events += self._answers(connection, bytes(data))
+                case Persist():
+                    events.append(carried_out(effect, self._stores, self.now_ms))
                 case Note():
                     self.notes.append(effect)
                 case Halt(reason):
@@ -127,8 +139,8 @@ class Playbook:
         return [Received(connection, answers, self.now_ms)] if answers else []
 
 
-def deliver(calls: Calls, event: Event) -> bool:
-    """Hand calls what happened to a connection; False if the event is of another kind."""
+def deliver(calls: Calls, writes: Writes, event: Event) -> bool:
+    """Hand calls what happened to a connection, writes what was written; False for an event of another kind."""
     match event:
         case Connected():
             calls.connected(event)
@@ -136,6 +148,8 @@ def deliver(calls: Calls, event: Event) -> bool:
             calls.received(event)
         case Closed():
             calls.closed(event)
+        case Persisted() | PersistFailed():
+            writes.answered(event)
         case _:
             return False
     return True

@@ -19,7 +19,7 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import Calls
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.sim import World
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Effect, Event, Member, Note, Outbox
 from replispec.wire.rocketmq.broker import (
     PullMessageRequest,
@@ -122,7 +122,7 @@ class BrokerSet:
 
         def make(storage: Storage) -> Sequence[Member]:
             files = storage.files("store")
-            return [Member("broker", BrokerNode(options, files), files)]
+            return [Member("broker", BrokerNode(options, files), Stores(files))]
 
         self.world.add(f"broker{number}", host, make)
         return f"{host}:{options.port}"
@@ -135,8 +135,8 @@ class BrokerSet:
         )
 
         def make(storage: Storage) -> Sequence[Member]:
-            files = storage.files("store")
-            return [Member("learner", LearnerNode(options, files, storage.lines("export")), files)]
+            files, lines = storage.files("store"), storage.lines("export")
+            return [Member("learner", LearnerNode(options, files, lines), Stores(files, lines=lines))]
 
         self.world.add(f"learner{number}", host, make)
         return f"{host}:{options.port}"
@@ -252,7 +252,8 @@ def wanted(topic: str, queue: int, position: int, wait_ms: int = 0, flags: int =
 
 def _controller(storage: Storage) -> Sequence[Member]:
     options = ControllerOptions(CONTROLLER)
-    return [Member("controller", ControllerNode(options, storage.journal("log")))]
+    journal = storage.journal("log")
+    return [Member("controller", ControllerNode(options, journal), Stores(journal=journal))]
 
 
 def _name_server(_storage: Storage) -> Sequence[Member]:

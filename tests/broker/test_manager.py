@@ -52,11 +52,16 @@ class Managed:
             INFO: lambda: Answer(ext_fields=GetReplicaInfoResponse(1, "b:1", 3).to_ext_fields(), body=ONE),
         }
         self.granting = Granting()
-        self.playbook = Playbook({CONTROLLER: self._answered})
         files = SimulatedStorage(Disk(Chance(1))).files("store")
+        self.playbook = playbook = Playbook({CONTROLLER: self._answered}, files=files)
         options = Options("C", "broker-a", controllers)
         self.manager = ReplicasManager(
-            self.playbook.outbox, Controllers(self.playbook.calls, controllers), files, options, self
+            playbook.outbox,
+            playbook.writes,
+            Controllers(playbook.calls, controllers),
+            files,
+            options,
+            self,
         )
 
     def identified(self, broker_id: int, _now_ms: int) -> None:

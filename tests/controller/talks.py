@@ -9,7 +9,7 @@ from replispec.controller.rocketmq.node import ControllerNode
 from replispec.controller.rocketmq.options import Options
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.storage import Journal
+from replispec.runtime.storage import Journal, Stores
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -21,6 +21,7 @@ from replispec.runtime.world import (
     Halt,
     Node,
     Note,
+    Persist,
     Received,
     Send,
     Started,
@@ -39,6 +40,7 @@ from replispec.wire.rocketmq.controller import (
 )
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
+from tests.runtime.storage.writing import carried_out
 
 ADDRESS = "127.0.0.1:9878"
 SET = "broker-a"
@@ -80,17 +82,32 @@ class Talk:
     effects: list[Effect] = field(default_factory=list)
     buffers: dict[int, FrameBuffer] = field(default_factory=dict)
     answers: dict[int, list[Command]] = field(default_factory=dict)
+    stores: Stores = field(default_factory=Stores)
+    holds_writes: bool = False
+    held: list[Persist] = field(default_factory=list)
 
     def give(self, event: Event) -> Sequence[Effect]:
-        """Hand an event to the node and keep what it wants."""
-        effects = self.node.receive(event)
+        """Hand an event to the node and keep what it wants, and what it wants once that is written."""
+        effects = list(self.node.receive(event))
         self.effects.extend(effects)
         for effect in effects:
             if isinstance(effect, Send):
                 buffer = self.buffers.setdefault(effect.connection, FrameBuffer(REMOTING))
                 found = self.answers.setdefault(effect.connection, [])
                 found.extend(decode_command(frame) for frame in buffer.receive(bytes(effect.data)))
+        for effect in tuple(effects):
+            if isinstance(effect, Persist) and self.holds_writes:
+                self.held.append(effect)
+            elif isinstance(effect, Persist):
+                effects += self.give(carried_out(effect, self.stores, self.now_ms))
         return effects
+
+    def write(self) -> None:
+        """Carry out what was held back, and go on without holding back."""
+        self.holds_writes = False
+        held, self.held = self.held, []
+        for persist in held:
+            self.give(carried_out(persist, self.stores, self.now_ms))
 
     def start(self) -> Talk:
         """The process runs."""
@@ -172,7 +189,8 @@ def controller(journal: Journal | None = None, **options: object) -> Talk:
     given = Options(ADDRESS)
     for name, value in options.items():
         setattr(given, name, value)
-    return Talk(ControllerNode(given, journal or StoredJournal()), "controller").start()
+    stored = journal or StoredJournal()
+    return Talk(ControllerNode(given, stored), "controller", stores=Stores(journal=stored)).start()
 
 
 def address(broker_id: int) -> str:

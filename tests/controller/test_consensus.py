@@ -18,8 +18,13 @@ def started(kept: Kept = ([], None), *names: str) -> tuple[Alone, Kept]:
     alone = Alone(records, state)
     for name in names:
         alone.propose(ControllerEvent(broker_name=name))
+    if records:
+        recovered = alone.ready()
+        assert recovered is not None
+        assert (recovered.records, recovered.state, len(recovered.entries)) == ((), None, len(records))
     ready = alone.ready()
     assert ready is not None
+    alone.persisted()
     return alone, (records + list(ready.records), ready.state or state)
 
 
@@ -37,11 +42,13 @@ def test_a_start_is_a_term_that_was_voted_for_and_begins_with_a_record_that_deci
 def test_what_was_persisted_comes_first_after_a_start_in_its_order() -> None:
     _, kept = started(([], None), "a", "b")
     _, kept = started(kept, "c")
-    ready = Alone(*kept).ready()
-    assert ready is not None
-    assert [each.event.broker_name for each in ready.entries] == ["", "a", "b", "", "c", ""]
-    assert [each.index for each in ready.entries] == [1, 2, 3, 4, 5, 6]
-    assert [index for index, _ in ready.records] == [6]
+    alone = Alone(*kept)
+    recovered, begun = alone.ready(), alone.ready()
+    assert recovered is not None
+    assert begun is not None
+    assert [each.event.broker_name for each in recovered.entries] == ["", "a", "b", "", "c"]
+    assert [each.index for each in (*recovered.entries, *begun.entries)] == [1, 2, 3, 4, 5, 6]
+    assert [index for index, _ in begun.records] == [6]
 
 
 def test_proposals_of_a_term_are_numbered_and_handed_out_once() -> None:
@@ -52,6 +59,44 @@ def test_proposals_of_a_term_are_numbered_and_handed_out_once() -> None:
     assert [each.event.proposal for each in ready.entries] == [2, 3]
     assert ready.state is None
     assert alone.ready() is None
+
+
+def test_what_is_proposed_while_records_are_written_is_handed_out_together_after_them() -> None:
+    alone, _ = started()
+    alone.propose(ControllerEvent(broker_name="a"))
+    assert alone.ready() is not None
+    for name in "bc":
+        alone.propose(ControllerEvent(broker_name=name))
+    assert alone.ready() is None
+    alone.persisted()
+    ready = alone.ready()
+    assert ready is not None
+    assert [(each.index, each.event.broker_name) for each in ready.entries] == [(3, "b"), (4, "c")]
+
+
+def test_what_was_refused_was_never_proposed() -> None:
+    alone, _ = started()
+    alone.propose(ControllerEvent(broker_name="a"))
+    refused = alone.ready()
+    assert refused is not None
+    alone.propose(ControllerEvent(broker_name="b"))
+    alone.refused()
+    ready = alone.ready()
+    assert ready is not None
+    assert [(each.index, each.event.broker_name) for each in refused.entries] == [(2, "a")]
+    assert [(each.index, each.event.broker_name) for each in ready.entries] == [(2, "b")]
+
+
+def test_a_term_that_could_not_be_written_begins_again_as_the_same_one() -> None:
+    alone = Alone([], None)
+    first = alone.ready()
+    alone.refused()
+    alone.propose(ControllerEvent(broker_name="a"))
+    again = alone.ready()
+    assert first is not None
+    assert again is not None
+    assert (again.state, again.records[0]) == (first.state, first.records[0])
+    assert [each.event.broker_name for each in again.entries] == ["", "a"]
 
 
 def damaged(kept: Kept, index: int, data: bytes) -> Kept:

@@ -13,7 +13,7 @@ from replispec.controller.rocketmq.core.records import record_of
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedJournal
-from replispec.runtime.world import Received, Send
+from replispec.runtime.world import Dial, Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest, GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.machines.broker_set import ElectionAsked, IdApplied, MasterLost
@@ -183,17 +183,149 @@ def test_after_a_crash_the_answers_are_those_that_were_given() -> None:
     assert granted.header.code == ResponseCode.CONTROLLER_BROKER_ID_INVALID
 
 
-def test_a_disk_that_refuses_ends_the_process_before_anybody_is_answered() -> None:
+def test_a_disk_that_fails_ends_the_process_before_anybody_is_answered() -> None:
     disk = Disk(Chance(1))
     talk = connected(SimulatedJournal(disk))
     play(talk, SCRIPT[0])
-    disk.plan = lambda what: "no space left on device" if what.startswith("append") else None
+    disk.plan = lambda what: "input/output error" if what.startswith("append") else None
     data = talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(2))
     effects = talk.give(Received(1, data, talk.now_ms))
     assert not any(isinstance(each, Send) for each in effects)
-    assert "no space left on device" in (talk.halted() or "")
+    assert "input/output error" in (talk.halted() or "")
     disk.plan = None
-    assert talk.give(Received(1, data, talk.now_ms)) == ()
+    assert talk.give(Received(1, data, talk.now_ms)) == []
+
+
+def test_a_full_disk_refuses_changes_answers_questions_and_takes_changes_when_there_is_room() -> None:
+    disk = Disk(Chance(1))
+    talk = connected(SimulatedJournal(disk))
+    for does in SCRIPT[:7]:
+        play(talk, does)
+    before = recorded(talk.node)
+    disk.room_bytes = 0
+    for does in (
+        Does("apply", (3,)),
+        Does("alter", (1, 1, 2, 1)),
+        Does("elect", (2, 1)),
+        Does("clean", (2,)),
+    ):
+        assert play(talk, does) == ResponseCode.SYSTEM_ERROR, does
+    asked = talk.ask(1, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    assert GetReplicaInfoResponse.from_ext_fields(asked.header.ext_fields or {}).master_broker_id == 1
+    assert play(talk, Does("apply", (2,))) == ResponseCode.SUCCESS, "what is on record is answered from"
+    assert play(talk, Does("beat", (1, 7))) == ResponseCode.SUCCESS
+    assert recorded(talk.node) == before
+    assert talk.noted().count("no room for the log: changes are refused") == 1
+    disk.room_bytes = None
+    for does in SCRIPT[7:]:
+        assert play(talk, does) == ResponseCode.SUCCESS, does
+    assert talk.noted()[-1] != "no room for the log: changes are refused"
+    assert recorded(talk.node) == outcome(len(SCRIPT))
+    disk.crash()
+    assert recorded(connected(SimulatedJournal(disk)).node) == outcome(len(SCRIPT))
+
+
+def test_a_master_that_died_while_the_disk_was_full_is_replaced_when_there_is_room() -> None:
+    disk = Disk(Chance(1))
+    talk = connected(SimulatedJournal(disk))
+    for does in SCRIPT[:7]:
+        play(talk, does)
+    disk.room_bytes = 0
+    play(talk, Does("close", (1,)))
+    play(talk, Does("beat", (2, 0)))
+    play(talk, Does("wait", (2_000,)))
+    info = talks.question()
+    told = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, info).header.ext_fields or {}
+    assert GetReplicaInfoResponse.from_ext_fields(told).master_broker_id == 1
+    writes = len(disk.changes)
+    play(talk, Does("wait", (3_000,)))
+    assert len(disk.changes) - writes <= 3, "a full disk is tried again after pauses that grow"
+    disk.room_bytes = None
+    play(talk, Does("beat", (2, 0)))
+    play(talk, Does("wait", (5_000,)))
+    told = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, info).header.ext_fields or {}
+    answer = GetReplicaInfoResponse.from_ext_fields(told)
+    assert (answer.master_broker_id, answer.master_epoch) == (2, 2)
+
+
+def test_a_master_that_comes_back_before_there_is_room_stays_master() -> None:
+    disk = Disk(Chance(1))
+    talk = connected(SimulatedJournal(disk))
+    for does in SCRIPT[:7]:
+        play(talk, does)
+    disk.room_bytes = 0
+    play(talk, Does("close", (1,)))
+    talk.ask(talk.connect(), RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
+    disk.room_bytes = None
+    play(talk, Does("wait", (5_000,)))
+    assert recorded(talk.node) == outcome(7)
+
+
+def test_a_master_elected_while_it_died_is_replaced_as_soon_as_it_is_on_record() -> None:
+    talk = connected(talks.StoredJournal())
+    for does in SCRIPT[:7]:
+        play(talk, does)
+    talk.holds_writes = True
+    data = talk.frame(RequestCode.CONTROLLER_ELECT_MASTER, talks.election(2, designate=True))
+    talk.give(Received(3, data, talk.now_ms))
+    play(talk, Does("close", (2,)))
+    talk.write()
+    told = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question()).header.ext_fields or {}
+    assert GetReplicaInfoResponse.from_ext_fields(told).master_epoch == 3
+
+
+def test_a_start_on_a_full_disk_answers_questions_and_goes_on_when_there_is_room() -> None:
+    disk = Disk(Chance(1))
+    talk = connected(SimulatedJournal(disk))
+    for does in SCRIPT[:7]:
+        play(talk, does)
+    records = len(SimulatedJournal(disk).records())
+    disk.crash()
+    disk.room_bytes = 0
+    talk = connected(SimulatedJournal(disk))
+    assert recorded(talk.node) == outcome(7)
+    assert play(talk, Does("apply", (3,))) == ResponseCode.SYSTEM_ERROR
+    disk.room_bytes = None
+    play(talk, Does("wait", (200,)))
+    assert len(SimulatedJournal(disk).records()) == records + 1
+    assert play(talk, Does("apply", (3,))) == ResponseCode.SUCCESS
+
+
+def test_what_arrives_while_a_write_is_under_way_is_one_write_after_it_and_answered_in_order() -> None:
+    journal = talks.StoredJournal()
+    talk = connected(journal)
+    before = journal.commits
+    talk.holds_writes = True
+    for number in range(1, 65):
+        frame = talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1, f"set-{number}"))
+        talk.give(Received(1 + number % 3, frame, talk.now_ms))
+    assert (len(talk.held), talk.answers) == (1, {})
+    talk.write()
+    assert journal.commits == before + 2
+    for connection in (1, 2, 3):
+        answers = talk.answers[connection]
+        assert {each.header.code for each in answers} == {ResponseCode.SUCCESS}
+        assert [each.header.opaque for each in answers] == sorted(each.header.opaque for each in answers)
+    assert sum(map(len, talk.answers.values())) == 64
+
+
+def test_nobody_is_answered_and_nothing_shown_before_the_write_has_ended() -> None:
+    talk = connected(talks.StoredJournal())
+    for does in SCRIPT[:6]:
+        play(talk, does)
+    before = recorded(talk.node)
+    talk.holds_writes = True
+    data = talk.frame(
+        RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, talks.alteration(1, 1), talks.members(1, 1, 2)
+    )
+    effects = talk.give(Received(3, data, talk.now_ms))
+    play(talk, Does("close", (1,)))
+    assert not any(isinstance(each, Send | Dial) for each in effects)
+    assert recorded(talk.node) == before
+    talk.close(3)
+    talk.write()
+    assert 3 not in talk.answers, "whoever asked is gone"
+    assert recorded(talk.node) != before
 
 
 def test_a_damaged_record_ends_the_start() -> None:

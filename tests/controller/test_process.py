@@ -29,7 +29,7 @@ def listeners(text: str, role: Role = "controller") -> list[tuple[str, str]]:
 
 def talk(member: Member) -> talks.Talk:
     """A talk with one of the members, started."""
-    return talks.Talk(member.node, next(iter(member.node.listeners))).start()
+    return talks.Talk(member.node, next(iter(member.node.listeners)), stores=member.stores).start()
 
 
 def test_a_controller_listens_where_it_is_told() -> None:
@@ -51,7 +51,11 @@ def test_without_its_controller_a_name_server_still_tells_routes(failing: str) -
     text = "enableControllerInNamesrv=true\ncontrollerDLegerPeers=n0-127.0.0.1:9\n"
     disk = Disk(Chance(1))
     name_server, controller = made(text, "nameserver", disk)
-    broken = talk(controller) if failing == "append" else talks.Talk(controller.node, "controller")
+    broken = (
+        talk(controller)
+        if failing == "append"
+        else talks.Talk(controller.node, "controller", stores=controller.stores)
+    )
     before = broken.connect() if failing == "append" else None
     disk.plan = lambda what: "broken" if what.startswith(failing) else None
     if before is None:

@@ -18,6 +18,7 @@ from replispec.controller.rocketmq.options import Options
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.log_shell import Log
+from replispec.runtime.storage import Stores
 from replispec.runtime.world import Level, Member
 from tests.conformance.subjects.against import IDLE_S, applicable, plan
 from tests.controller.talks import StoredJournal
@@ -38,7 +39,8 @@ async def judged() -> RunResult:
     options = Options(
         "127.0.0.1:0", scan_not_active_broker_ms=1_000, properties=dict(PROPERTIES), fixed=FIXED
     )
-    members = [Member("controller", ControllerNode(options, StoredJournal()))]
+    journal = StoredJournal()
+    members = [Member("controller", ControllerNode(options, journal), Stores(journal=journal))]
     clock, stop = Clock(), trio.Event()
     log = Log(io.StringIO(), Level.ERROR, clock.now_us)
 

@@ -29,11 +29,13 @@ class Watching:
         self.told: Answer = Answer(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST)
         self.granting = Granting()
         self.ids: list[int] = []
-        self.playbook = Playbook({CONTROLLER: self._answered})
+        files = SimulatedStorage(disk).files("store")
+        self.playbook = Playbook({CONTROLLER: self._answered}, files=files)
         self.watch = Watch(
             self.playbook.outbox,
+            self.playbook.writes,
             Controllers(self.playbook.calls, [CONTROLLER]),
-            SimulatedStorage(disk).files("store"),
+            files,
             Options("C", "broker-a", (CONTROLLER,), ()),
             lambda broker_id, _now_ms: self.ids.append(broker_id),
         )

@@ -21,7 +21,7 @@ def some_weather(chance: Chance) -> Weather:
 def some_pace(chance: Chance) -> Pace:
     """Disks and clocks of this or that kind."""
     return Pace(
-        flush_us=chance.one_of((300, 1_500, 20_000, 100_000)),
-        slow_flush_per_mille=chance.one_of((0, 5, 20)),
+        write_us=chance.one_of((300, 1_500, 20_000, 100_000)),
+        slow_write_per_mille=chance.one_of((0, 5, 20)),
         drift_per_mille=chance.one_of((0, 1, 50)),
     )

@@ -99,7 +99,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "consumers see what is not confirmed": _rule("confirm_offset", lambda end, *_: end),
     "nothing is cut after a fail-over": _rule("consistent_point", lambda _, end, *__: end),
     "the shorter log decides where to cut": _rule("consistent_point", _shorter),
-    "an identity is forgotten": _method(IdentityFiles, "make_final", IdentityFiles.remove_temporary),
+    "an identity is forgotten": _method(IdentityFiles, "granted", IdentityFiles.refused),
 }
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from replispec.controller.rocketmq.node import ControllerNode
 from replispec.controller.rocketmq.options import Options
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import (
@@ -99,4 +99,5 @@ def script() -> list[Question]:
 
 def controller(storage: Storage) -> list[Member]:
     """What a controller's process holds."""
-    return [Member("controller", ControllerNode(Options(CONTROLLER), storage.journal("log")))]
+    journal = storage.journal("log")
+    return [Member("controller", ControllerNode(Options(CONTROLLER), journal), Stores(journal=journal))]

@@ -19,12 +19,13 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
-    Flushed,
-    FlushFailed,
     Outbox,
+    Persisted,
+    PersistFailed,
     Received,
     Started,
     Writable,
+    Writes,
 )
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogRecord
@@ -71,8 +72,9 @@ class Copier:
         self.arbiter = arbiter
         self._chance = chance
         self._outbox = Outbox()
+        self._writes = Writes(self._outbox)
         self.store = MessageStore(files, file_bytes=FILE_BYTES)
-        self._commit = GroupCommit(self._outbox, self.store.log, self._durable)
+        self._commit = GroupCommit(self._outbox, self._writes, self.store.log, self._durable)
         self._replica: HaReplica | None = None
         self._master: HaMaster | None = None
         self.epoch = 0
@@ -102,10 +104,8 @@ class Copier:
                 self._master.accepted(event)
             case Accepted():
                 self._outbox.close(event.connection)
-            case Flushed():
-                assert self._commit.flushed(event)
-            case FlushFailed():
-                assert self._commit.failed(event)
+            case Persisted() | PersistFailed():
+                self._writes.answered(event)
             case Started():
                 self._look_ms = self._put_ms = now_ms
             case Connected() | Received() | Writable() | Closed():

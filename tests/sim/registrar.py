@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Registration
 from replispec.runtime.rocketmq.remoting import Calls
-from replispec.runtime.storage import Files
-from replispec.runtime.world import Effect, Event, Outbox, Started
+from replispec.runtime.storage import FilesReader
+from replispec.runtime.world import Effect, Event, Outbox, Started, Writes
 from tests.playbook import deliver
 
 REGISTER_MS = 700
@@ -17,14 +17,16 @@ FIND_MS = 300
 class Registrar:
     """Registers at one controller; `ids` gets what it was called after each registration."""
 
-    def __init__(self, files: Files, controller: str, address: str, ids: list[int]) -> None:
+    def __init__(self, files: FilesReader, controller: str, address: str, ids: list[int]) -> None:
         self._address = address
         self._ids = ids
         self._outbox = Outbox()
+        self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox)
         self._controllers = Controllers(self._calls, [controller], timeout_ms=1_000)
         self._registration = Registration(
             self._outbox,
+            self._writes,
             self._controllers,
             IdentityFiles(files, "c", "set"),
             cluster_name="c",
@@ -53,7 +55,7 @@ class Registrar:
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
         now_ms = event.now_ms
-        deliver(self._calls, event)
+        deliver(self._calls, self._writes, event)
         if isinstance(event, Started):
             self._begin_ms = self._find_ms = now_ms
         if now_ms >= self._find_ms:

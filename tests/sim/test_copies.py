@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from replispec.runtime.sim import Chance, World
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from tests.sim.client import number_of, records
 from tests.sim.cluster_kinds import some_pace, some_weather
@@ -72,7 +72,7 @@ def build(seed: int) -> Copies:
 
     def make(number: int, broker_chance: Chance, storage: Storage) -> list[Member]:
         files = storage.files("store")
-        return [Member("copier", Copier(number, files, arbiter, broker_chance), files)]
+        return [Member("copier", Copier(number, files, arbiter, broker_chance), Stores(files))]
 
     for number, host in HOSTS.items():
         world.add(NAMES[number], host, partial(make, number, chance.fork()))

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 from replispec.runtime.sim import Chance, SimulatedFiles, Weather, World
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from tests.sim.controller_script import CONTROLLER, controller
 from tests.sim.nemesis import Nemesis
@@ -25,7 +25,7 @@ def run(seed: int) -> tuple[dict[str, list[int]], str]:
 
     def make(name: str, storage: Storage) -> list[Member]:
         files = storage.files("store")
-        return [Member(name, Registrar(files, CONTROLLER, f"{HOSTS[name]}:10911", ids[name]), files)]
+        return [Member(name, Registrar(files, CONTROLLER, f"{HOSTS[name]}:10911", ids[name]), Stores(files))]
 
     world.add("controller", "127.0.0.1", controller)
     for name in BROKERS:

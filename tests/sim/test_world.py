@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from replispec.runtime.sim import Pace, Stuck, Weather, World
+from replispec.runtime.storage import FlushFiles
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -15,9 +16,9 @@ from replispec.runtime.world import (
     Dial,
     Effect,
     Event,
-    Flush,
     Halt,
     Pause,
+    Persist,
     Received,
     Resume,
     Send,
@@ -244,15 +245,15 @@ def test_a_halt_ends_the_process_as_failed() -> None:
 
 
 @pytest.mark.parametrize("refuses", [False, True])
-def test_a_flush_is_answered_by_what_became_of_it(refuses: bool) -> None:
+def test_a_write_is_answered_by_what_became_of_it(refuses: bool) -> None:
     world = World(1)
-    toy = Toy(lambda event: [Flush(7, ("log",))] if isinstance(event, Ticked) else ())
+    toy = Toy(lambda event: [Persist(7, (FlushFiles(("log",)),))] if isinstance(event, Ticked) else ())
     toy.deadlines_ms = [1_700_000_000_100]
     put(world, "toy", "127.0.0.1", toy, folder="store")
     disk = world.processes["toy"].disk
     disk.plan = lambda what: "no power" if refuses and what.startswith("flush") else None
     world.run_for(5_000)
-    assert toy.kinds() == ["Started", "Ticked", "FlushFailed" if refuses else "Flushed"]
+    assert toy.kinds() == ["Started", "Ticked", "PersistFailed" if refuses else "Persisted"]
     assert disk.changes == ["flush store/log"]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replispec.runtime.sim import World
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Effect, Event, Member
 
 
@@ -44,7 +44,7 @@ def put(world: World, name: str, host: str, *toys: Toy, folder: str = "") -> Non
     """Add a process of toys to a world and start it."""
 
     def make(storage: Storage) -> list[Member]:
-        return [Member("toy", toy, storage.files(folder)) for toy in toys]
+        return [Member("toy", toy, Stores(storage.files(folder))) for toy in toys]
 
     world.add(name, host, make)
     world.start(name)

@@ -6,7 +6,7 @@ from replispec.runtime.rocketmq.log import EpochFile, GroupCommit, MessageStore,
 from replispec.runtime.rocketmq.log.epoch_file import NAME, OLDER
 from replispec.runtime.sim import SimulatedFiles
 from replispec.runtime.storage import StorageFailed
-from replispec.runtime.world import Flush, Flushed, FlushFailed, Halt, Outbox
+from replispec.runtime.world import Halt, Outbox, Persist, Persisted, PersistFailed, Writes
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
 
@@ -155,20 +155,20 @@ def test_a_broken_epoch_file_gives_way_to_the_older_one_or_stops_the_broker() ->
 
 def test_writes_during_a_flush_share_the_next_one() -> None:
     store, outbox, told = with_epochs(store_on(disk()), 1), Outbox(), []
-    commit = GroupCommit(outbox, store.log, lambda durable, now_ms: told.append((durable, now_ms)))
+    writes = Writes(outbox)
+    commit = GroupCommit(outbox, writes, store.log, lambda durable, now_ms: told.append((durable, now_ms)))
     store.put(message())
     first = store.log.end
     commit.request()
     for _ in range(3):
         store.put(message())
         commit.request()
-    (flush,) = outbox.take()
-    assert isinstance(flush, Flush)
-    assert not commit.flushed(Flushed(flush.token + 1, 5))
-    assert commit.flushed(Flushed(flush.token, 5))
+    (persist,) = outbox.take()
+    assert isinstance(persist, Persist)
+    writes.answered(Persisted(persist.token, 5))
     (second,) = outbox.take()
-    assert isinstance(second, Flush)
-    assert commit.flushed(Flushed(second.token, 6))
+    assert isinstance(second, Persist)
+    writes.answered(Persisted(second.token, 6))
     assert (told, outbox.take()) == ([(first, 5), (store.log.end, 6)], [])
 
 
@@ -176,11 +176,11 @@ def test_a_flush_that_failed_ends_the_process() -> None:
     store, outbox = with_epochs(store_on(disk()), 1), Outbox()
     durable = store.log.end
     store.put(message())
-    commit = GroupCommit(outbox, store.log, lambda _durable, _now_ms: None)
-    commit.request()
-    (flush,) = outbox.take()
-    assert isinstance(flush, Flush)
-    assert commit.failed(FlushFailed(flush.token, "input/output error", 5))
+    writes = Writes(outbox)
+    GroupCommit(outbox, writes, store.log, lambda _durable, _now_ms: None).request()
+    (persist,) = outbox.take()
+    assert isinstance(persist, Persist)
+    writes.answered(PersistFailed(persist.token, "input/output error", False, 5))
     assert [type(effect) for effect in outbox.take()] == [Halt]
     assert store.log.flushed == durable
 

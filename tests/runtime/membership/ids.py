@@ -80,13 +80,15 @@ class Registering:
     def __init__(
         self, disk: Disk, controller: Granting, *, cluster: str = CLUSTER, at_ms: int = 1_000
     ) -> None:
-        self.playbook = Playbook({CONTROLLER: controller}, now_ms=at_ms)
+        files = SimulatedFiles(disk)
+        self.playbook = Playbook({CONTROLLER: controller}, files=files, now_ms=at_ms)
         self.told: list[tuple[int | None, int | None]] = []
         self._controllers = Controllers(self.playbook.calls, [CONTROLLER])
         self.registration = Registration(
             self.playbook.outbox,
+            self.playbook.writes,
             self._controllers,
-            IdentityFiles(SimulatedFiles(disk), cluster, BROKER),
+            IdentityFiles(files, cluster, BROKER),
             cluster_name=cluster,
             broker_name=BROKER,
             registered=lambda told, members, _now_ms: self.told.append(

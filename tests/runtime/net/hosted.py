@@ -17,6 +17,7 @@ from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.link import Tap
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.node_shell import Bounds
+from replispec.runtime.storage import Stores
 from replispec.runtime.world import Effect, Event, Level, Member, Ticked
 
 IDLE_S = 0.05
@@ -71,13 +72,15 @@ class Host:
 
 @asynccontextmanager
 async def hosted(
-    node: ScriptedNode, *, files: Any = None, bounds: Bounds | None = None, tap: Tap | None = None
+    node: ScriptedNode, *, stores: Any = None, bounds: Bounds | None = None, tap: Tap | None = None
 ) -> AsyncIterator[Host]:
     """A host that runs `node` until the block ends."""
     clock, written, stop = Clock(), io.StringIO(), trio.Event()
     log = Log(written, Level.DEBUG, clock.now_us)
     process = Process(bounds=bounds or Bounds())
-    run = partial(serve, [Member("role", node, files)], process, log, clock=clock, tap=tap, stop=stop)
+    run = partial(
+        serve, [Member("role", node, stores or Stores())], process, log, clock=clock, tap=tap, stop=stop
+    )
     async with trio.open_nursery() as nursery:
         addresses = await nursery.start(run)
         yield Host(addresses["role"], stop, written)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import io
 import itertools
 import socket
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable, Sequence
 
 import pytest
 import trio
 
 from replispec.runtime.net.host_shell import EXIT_FAILED, CannotListen, Process, run
 from replispec.runtime.net.node_shell import RECEIVE_BYTES_MAX, Bounds, open_socket
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.storage import Operation, ReplaceFile, StorageFailed, StorageFull
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -21,14 +22,14 @@ from replispec.runtime.world import (
     Dial,
     Effect,
     Event,
-    Flush,
-    Flushed,
-    FlushFailed,
     Halt,
     Level,
     Member,
     Note,
     Pause,
+    Persist,
+    Persisted,
+    PersistFailed,
     Received,
     Resume,
     Send,
@@ -322,46 +323,81 @@ def test_a_dial_that_finds_itself_is_refused() -> None:
     trio.run(test)
 
 
-class _CountingFiles:
-    """Flushes that fail for the name `broken`; each call is kept."""
+class _Kept:
+    """Stores that count: what is asked for is kept in the order in which it is carried out. The file
+    `broken` cannot be replaced, nor can `full`; `slow` waits for `go_on`."""
 
     def __init__(self) -> None:
-        self.calls: list[tuple[str, ...]] = []
+        self.carried_out: list[Operation] = []
+        self.go_on = threading.Event()
 
-    def flush(self, names: Iterable[str]) -> None:
-        names = tuple(names)
-        self.calls.append(names)
-        if "broken" in names:
-            raise StorageFailed("no room")
+    def carry_out(self, operations: Sequence[Operation]) -> None:
+        for operation in operations:
+            if operation == BROKEN:
+                raise StorageFailed("input/output error")
+            if operation == FULL:
+                raise StorageFull("no room")
+            if operation == SLOW:
+                assert self.go_on.wait(60)
+            self.carried_out.append(operation)
 
 
-def test_flushes_are_answered_in_order_and_those_that_wait_go_together() -> None:
+A, B, BROKEN, FULL, SLOW = (ReplaceFile(name, b"") for name in ("a", "b", "broken", "full", "slow"))
+
+
+def _asks(
+    *persists: tuple[ReplaceFile, ...], at: type[Event] = Started
+) -> Callable[[Event], Iterable[Effect]]:
     def react(event: Event) -> Iterable[Effect]:
-        if isinstance(event, Started):
-            yield Flush(1, ("a",))
-            yield Flush(2, ("b", "a"))
+        if isinstance(event, at):
+            yield from (Persist(token, operations) for token, operations in enumerate(persists, start=1))
 
+    return react
+
+
+def test_writes_are_carried_out_and_answered_in_the_order_in_which_they_were_asked_for() -> None:
     async def test() -> None:
-        node, files = ScriptedNode(react), _CountingFiles()
-        async with hosted(node, files=files):
-            await until(lambda: len(node.of(Flushed)) == 2)
-        assert [event.token for event in node.of(Flushed)] == [1, 2]
-        assert files.calls == [("a", "b")]
+        node, stores = ScriptedNode(_asks((A, B), (A,), (B, A))), _Kept()
+        async with hosted(node, stores=stores):
+            await until(lambda: len(node.of(Persisted)) == 3)
+        assert [event.token for event in node.of(Persisted)] == [1, 2, 3]
+        assert stores.carried_out == [A, B, A, B, A]
 
     trio.run(test)
 
 
-def test_a_flush_that_failed_is_told_with_its_reason_and_not_repeated() -> None:
-    def react(event: Event) -> Iterable[Effect]:
-        if isinstance(event, Started):
-            yield Flush(1, ("broken",))
-
+def test_what_follows_a_failed_operation_is_left_and_what_was_asked_for_later_is_not() -> None:
     async def test() -> None:
-        node, files = ScriptedNode(react), _CountingFiles()
-        async with hosted(node, files=files):
-            await until(lambda: bool(node.of(FlushFailed)))
-        assert node.of(FlushFailed)[0].reason == "no room"
-        assert len(files.calls) == 1
+        node, stores = ScriptedNode(_asks((A, BROKEN, B), (FULL,), (A,))), _Kept()
+        async with hosted(node, stores=stores):
+            await until(lambda: bool(node.of(Persisted)))
+        failed = [(event.token, event.reason, event.is_full) for event in node.of(PersistFailed)]
+        assert failed == [(1, "input/output error", False), (2, "no room", True)]
+        assert stores.carried_out == [A, A]
+
+    trio.run(test)
+
+
+def test_a_write_that_takes_its_time_holds_nobody_up() -> None:
+    async def test() -> None:
+        node, stores = ScriptedNode(_asks((SLOW,))), _Kept()
+        async with hosted(node, stores=stores) as host:
+            async with await host.connect():
+                await until(lambda: bool(node.of(Accepted)))
+                assert not node.of(Persisted)
+                stores.go_on.set()
+                await until(lambda: bool(node.of(Persisted)))
+
+    trio.run(test)
+
+
+def test_what_a_node_wants_written_while_it_stops_is_written_and_answered_to_nobody() -> None:
+    async def test() -> None:
+        node, stores = ScriptedNode(_asks((A,), (B,), at=Stopping)), _Kept()
+        async with hosted(node, stores=stores):
+            await until(lambda: bool(node.of(Started)))
+        assert stores.carried_out == [A, B]
+        assert not node.of(Persisted)
 
     trio.run(test)
 

@@ -12,14 +12,15 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
-    Flushed,
-    FlushFailed,
     Outbox,
+    Persisted,
+    PersistFailed,
     Received,
     Started,
     Stopping,
     Ticked,
     Writable,
+    Writes,
 )
 
 LISTENER = "ha"
@@ -75,7 +76,7 @@ class BareMaster:
                 self.ha.ticked(now_ms)
             case Stopping(now_ms):
                 self.ha.stop(now_ms)
-            case Started() | Connected() | Flushed() | FlushFailed():
+            case Started() | Connected() | Persisted() | PersistFailed():
                 pass
         return self._outbox.take()
 
@@ -90,7 +91,8 @@ class BareReplica:
         self._outbox = Outbox()
         self._store = store
         self._master = master
-        self._commit = GroupCommit(self._outbox, store.log)
+        self._writes = Writes(self._outbox)
+        self._commit = GroupCommit(self._outbox, self._writes, store.log)
         self.ha = HaReplica(
             self._outbox, store, self._commit, self, settings or HaSettings(), broker_id=2, is_learner=False
         )
@@ -115,10 +117,8 @@ class BareReplica:
                 self.ha.received(event)
             case Closed():
                 self.ha.closed(event)
-            case Flushed():
-                self._commit.flushed(event)
-            case FlushFailed():
-                self._commit.failed(event)
+            case Persisted() | PersistFailed():
+                self._writes.answered(event)
             case Ticked(now_ms):
                 self.ha.ticked(now_ms)
             case Stopping(now_ms):

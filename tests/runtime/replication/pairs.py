@@ -10,21 +10,22 @@ from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, HaSettings
 from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.sim import Disk, SimulatedFiles
+from replispec.runtime.storage import Stores
 from replispec.runtime.world import (
     Accepted,
     Close,
     Closed,
     Connected,
     Dial,
-    Flush,
-    Flushed,
-    FlushFailed,
     Halt,
     Note,
     Outbox,
+    Persist,
+    PersistFailed,
     Received,
     Send,
     Writable,
+    Writes,
 )
 from replispec.wire.rocketmq.ha import (
     HaHandshakeAnswer,
@@ -35,6 +36,7 @@ from replispec.wire.rocketmq.ha import (
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 from tests.runtime.log.logs import disk as new_disk
 from tests.runtime.log.logs import log_bytes, store_on
+from tests.runtime.storage.writing import carried_out
 
 STEPS_MAX = 1_000
 ADDRESS = "127.0.0.1:10912"
@@ -101,10 +103,11 @@ class ReplicaSide:
     ) -> None:
         self.disk = disk or new_disk()
         self.store = store or store_on(self.disk)
-        self.files = SimulatedFiles(self.disk)
+        self.stores = Stores(SimulatedFiles(self.disk))
         self.outbox = Outbox()
         self.reader = Reader()
-        self.commit = GroupCommit(self.outbox, self.store.log)
+        self.writes = Writes(self.outbox)
+        self.commit = GroupCommit(self.outbox, self.writes, self.store.log)
         self.ha = HaReplica(
             self.outbox,
             self.store,
@@ -114,19 +117,18 @@ class ReplicaSide:
             broker_id=broker_id,
             is_learner=is_learner,
         )
-        self.fails_flush = ""
-        self.holds_flush = False
-        self.held: list[Flush] = []
+        self.fails_writes = ""
+        self.holds_writes = False
+        self.held: list[Persist] = []
 
-    def flush(self, effect: Flush, now_ms: int) -> None:
-        """Bring files to the disk, or fail to."""
-        if self.fails_flush:
-            self.commit.failed(FlushFailed(effect.token, self.fails_flush, now_ms))
-        elif self.holds_flush:
+    def persist(self, effect: Persist, now_ms: int) -> None:
+        """Write, or fail to."""
+        if self.fails_writes:
+            self.writes.answered(PersistFailed(effect.token, self.fails_writes, False, now_ms))
+        elif self.holds_writes:
             self.held.append(effect)
         else:
-            self.files.flush(effect.names)
-            self.commit.flushed(Flushed(effect.token, now_ms))
+            self.writes.answered(carried_out(effect, self.stores, now_ms))
 
 
 class Pair:
@@ -201,8 +203,8 @@ class Pair:
             self._carry(effect, HA_REPLICA.name, self._ends.get(effect.connection, 0))
         elif isinstance(effect, Close):
             self._close(effect.connection, self.master.ha.closed)
-        elif isinstance(effect, Flush):
-            self._work.append(lambda: self.replica.flush(effect, self.now_ms))
+        elif isinstance(effect, Persist):
+            self._work.append(lambda: self.replica.persist(effect, self.now_ms))
         elif isinstance(effect, Note):
             self._note("replica", effect)
         elif isinstance(effect, Halt):

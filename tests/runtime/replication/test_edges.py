@@ -17,6 +17,7 @@ from replispec.runtime.world import (
     Outbox,
     Received,
     Send,
+    Writes,
 )
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
@@ -57,7 +58,7 @@ class Replica:
 
     def __init__(self) -> None:
         self.store, self.outbox, self.reader = store_on(disk()), Outbox(), Reader()
-        commit = GroupCommit(self.outbox, self.store.log)
+        commit = GroupCommit(self.outbox, Writes(self.outbox), self.store.log)
         settings = HaSettings(durable=False)
         self.ha = HaReplica(self.outbox, self.store, commit, self.reader, settings, broker_id=2)
         self.ha.follow("127.0.0.1:1", 0)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from replispec.runtime.rocketmq.log import GroupCommit
 from replispec.runtime.rocketmq.replication import HaReplica, HaSettings
 from replispec.runtime.rocketmq.replication.frames import Frames
-from replispec.runtime.world import Accepted, Close, Connected, Outbox, Received
+from replispec.runtime.world import Accepted, Close, Connected, Outbox, Received, Writes
 from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport
 from replispec.wire.rocketmq.machines import ha_replica
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
@@ -82,7 +82,12 @@ def test_garbage_is_parsed_or_blamed_on_the_master(data: st.DataObject) -> None:
     spoken += data.draw(st.binary(max_size=60))
     store, outbox = store_on(disk()), Outbox()
     replica = HaReplica(
-        outbox, store, GroupCommit(outbox, store.log), Reader(), HaSettings(durable=False), broker_id=2
+        outbox,
+        store,
+        GroupCommit(outbox, Writes(outbox), store.log),
+        Reader(),
+        HaSettings(durable=False),
+        broker_id=2,
     )
     replica.follow("127.0.0.1:1", 0)
     replica.connected(Connected(-1, "local", 0))

@@ -60,7 +60,7 @@ def test_a_fresh_replica_copies_everything_and_joins() -> None:
 def test_new_messages_follow_at_once_and_are_acknowledged_when_they_are_on_the_disk() -> None:
     pair = Pair(master_with(1), ReplicaSide())
     pair.follow()
-    pair.replica.holds_flush = True
+    pair.replica.holds_writes = True
     placed = pair.master.store.put(message("new"))
     pair.master.ha.log_grew(pair.now_ms)
     pair.settle()
@@ -71,15 +71,15 @@ def test_new_messages_follow_at_once_and_are_acknowledged_when_they_are_on_the_d
     assert pair.same()
     end = placed.offset + placed.size
     assert pair.master.ha.acknowledged([2]) == [placed.offset]
-    pair.replica.holds_flush = False
-    pair.replica.flush(pair.replica.held.pop(), pair.now_ms)
+    pair.replica.holds_writes = False
+    pair.replica.persist(pair.replica.held.pop(), pair.now_ms)
     pair.settle()
     assert pair.master.ha.acknowledged([2]) == [end]
 
 
 def test_without_durability_a_report_does_not_wait_for_the_disk() -> None:
     replica = ReplicaSide(settings=HaSettings(durable=False))
-    replica.holds_flush = True
+    replica.holds_writes = True
     pair = Pair(master_with(5), replica)
     pair.follow()
     assert pair.master.ha.acknowledged([2]) == [pair.master.store.log.end]
@@ -88,15 +88,15 @@ def test_without_durability_a_report_does_not_wait_for_the_disk() -> None:
 def test_a_replica_whose_log_waits_for_the_disk_reports_first_when_it_is_there() -> None:
     """Its first report is where the master goes on: it must be the end of the log, and durable."""
     pair = Pair(master_with(5, 5), ReplicaSide())
-    pair.replica.holds_flush = True
+    pair.replica.holds_writes = True
     pair.replica.store.log.append_bytes(0, log_bytes(pair.master.store)[:342])
     pair.replica.store.epochs.keep(pair.master.store.epochs.entries[:1])
     pair.follow()
     pair.wait(6_000)
     assert not any("report" in line for line in pair.lines)
-    pair.replica.holds_flush = False
+    pair.replica.holds_writes = False
     for effect in pair.replica.held:
-        pair.replica.flush(effect, pair.now_ms)
+        pair.replica.persist(effect, pair.now_ms)
     pair.settle()
     assert pair.same()
 
@@ -269,7 +269,7 @@ def test_a_disk_without_room_ends_the_connection_and_is_tried_again() -> None:
 
 def test_a_flush_that_fails_halts_the_process_and_is_never_acknowledged() -> None:
     replica = ReplicaSide()
-    replica.fails_flush = "input/output error"
+    replica.fails_writes = "input/output error"
     pair = Pair(master_with(3), replica)
     pair.follow()
     assert "input/output error" in pair.halted
@@ -280,7 +280,7 @@ def test_members_that_lag_or_are_gone_are_overdue() -> None:
     pair = Pair(master_with(3), ReplicaSide())
     pair.follow()
     assert pair.master.ha.overdue([2, 3], pair.now_ms) == [3]
-    pair.replica.holds_flush = True
+    pair.replica.holds_writes = True
     for _ in range(4):
         pair.master.store.put(message("more"))
         pair.master.store.log.flush()

@@ -10,6 +10,7 @@ import pytest
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
+from tests.runtime.storage.writing import made
 
 Make = Callable[[Path], tuple[Storage, str]]
 
@@ -31,7 +32,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Storage, str]
 
 def test_a_region_reads_back_what_was_written_and_views_show_later_writes(place: tuple[Storage, str]) -> None:
     files = place[0].files(place[1])
-    region = files.region("log/0000", 10_000)
+    region = made(files, "log/0000", 10_000)
     view = region.view(10, 5)
     assert bytes(view) == bytes(5)
     region.write(8, memoryview(b"xxabcdexx"))
@@ -84,7 +85,7 @@ def test_a_journal_keeps_records_and_the_value_and_replaces_the_end(place: tuple
 
 
 def test_whatever_was_written_is_named_and_the_rest_is_zeros(place: tuple[Storage, str]) -> None:
-    region = place[0].files(place[1]).region("log/0000", 1 << 20)
+    region = made(place[0].files(place[1]), "log/0000", 1 << 20)
     for at, data in ((0, b"first"), (300_000, b"middle"), ((1 << 20) - 4, b"last")):
         region.write(at, data)
     named = bytearray(1 << 20)

@@ -15,29 +15,31 @@ import pytest
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.storage.disk_shell import LOCK_NAME, UNFINISHED, DiskFiles, DiskStorage
 from replispec.runtime.storage.journal_shell import DiskJournal
+from tests.runtime.storage.writing import made
 
 # 2 is FULL.
 PRAGMAS = {"synchronous": 2, "journal_mode": "wal", "locking_mode": "exclusive"}
 FULL_DISK = """
 import resource, sys
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.storage import StorageFailed, StorageFull
 from replispec.runtime.storage.disk_shell import DiskStorage
 files = DiskStorage().files(sys.argv[1])
-small = files.region("small", 4096)
+files.make("small", 4096)
+small = files.region("small")
 files.replace("epochs", b"old")
 journal = DiskStorage().journal(sys.argv[1] + "/journal")
 journal.append([(0, b"kept")], state=b"kept")
 resource.setrlimit(resource.RLIMIT_FSIZE, (65536, resource.RLIM_INFINITY))
-def refused(call, first, second, state=None):
+def refused(expected, call, first, second, state=None):
     try:
         call(first, second) if state is None else call(first, state=state)
-    except StorageFailed as error:
+    except expected as error:
         print(error)
     else:
         sys.exit(f"{call.__name__} was not refused")
-refused(files.region, "large", 1 << 20)
-refused(files.replace, "epochs", bytes(1 << 20))
-refused(journal.append, [(1, b'one'), (2, bytes(1 << 20))], None, state=b'lost')
+refused(StorageFull, files.make, "large", 1 << 20)
+refused(StorageFull, files.replace, "epochs", bytes(1 << 20))
+refused(StorageFailed, journal.append, [(1, b'one'), (2, bytes(1 << 20))], None, state=b'lost')
 small.write(0, b"still")
 files.flush(["small"])
 assert files.read("epochs") == b"old"
@@ -66,7 +68,7 @@ def test_whatever_the_disk_refuses_is_told_with_its_place(
     call: str, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = DiskFiles(tmp_path)
-    region = files.region("log", 100)
+    region = made(files, "log", 100)
 
     def refuse(*_: object) -> int:
         raise OSError(code, os.strerror(code))
@@ -75,7 +77,7 @@ def test_whatever_the_disk_refuses_is_told_with_its_place(
         region.write(0, b"x")
         files.flush(["log"])
         files.replace("epochs", b"new")
-        files.region("next", 100)
+        made(files, "next", 100)
 
     monkeypatch.setattr(os, call, refuse)
     with pytest.raises(StorageFailed, match=os.strerror(code)) as caught:
@@ -84,7 +86,7 @@ def test_whatever_the_disk_refuses_is_told_with_its_place(
 
 
 def test_a_short_write_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    region = DiskFiles(tmp_path).region("log", 100)
+    region = made(DiskFiles(tmp_path), "log", 100)
     real = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda handle, data, at: real(handle, bytes(data)[:3], at))
     region.write(5, b"0123456789")
@@ -92,20 +94,13 @@ def test_a_short_write_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_room_of_a_region_is_taken_when_it_is_made(tmp_path: Path) -> None:
-    DiskFiles(tmp_path).region("log", 1 << 20)
+    made(DiskFiles(tmp_path), "log", 1 << 20)
     assert (tmp_path / "log").stat().st_blocks * 512 >= 1 << 20
-
-
-def test_a_region_of_another_size_is_refused(tmp_path: Path) -> None:
-    files = DiskFiles(tmp_path)
-    files.region("log", 100)
-    with pytest.raises(StorageFailed, match="has 100 bytes and should have 200"):
-        files.region("log", 200)
 
 
 def test_a_view_outlives_its_region_and_a_closed_region_is_still_flushed(tmp_path: Path) -> None:
     files = DiskFiles(tmp_path)
-    region = files.region("log", 100)
+    region = made(files, "log", 100)
     region.write(0, b"abc")
     view = region.view(0, 3)
     region.close()
@@ -223,7 +218,7 @@ def test_a_name_is_given_to_what_is_on_the_disk_and_brought_there_itself(
     files.replace("epochs", b"new")
     assert order == ["file", "name", "folder"]
     order.clear()
-    files.region("log", 100)
+    files.make("log", 100)
     assert order == ["file", "name", "folder"]
     order.clear()
     files.rename("epochs", "deep/epochs")

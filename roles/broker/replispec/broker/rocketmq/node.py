@@ -28,15 +28,16 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
-    Flushed,
-    FlushFailed,
     Level,
     Outbox,
+    Persisted,
+    PersistFailed,
     Received,
     Started,
     Stopping,
     Ticked,
     Writable,
+    Writes,
 )
 from replispec.wire.rocketmq.client import HaRuntimeInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -54,13 +55,14 @@ class BrokerNode:
     def __init__(self, options: Options, files: Files) -> None:
         self._options = options
         self._outbox = Outbox()
+        self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox, version=options.version)
         self._server = RequestServer(
             self._outbox, self._handle, limits=options.limits, version=options.version
         )
         controllers = Controllers(self._calls, options.controllers)
         self._role = Role(self._outbox, controllers, options.broker_name, self)
-        self._manager = ReplicasManager(self._outbox, controllers, files, options, self)
+        self._manager = ReplicasManager(self._outbox, self._writes, controllers, files, options, self)
         self._name_servers = NameServers(
             self._outbox,
             self._calls,
@@ -71,7 +73,7 @@ class BrokerNode:
             announced=self._manager.announced,
         )
         store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
-        self._log = Replicated(self._outbox, store, options, self._role, self)
+        self._log = Replicated(self._outbox, self._writes, store, options, self._role, self)
         self._topics = Topics(
             files, template_queues=options.default_queues, auto_create=options.auto_create_topics
         )
@@ -136,8 +138,8 @@ class BrokerNode:
                     self._server.accepted(event)
             case Connected() | Received() | Closed() | Writable():
                 self._on_connection(event)
-            case Flushed() | FlushFailed():
-                self._log.flushed(event)
+            case Persisted() | PersistFailed():
+                self._writes.answered(event)
             case Stopping(now_ms):
                 self._stop(now_ms)
 

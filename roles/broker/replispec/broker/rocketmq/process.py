@@ -12,7 +12,7 @@ from replispec.runtime.rocketmq import parameters as p
 from replispec.runtime.rocketmq.places import log_folder, name_of
 from replispec.runtime.rocketmq.remoting import Limits
 from replispec.runtime.rocketmq.replication import HaSettings
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 
 BROKER: Final = "broker"
@@ -26,7 +26,7 @@ def members(settings: Settings, storage: Storage, seed: int) -> Sequence[Member]
     if settings[p.ASYNC_LEARNER]:
         raise settings.refuse(p.ASYNC_LEARNER, "false: a learner is a process of the role learner")
     files = storage.files(settings[p.STORE_PATH_ROOT_DIR])
-    return (Member(BROKER, BrokerNode(options(settings), files), files),)
+    return (Member(BROKER, BrokerNode(options(settings), files), Stores(files)),)
 
 
 def options(settings: Settings) -> Options:

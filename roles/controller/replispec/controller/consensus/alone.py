@@ -32,12 +32,13 @@ class Alone:
         last = recovered[-1].event.term if recovered else 0
         if last > self._term:
             raise LogDamaged(f"the log is of term {last}, the member knows only {self._term}")
+        self._term += 1
         self._index = len(recovered)
         self._proposal = 0
-        self._state: bytes | None = None
-        self._records: list[tuple[int, bytes]] = []
-        self._entries: list[Entry] = recovered
-        self._lead()
+        self._recovered: Sequence[Entry] = recovered
+        self._waiting: list[ControllerEvent] = []
+        self._handed_out: Sequence[Entry] | None = None
+        self._first: ControllerEvent | None = self._numbered(ControllerEvent())
 
     @property
     def is_leader(self) -> bool:
@@ -50,15 +51,8 @@ class Alone:
         return self._term
 
     def propose(self, event: ControllerEvent) -> int:
-        """Put a record at the end of the log; `ready` then has it."""
-        self._proposal += 1
-        event.format = FORMAT
-        event.proposer = _SELF
-        event.proposal = self._proposal
-        event.term = self._term
-        self._index += 1
-        self._records.append((self._index, encode(event)))
-        self._entries.append(Entry(self._index, event))
+        """Put a record at the end of the log; one of the next `ready` has it."""
+        self._waiting.append(self._numbered(event))
         return self._proposal
 
     def step(self, message: bytes, now_ms: int) -> None:  # noqa: ARG002
@@ -69,17 +63,39 @@ class Alone:
         """Nothing depends on time."""
 
     def ready(self) -> Ready | None:
-        """What was proposed since the last call, and at first what the disk held."""
-        if not self._entries and self._state is None:
+        """What was proposed and not handed out yet; at first what the disk held, which needs no writing."""
+        if self._recovered:
+            recovered, self._recovered = self._recovered, ()
+            return Ready((), None, (), recovered)
+        if self._handed_out is not None or not (self._waiting or self._first is not None):
             return None
-        ready = Ready(self._records, self._state, (), self._entries)
-        self._records, self._state, self._entries = [], None, []
-        return ready
+        state = None
+        if self._first is not None:
+            self._waiting.insert(0, self._first)
+            state = encode(MemberState(format=FORMAT, term=self._term, voted_for=_SELF))
+        entries = [Entry(index, event) for index, event in enumerate(self._waiting, self._index + 1)]
+        self._waiting, self._handed_out = [], entries
+        return Ready([(each.index, encode(each.event)) for each in entries], state, (), entries)
 
-    def _lead(self) -> None:
-        self._term += 1
-        self._state = encode(MemberState(format=FORMAT, term=self._term, voted_for=_SELF))
-        self.propose(ControllerEvent())
+    def persisted(self) -> None:
+        """What `ready` handed out last is on the disk."""
+        assert self._handed_out is not None, "nothing was handed out"
+        self._index += len(self._handed_out)
+        self._handed_out = self._first = None
+
+    def refused(self) -> None:
+        """Nothing of what `ready` handed out last is on the disk: it was never proposed, but for what a term
+        begins with."""
+        assert self._handed_out is not None, "nothing was handed out"
+        self._handed_out = None
+
+    def _numbered(self, event: ControllerEvent) -> ControllerEvent:
+        self._proposal += 1
+        event.format = FORMAT
+        event.proposer = _SELF
+        event.proposal = self._proposal
+        event.term = self._term
+        return event
 
 
 def _entry(index: int, data: bytes) -> Entry:

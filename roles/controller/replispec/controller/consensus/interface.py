@@ -2,7 +2,8 @@
 
 The engine touches nothing. Records are proposed, messages of other members stepped in, time told by ticks;
 `ready` then says what to persist, what to send and what to apply, in this order: nothing is sent or applied
-before what was to be persisted is on the disk. Source: the shape of etcd's RawNode.
+before what was to be persisted is on the disk. That may take a while: `persisted` or `refused` ends it, and
+what is proposed meanwhile is handed out together after it. Source: the shape of etcd's RawNode.
 """
 
 from __future__ import annotations
@@ -66,5 +67,15 @@ class Consensus(Protocol):
         ...
 
     def ready(self) -> Ready | None:
-        """What is to be done since the last call; None when nothing is."""
+        """What is to be done since the last call; None when nothing is, or while something handed out is
+        still being persisted. What needs no persisting is done by having been handed out."""
+        ...
+
+    def persisted(self) -> None:
+        """What `ready` had persisted last is on the disk."""
+        ...
+
+    def refused(self) -> None:
+        """There was no room, and nothing of it is on the disk: its entries count as never proposed, and are
+        not to be applied."""
         ...

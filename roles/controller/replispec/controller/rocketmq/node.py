@@ -1,8 +1,9 @@
 """The controller as a node: requests in, answers and notifications out, one log in between.
 
-Order: what is asked is proposed, persisted with all else that the same bytes asked, then applied, which
-decides it, then answered. What changes nothing is answered at once and never logged. A disk that refuses
-ends the process: what it then holds, only a new start can tell.
+Order: what is asked is proposed, persisted with all else that was asked while the write before was under
+way, then applied, which decides it, then answered. What changes nothing is answered at once and never logged.
+A disk without room: who asked is refused, and all else goes on. A disk that fails otherwise ends the process:
+what it then holds, only a new start can tell.
 """
 
 from __future__ import annotations
@@ -11,20 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from replispec.controller.consensus import Alone, Consensus, LogDamaged
+from replispec.controller.consensus import LogDamaged
 from replispec.controller.rocketmq.administration import Administration
 from replispec.controller.rocketmq.core.acts import Act, Answer, Notify, Recorded
 from replispec.controller.rocketmq.core.broker_set import Acts, BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
+from replispec.controller.rocketmq.core.heartbeats import Key
 from replispec.controller.rocketmq.core.records import record_of
 from replispec.controller.rocketmq.core.requests import READERS, Asked
+from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.controller.rocketmq.options import Options
 from replispec.event.v1.event_pb2 import ControllerEvent
-from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answers import Refused, need, text
-from replispec.runtime.storage import Journal, StorageFailed
+from replispec.runtime.storage import JournalReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -32,15 +35,16 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
-    Flushed,
-    FlushFailed,
     Level,
     Outbox,
+    Persisted,
+    PersistFailed,
     Received,
     Started,
     Stopping,
     Ticked,
     Writable,
+    Writes,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
@@ -53,16 +57,18 @@ HEARD: Final = Prepared(ResponseCode.SUCCESS)
 class ControllerNode:
     """One controller, the only member of its group; `journal` is its log."""
 
-    def __init__(self, options: Options, journal: Journal) -> None:
+    def __init__(self, options: Options, journal: JournalReader) -> None:
         self._options = options
-        self._journal = journal
         self._outbox = Outbox()
+        self._writes = Writes(self._outbox)
+        self._log = ControllerLog(self._outbox, self._writes, journal, self)
         self._server = RequestServer(self._outbox, self._handle, limits=options.limits)
         self._notifier = Notifier(self._outbox)
         self._sets = BrokerSets()
         self._administration = Administration(options, self._sets)
-        self._consensus: Consensus | None = None
         self._waiting: dict[int, Request] = {}
+        # Whose end came while a write was under way, or could not be written.
+        self._losses: set[Key] = set()
         self._open: set[int] = set()
         self._halted = False
         self._next_expiry_ms: int | None = None
@@ -81,19 +87,25 @@ class ControllerNode:
         return {LISTENER: self._options.listen_address}
 
     def receive(self, event: Event) -> Sequence[Effect]:
-        """Take one event and return its effects, in order. After the disk refused nobody is served."""
+        """Take one event and return its effects, in order. After the log failed nobody is served."""
         if self._halted:
             return (Close(event.connection),) if isinstance(event, Accepted) else ()
         self._sets.heartbeats.now_ms = event.now_ms
         self._take(event)
-        self._commit(event.now_ms)
+        if not self._halted:
+            self._log.commit(event.now_ms)
         return self._outbox.take()
 
     def deadline_ms(self) -> int | None:
-        """The next look at heartbeats, or a notification that waits too long."""
+        """The next look at heartbeats, a notification that waits too long, or a disk to be tried again."""
         if self._halted:
             return None
-        times = (self._next_expiry_ms, self._next_search_ms, self._notifier.deadline_ms())
+        times = (
+            self._next_expiry_ms,
+            self._next_search_ms,
+            self._notifier.deadline_ms(),
+            self._log.deadline_ms(),
+        )
         return min((each for each in times if each is not None), default=None)
 
     def _take(self, event: Event) -> None:
@@ -117,7 +129,9 @@ class ControllerNode:
                 self._tick(event.now_ms)
             case Started():
                 self._start(event)
-            case Flushed() | FlushFailed() | Stopping():
+            case Persisted() | PersistFailed():
+                self._writes.answered(event)
+            case Stopping():
                 pass
 
     # Starting
@@ -127,7 +141,7 @@ class ControllerNode:
         address = event.addresses.get(LISTENER, self._options.listen_address)
         self._administration.address = address
         try:
-            self._consensus = Alone(self._journal.records(), self._journal.state())
+            self._log.start()
         except (StorageFailed, LogDamaged) as error:
             self._halt(f"the log of the controller cannot be read: {error}")
             return
@@ -200,6 +214,7 @@ class ControllerNode:
 
     def _tick(self, now_ms: int) -> None:
         self._notifier.ticked(now_ms)
+        self._log.ticked(now_ms)
         if self._next_expiry_ms is not None and now_ms >= self._next_expiry_ms:
             self._next_expiry_ms = now_ms + self._options.scan_not_active_broker_ms
             for key in self._sets.heartbeats.expired():
@@ -214,7 +229,16 @@ class ControllerNode:
         if broker_set is None or broker_id not in broker_set.variables.broker_ids:
             return
         self._outbox.note(Level.INFO, "broker lost", broker=name, id=broker_id, reason=reason)
-        if broker_set.variables.master == broker_id:
+        self._replace_master(broker_set, broker_id, now_ms)
+
+    def _replace_master(self, broker_set: BrokerSet, broker_id: int, now_ms: int) -> None:
+        """Find who follows a dead master. What is being written may make this broker master, and what is
+        refused leaves it: it is looked at again when that is known."""
+        is_master = broker_set.variables.master == broker_id
+        if is_master or self._log.is_writing:
+            self._losses.add((broker_set.name, broker_id))
+        if is_master:
+            name = broker_set.name
             living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
             event = machine.MasterLost(broker_id, living, self._options.enable_elect_unclean_master)
             self._propose(Asked(broker_set, event, broker_set.cluster), now_ms)
@@ -233,32 +257,33 @@ class ControllerNode:
     # The log
 
     def _propose(self, asked: Asked, now_ms: int) -> int:
-        if self._consensus is None:
-            raise LocalProtocolError("a proposal before the log was read")
         record = record_of(asked.event, asked.broker_set.name, asked.cluster_name, now_ms)
-        return self._consensus.propose(record)
+        return self._log.propose(record)
 
-    def _commit(self, now_ms: int) -> None:
-        """Persist, then apply, then answer."""
-        ready = None if self._consensus is None or self._halted else self._consensus.ready()
-        if ready is None:
-            return
-        try:
-            self._journal.append(ready.records, state=ready.state)
-        except StorageFailed as error:
-            self._halt(f"the log of the controller cannot be written: {error}")
-            return
-        recovered = len(ready.entries) - len(ready.records)
-        for place, entry in enumerate(ready.entries):
-            self._apply(entry.event, now_ms, is_new=place >= recovered)
-        if recovered:
-            self._outbox.note(Level.INFO, "log read", records=recovered)
-
-    def _apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
+    def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
+        """Decide about a record that is on the disk, and answer whoever asked for it since this start."""
         applied = self._sets.apply(record)
         if applied is not None and is_new:
             broker_set, acts = applied
             self._carry_out(broker_set, acts, self._waiting.pop(record.proposal, None), now_ms)
+
+    def refuse(self, proposal: int, reason: str) -> None:
+        """There is no room for a record: nothing is changed, and whoever asked may ask again."""
+        request = self._waiting.pop(proposal, None)
+        if request is not None:
+            request.answer(ResponseCode.SYSTEM_ERROR, remark=f"no room for the controller's log: {reason}")
+
+    def settled(self, now_ms: int) -> None:
+        """Look again at who was lost meanwhile."""
+        losses, self._losses = self._losses, set()
+        for name, broker_id in sorted(losses):
+            broker_set = self._sets.find(name)
+            if broker_set is not None and not self._sets.heartbeats.is_alive(name, broker_id):
+                self._replace_master(broker_set, broker_id, now_ms)
+
+    def log_failed(self, reason: str) -> None:
+        """Decide nothing any more."""
+        self._halt(reason)
 
     def _carry_out(self, broker_set: BrokerSet, acts: Acts, request: Request | None, now_ms: int) -> None:
         for act in acts:

@@ -11,7 +11,7 @@ from replispec.runtime.configuration import Parameter, Settings
 from replispec.runtime.rocketmq import parameters as p
 from replispec.runtime.rocketmq.places import listen_address
 from replispec.runtime.rocketmq.remoting import Limits
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 
 CONTROLLER: Final = "controller"
@@ -41,7 +41,8 @@ def controller(settings: Settings, storage: Storage, *, ends_process: bool) -> M
     folder = settings[p.CONTROLLER_STORE_PATH] or settings[p.STORE_PATH_ROOT_DIR]
     options = _controller_options(settings)
     options.ends_process = ends_process
-    return Member(CONTROLLER, ControllerNode(options, storage.journal(f"{folder}/{LOG_NAME}")))
+    journal = storage.journal(f"{folder}/{LOG_NAME}")
+    return Member(CONTROLLER, ControllerNode(options, journal), Stores(journal=journal))
 
 
 def _controller_options(settings: Settings) -> Options:

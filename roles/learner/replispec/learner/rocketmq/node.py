@@ -30,15 +30,16 @@ from replispec.runtime.world import (
     Connected,
     Effect,
     Event,
-    Flushed,
-    FlushFailed,
     Level,
     Outbox,
+    Persisted,
+    PersistFailed,
     Received,
     Started,
     Stopping,
     Ticked,
     Writable,
+    Writes,
 )
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfigTable
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -54,12 +55,13 @@ class LearnerNode:
     def __init__(self, options: Options, files: Files, lines: Lines | None = None) -> None:
         self._options = options
         self._outbox = Outbox()
+        self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox, version=options.version)
         self._server = RequestServer(
             self._outbox, self._handle, limits=options.limits, version=options.version
         )
         controllers = Controllers(self._calls, options.controllers)
-        self._watch = Watch(self._outbox, controllers, files, options, self._identified)
+        self._watch = Watch(self._outbox, self._writes, controllers, files, options, self._identified)
         self._name_servers = NameServers(
             self._outbox,
             self._calls,
@@ -69,7 +71,7 @@ class LearnerNode:
             period_ms=options.announce_ms,
         )
         self._store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
-        self._commit = GroupCommit(self._outbox, self._store.log)
+        self._commit = GroupCommit(self._outbox, self._writes, self._store.log)
         self._export = None if lines is None else Export(lines, self._store)
         self._export_ms: int | None = None
         self._replica: HaReplica | None = None
@@ -117,10 +119,8 @@ class LearnerNode:
                 self._server.accepted(event)
             case Connected() | Received() | Closed() | Writable():
                 self._on_connection(event)
-            case Flushed():
-                self._commit.flushed(event)
-            case FlushFailed():
-                self._commit.failed(event)
+            case Persisted() | PersistFailed():
+                self._writes.answered(event)
             case Stopping(now_ms):
                 self._name_servers.leave(now_ms)
                 if self._replica is not None:

@@ -12,7 +12,7 @@ from replispec.runtime.rocketmq import parameters as p
 from replispec.runtime.rocketmq.places import log_folder, name_of
 from replispec.runtime.rocketmq.remoting import Limits
 from replispec.runtime.rocketmq.replication import HaSettings
-from replispec.runtime.storage import Storage
+from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 
 LEARNER: Final = "learner"
@@ -25,7 +25,7 @@ def members(settings: Settings, storage: Storage, seed: int) -> Sequence[Member]
     chosen = options(settings)
     files = storage.files(settings[p.STORE_PATH_ROOT_DIR])
     lines = storage.lines(settings[p.EXPORT_PATH]) if settings[p.EXPORT_PATH] else None
-    return (Member(LEARNER, LearnerNode(chosen, files, lines), files),)
+    return (Member(LEARNER, LearnerNode(chosen, files, lines), Stores(files, lines=lines)),)
 
 
 def options(settings: Settings) -> Options:

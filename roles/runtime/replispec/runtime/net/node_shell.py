@@ -1,4 +1,4 @@
-"""Carries out what one node decides: its connections, its timer, its flushes.
+"""Carries out what one node decides: its connections, its timer, what it writes.
 
 Events reach the node one at a time and in the order in which they happened; all that one event makes it
 send on a connection leaves in one write.
@@ -20,7 +20,7 @@ from replispec.runtime.net.addresses import join, resolve
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.link import Link, Tap
 from replispec.runtime.net.log_shell import Log
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.net.persistence import Persistence
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -29,13 +29,11 @@ from replispec.runtime.world import (
     Dial,
     Effect,
     Event,
-    Flush,
-    Flushed,
-    FlushFailed,
     Halt,
     Member,
     Note,
     Pause,
+    Persist,
     Received,
     Resume,
     Send,
@@ -49,8 +47,6 @@ RECEIVE_BYTES_MAX: Final = 256 * 1024
 """The most that one Received carries."""
 RECEIVE_BYTES_SMALL: Final = 16 * 1024
 """Room for a read while a connection carries little."""
-FLUSHES_MAX: Final = 100_000
-"""Flushes that wait; a node that asks for more is broken."""
 
 
 class Halted(Exception):
@@ -76,7 +72,7 @@ class NodeShell:
     ) -> None:
         self.role: Final = member.role
         self._node = member.node
-        self._files = member.files
+        self._persistence = Persistence(member.stores, clock, self.deliver)
         self._nursery = nursery
         self._clock = clock
         self._log = log
@@ -92,16 +88,14 @@ class NodeShell:
         # at once cannot keep the others from being served.
         self._soon: list[int] = []
         self._soon_waits = trio.Event()
-        self._flushes: deque[Flush] = deque()
-        self._flush_waits = trio.Event()
         self._timer = trio.CancelScope()
         self._armed_s = math.inf
 
     def start(self, addresses: Mapping[str, str]) -> None:
-        """Begin: the node's first event, its timer, its flusher."""
+        """Begin: the node's first event, its timer, its writes."""
         self._nursery.start_soon(self._tell_soon)
         self._nursery.start_soon(self._keep_time)
-        self._nursery.start_soon(self._keep_flushing)
+        self._nursery.start_soon(self._persistence.run)
         self.deliver(Started(self._clock.now_ms(), addresses))
 
     def accepted(self, sock: socket.socket, listener: str, peer: str) -> None:
@@ -120,10 +114,11 @@ class NodeShell:
         self._nursery.start_soon(self._read, link)
 
     async def stop(self) -> None:
-        """Tell the node that the process ends, and let what it sent leave."""
+        """Tell the node that the process ends, and let what it sent leave and what it wants written be."""
         self.deliver(Stopping(self._clock.now_ms()))
         self._stopped = True
         async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._persistence.finished)
             for link in tuple(self._links.values()):
                 self._close(link, nursery)
 
@@ -159,10 +154,8 @@ class NodeShell:
                     self._close(link, self._nursery)
             case Note(level, what, values):
                 self._log.write(level, self.role, what, values)
-            case Flush():
-                assert len(self._flushes) < FLUSHES_MAX, "flushes without end"
-                self._flushes.append(effect)
-                self._flush_waits.set()
+            case Persist():
+                self._persistence.ask(effect)
             case Dial(connection, address):
                 link = Link(connection, address, self._tap)
                 self._links[connection] = link
@@ -321,7 +314,7 @@ class NodeShell:
     def _forget(self, link: Link) -> None:
         self._links.pop(link.number, None)
 
-    # Time and disk
+    # Time
 
     def _arm(self) -> None:
         """See that the timer runs when the node wants it."""
@@ -342,25 +335,6 @@ class NodeShell:
             if due_ms is not None and now_ms >= due_ms:
                 self.deliver(Ticked(now_ms))
             self._arm()
-
-    async def _keep_flushing(self) -> None:
-        """Bring files to the disk, one flush at a time; those that wait go together."""
-        while True:
-            await self._flush_waits.wait()
-            self._flush_waits = trio.Event()
-            while self._flushes:
-                taken = tuple(self._flushes)
-                self._flushes.clear()
-                names = tuple(dict.fromkeys(name for flush in taken for name in flush.names))
-                assert self._files is not None, "a node without files asks for a flush"
-                try:
-                    await trio.to_thread.run_sync(self._files.flush, names)
-                except StorageFailed as error:
-                    for flush in taken:
-                        self.deliver(FlushFailed(flush.token, str(error), self._clock.now_ms()))
-                else:
-                    for flush in taken:
-                        self.deliver(Flushed(flush.token, self._clock.now_ms()))
 
 
 async def _connect(address: str) -> socket.socket:

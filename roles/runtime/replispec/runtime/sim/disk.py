@@ -17,9 +17,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from replispec.runtime.sim.chance import Chance
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.storage import StorageFailed, StorageFull
+
+WRITE: Final = "write "
+"""How the name of a change begins that puts bytes into a region: into memory, until a flush."""
 
 
 class Crashed(Exception):
@@ -88,7 +92,8 @@ class Disk:
     """What outlives the processes that use it, one at a time. `room_bytes` bounds the sum of all files.
 
     A disk that lies (`keeps_flushes` is false) loses with the power whatever regions and journals were
-    told to keep; for tests of tests.
+    told to keep; for tests of tests. While it `forbids_changes`, whoever makes one but by writing into an
+    open region is at fault: the world sets this while a node takes an event.
     """
 
     def __init__(self, chance: Chance, *, room_bytes: int | None = None) -> None:
@@ -99,6 +104,7 @@ class Disk:
         self.changes: list[str] = []
         self.plan: Plan | None = None
         self.keeps_flushes = True
+        self.forbids_changes = False
         self._life = 0
         self._crash_at: int | None = None
         self._crash_left: Left | None = None
@@ -157,6 +163,7 @@ class Disk:
     def change(self, life: int, what: str, take_effect: Callable[[Left], None], more_bytes: int = 0) -> None:
         """A call that changes something: count it, let it take effect, or crash or fail in it."""
         self.check(life)
+        assert not self.forbids_changes or what.startswith(WRITE), f"a node writes by itself: {what}"
         self.changes.append(what)
         if self._crash_at is not None and len(self.changes) >= self._crash_at:
             left = self._crash_left or self.chance.one_of(tuple(Left))
@@ -169,7 +176,7 @@ class Disk:
             take_effect(Left.PART)
             raise StorageFailed(reason)
         if self.room_bytes is not None and more_bytes and self.used_bytes() + more_bytes > self.room_bytes:
-            raise StorageFailed(f"{what}: no space left on device")
+            raise StorageFull(f"{what}: no space left on device")
         take_effect(Left.ALL)
 
     def whole(self, left: Left) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from replispec.runtime.sim.disk import Content, Disk, Left, Write
+from replispec.runtime.sim.disk import WRITE, Content, Disk, Left, Write
 from replispec.runtime.storage import StorageFailed
 
 
@@ -38,7 +38,7 @@ class SimulatedRegion:
             self._content.unflushed.append(Write(at, bytes(data[at : at + count]), after[:count]))
             data[at : at + count] = after[:count]
 
-        self._disk.change(self._life, f"write {self._name} at {at}", take_effect)
+        self._disk.change(self._life, f"{WRITE}{self._name} at {at}", take_effect)
 
     def view(self, at: int, size: int) -> memoryview:
         """Read-only bytes without a copy."""
@@ -90,9 +90,11 @@ class SimulatedFiles:
         self._disk.change(self._life, f"replace {path}", take_effect, len(data))
 
     def rename(self, name: str, to: str) -> None:
-        """Give a file another name. Raises StorageFailed when it is not there."""
+        """Give a file another name. Raises StorageFailed when neither is there."""
         path, new_path = self._path(name), self._path(to)
         if path not in self._disk.contents:
+            if new_path in self._disk.contents:
+                return
             raise StorageFailed(f"{path}: no such file")
 
         def take_effect(left: Left) -> None:
@@ -112,24 +114,24 @@ class SimulatedFiles:
         if path in self._disk.contents:
             self._disk.change(self._life, f"remove {path}", take_effect)
 
-    def region(self, name: str, size: int | None = None) -> SimulatedRegion:
-        """Open a file as a region; with `size`, make it when it is not there."""
+    def make(self, name: str, size: int) -> None:
+        """Make a file of so many zeros when it is not there."""
+        path = self._path(name)
+
+        def take_effect(left: Left) -> None:
+            if self._disk.whole(left):
+                self._disk.contents[path] = Content(bytearray(size))
+
+        if path not in self._disk.contents:
+            self._disk.change(self._life, f"make {path}", take_effect, size)
+
+    def region(self, name: str) -> SimulatedRegion:
+        """Open a file as a region."""
         path = self._path(name)
         self._disk.reading(self._life, f"open {path}")
         if path not in self._disk.contents:
-            if size is None:
-                raise StorageFailed(f"{path}: no such file")
-            empty = bytearray(size)
-
-            def take_effect(left: Left) -> None:
-                if self._disk.whole(left):
-                    self._disk.contents[path] = Content(empty)
-
-            self._disk.change(self._life, f"make {path}", take_effect, size)
-        found = self._disk.contents[path]
-        if size is not None and len(found.data) != size:
-            raise StorageFailed(f"{path}: has {len(found.data)} bytes and should have {size}")
-        return SimulatedRegion(self._disk, path, found)
+            raise StorageFailed(f"{path}: no such file")
+        return SimulatedRegion(self._disk, path, self._disk.contents[path])
 
     def flush(self, names: Iterable[str]) -> None:
         """Bring all that was written to these regions to the disk."""

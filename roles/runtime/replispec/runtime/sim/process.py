@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from replispec.runtime.sim.disk import Disk
 from replispec.runtime.sim.network import End
-from replispec.runtime.storage import Files, Storage
-from replispec.runtime.world import Event, Flush, Member, Node
+from replispec.runtime.storage import Storage, Stores
+from replispec.runtime.world import Event, Member, Node, Persist
 
 
 class Deliverer(Protocol):
@@ -25,9 +26,9 @@ class Pace:
     """How processes and disks behave. Times in microseconds."""
 
     late_tick_us: int = 2_000
-    flush_us: int = 1_500
-    slow_flush_per_mille: int = 5
-    slow_flush_us: int = 400_000
+    write_us: int = 1_500
+    slow_write_per_mille: int = 5
+    slow_write_us: int = 400_000
     wall_jump_ms: int = 3_600_000
     drift_per_mille: int = 1
 
@@ -38,7 +39,7 @@ class Life:
 
     process: Process
     node: Node
-    files: Files | None
+    stores: Stores
     addresses: Mapping[str, str]
     started_us: int
     wall_ms: int
@@ -47,8 +48,9 @@ class Life:
     last_accepted: int = 0
     wake_us: int | None = None
     idle_ticks: int = 0
-    flushing: bool = False
-    to_flush: list[Flush] = field(default_factory=list)
+    to_persist: deque[Persist] = field(default_factory=deque)
+    under_way: Persist | None = None
+    is_written: bool = False
 
     def now_ms(self, now_us: int) -> int:
         """The node's clock: the wall clock at its start, carried on by a clock of its own rate."""

@@ -7,7 +7,7 @@
     world.digest()          # of the trace: the same seed gives the same one, on every machine
 
 A node is the same object as on a real machine; see `replispec.runtime.world`. What is not promised there
-is not kept here: time jumps between two lives of a process, ticks come late, flushes take their time.
+is not kept here: time jumps between two lives of a process, ticks come late, writes take their time.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from replispec.runtime.sim.disk import Crashed, Disk
 from replispec.runtime.sim.journal import SimulatedStorage
 from replispec.runtime.sim.network import Host, Network, Weather
 from replispec.runtime.sim.process import Life, Owner, Pace, Process
-from replispec.runtime.storage import Storage, StorageFailed
+from replispec.runtime.storage import Storage, StorageFailed, StorageFull
 from replispec.runtime.world import (
     Close,
     Closed,
     Dial,
     Effect,
     Event,
-    Flush,
-    Flushed,
-    FlushFailed,
     Halt,
     Level,
     Member,
     Note,
     Pause,
+    Persist,
+    Persisted,
+    PersistFailed,
     Received,
     Resume,
     Send,
@@ -104,7 +104,7 @@ class World:
         rate = 1_000 + self.chance.between(-drift, drift)
         for member in members:
             bound = {name: self._bind(process, asked) for name, asked in member.node.listeners.items()}
-            life = Life(process, member.node, member.files, bound, self.now_us, wall_ms, rate)
+            life = Life(process, member.node, member.stores, bound, self.now_us, wall_ms, rate)
             process.lives.append(life)
         for life in tuple(process.lives):
             self.deliver(life, partial(Started, addresses=life.addresses))
@@ -123,6 +123,7 @@ class World:
         process = self.processes[name]
         for life in tuple(process.lives):
             self.deliver(life, Stopping)
+            self._write_all(life)
         for life in process.lives:
             for end in tuple(life.ends.values()):
                 self.network.close(end)
@@ -215,11 +216,14 @@ class World:
         self._trace_event(process.name, event)
         if isinstance(event, Closed):
             del life.ends[event.connection]
+        process.disk.forbids_changes = False
         try:
             effects = life.node.receive(event)
         except Crashed as crash:
             self._fail(process, str(crash))
             return
+        finally:
+            process.disk.forbids_changes = False
         for effect in effects:
             if life not in process.lives:
                 return
@@ -231,9 +235,9 @@ class World:
         match effect:
             case Dial() | Send() | Close() | Pause() | Resume():
                 self._on_connection(life, effect)
-            case Flush():
-                life.to_flush.append(effect)
-                self._flush_next(life)
+            case Persist():
+                life.to_persist.append(effect)
+                self._persist_next(life)
             case Note(level, what, values):
                 if level >= Level.INFO:
                     self.trace(name, f"{level.name.lower()}: {what} {dict(values)}")
@@ -284,42 +288,60 @@ class World:
             life.wake_us = None
             Owner(self, life).tell(Ticked)
 
-    def _flush_next(self, life: Life) -> None:
-        """One flush of a node is under way at a time. What is written while it is may or may not be on
-        the disk afterwards."""
-        if life.flushing or not life.to_flush:
+    def _persist_next(self, life: Life) -> None:
+        """One Persist of a node is under way at a time. What is put into a region while one is may or may
+        not be on the disk afterwards."""
+        if life.under_way is not None or not life.to_persist:
             return
-        life.flushing = True
-        flush = life.to_flush.pop(0)
-        slow = self.chance.happens(self.pace.slow_flush_per_mille)
-        takes_us = self.chance.below(self.pace.slow_flush_us if slow else self.pace.flush_us)
+        life.under_way = persist = life.to_persist.popleft()
+        slow = self.chance.happens(self.pace.slow_write_per_mille)
+        takes_us = self.chance.below(self.pace.slow_write_us if slow else self.pace.write_us)
         if self.chance.happens(500):
-            outcome = self._flush(life, flush)
-            self.after(takes_us, partial(self._flushed, life, flush, outcome))
+            outcome = self._carry_out_on_disk(life, persist)
+            life.is_written = True
+            self.after(takes_us, partial(self._persisted, life, persist, outcome))
         else:
-            self.after(takes_us, lambda: self._flushed(life, flush, self._flush(life, flush)))
+            life.is_written = False
+            self.after(takes_us, partial(self._write_and_tell, life, persist))
 
-    def _flush(self, life: Life, flush: Flush) -> str | None:
+    def _write_and_tell(self, life: Life, persist: Persist) -> None:
+        if life.under_way is persist:
+            self._persisted(life, persist, self._carry_out_on_disk(life, persist))
+
+    def _carry_out_on_disk(self, life: Life, persist: Persist) -> StorageFailed | None:
         """Why the disk refused; None: it did not."""
         process = life.process
         if life not in process.lives:
             return None
-        assert life.files is not None, f"{process.name} has no files to flush"
         try:
-            life.files.flush(flush.names)
+            life.stores.carry_out(persist.operations)
         except StorageFailed as error:
-            return str(error)
+            return error
         except Crashed as crash:
             self._fail(process, str(crash))
         return None
 
-    def _flushed(self, life: Life, flush: Flush, reason: str | None) -> None:
-        life.flushing = False
-        if reason is None:
-            Owner(self, life).tell(lambda now_ms: Flushed(flush.token, now_ms))
+    def _persisted(self, life: Life, persist: Persist, error: StorageFailed | None) -> None:
+        if life.under_way is not persist:
+            return
+        life.under_way = None
+        token = persist.token
+        if error is None:
+            Owner(self, life).tell(lambda now_ms: Persisted(token, now_ms))
         else:
-            Owner(self, life).tell(lambda now_ms: FlushFailed(flush.token, reason, now_ms))
-        self._flush_next(life)
+            is_full = isinstance(error, StorageFull)
+            Owner(self, life).tell(lambda now_ms: PersistFailed(token, str(error), is_full, now_ms))
+        self._persist_next(life)
+
+    def _write_all(self, life: Life) -> None:
+        """What a node that stops still wants written is written before its process ends."""
+        waiting = [*life.to_persist]
+        if life.under_way is not None and not life.is_written:
+            waiting.insert(0, life.under_way)
+        life.to_persist.clear()
+        life.under_way = None
+        for persist in waiting:
+            self._carry_out_on_disk(life, persist)
 
     def _fail(self, process: Process, reason: str) -> None:
         """A process ends by itself, or in the middle of a change of its disk."""

@@ -1,5 +1,50 @@
-"""What a node keeps: files and a journal, as interfaces. Their twins are a disk and a simulated one."""
+"""What a node keeps: files, a journal, a text file. Their twins are a disk and a simulated one.
 
-from replispec.runtime.storage.interface import Files, Journal, Lines, Region, Storage, StorageFailed
+A node reads; what it wants written are operations, carried out for it by `Stores`.
+"""
 
-__all__ = ["Files", "Journal", "Lines", "Region", "Storage", "StorageFailed"]
+from replispec.runtime.storage.interface import (
+    Files,
+    FilesReader,
+    Journal,
+    JournalReader,
+    Lines,
+    LinesReader,
+    Region,
+    Storage,
+    StorageFailed,
+    StorageFull,
+)
+from replispec.runtime.storage.operations import (
+    AppendLines,
+    AppendRecords,
+    FlushFiles,
+    MakeFile,
+    Operation,
+    RemoveFile,
+    RenameFile,
+    ReplaceFile,
+    Stores,
+)
+
+__all__ = [
+    "AppendLines",
+    "AppendRecords",
+    "Files",
+    "FilesReader",
+    "FlushFiles",
+    "Journal",
+    "JournalReader",
+    "Lines",
+    "LinesReader",
+    "MakeFile",
+    "Operation",
+    "Region",
+    "RemoveFile",
+    "RenameFile",
+    "ReplaceFile",
+    "Storage",
+    "StorageFailed",
+    "StorageFull",
+    "Stores",
+]

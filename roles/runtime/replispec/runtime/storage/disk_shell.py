@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from replispec.runtime.storage.interface import StorageFailed
+from replispec.runtime.storage.interface import StorageFailed, StorageFull
 from replispec.runtime.storage.journal_shell import DiskJournal
 from replispec.runtime.storage.lines_shell import DiskLines
+from replispec.runtime.storage.no_room import NO_ROOM
 
 LOCK_NAME: Final = ".in-use"
 UNFINISHED: Final = ".unfinished"
@@ -70,10 +71,12 @@ class DiskRegion:
         """Put bytes at a place inside. Raises StorageFailed."""
         size = len(data)
         assert 0 <= at <= at + size <= self._size, f"{size} bytes at {at} of {self._size}"
-        with _failing(self._path):
+        try:
             done = os.pwrite(self._descriptor, data, at)
             while done < size:
                 done += os.pwrite(self._descriptor, memoryview(data)[done:], at + done)
+        except OSError as error:
+            raise StorageFailed(f"{self._path}: {error.strerror}") from error
 
     def view(self, at: int, size: int) -> memoryview:
         """Read-only bytes without a copy."""
@@ -112,13 +115,13 @@ class DiskRegion:
 class DiskFiles:
     """A folder that one process owns while it is open: a second one is refused.
 
-    All calls but `flush` belong to one thread.
+    Regions belong to the thread that opened them; the calls that change something may come from another one.
     """
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._regions: dict[str, DiskRegion] = {}
-        # Between the node's thread, which closes regions, and the thread that flushes.
+        # Between the node's thread, which opens and closes regions, and the thread that writes.
         self._guard = threading.Lock()
         with _failing(root):
             _make_folder(root)
@@ -164,6 +167,8 @@ class DiskFiles:
         """Give a file another name, durably."""
         path, target = self._path(name), self._path(to)
         with _failing(path):
+            if not path.exists() and target.exists():
+                return
             _make_folder(target.parent)
             path.replace(target)
             with self._guard:
@@ -185,18 +190,20 @@ class DiskFiles:
                 return
             _sync_folder(path.parent)
 
-    def region(self, name: str, size: int | None = None) -> DiskRegion:
-        """Open a file as a region; with `size`, make it when it is not there."""
+    def make(self, name: str, size: int) -> None:
+        """Make a file of so many zeros when it is not there."""
         path = self._path(name)
         with _failing(path):
-            if size is not None and not path.exists():
+            if not path.exists():
                 self._make(path, size)
+
+    def region(self, name: str) -> DiskRegion:
+        """Open a file as a region."""
+        path = self._path(name)
+        with _failing(path):
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             try:
-                found = os.fstat(descriptor).st_size
-                if size is not None and found != size:
-                    raise StorageFailed(f"{path}: has {found} bytes and should have {size}")
-                region = DiskRegion(path, descriptor, found)
+                region = DiskRegion(path, descriptor, os.fstat(descriptor).st_size)
             except BaseException:
                 os.close(descriptor)
                 raise
@@ -211,15 +218,17 @@ class DiskFiles:
         """
         for name in names:
             path = self._path(name)
-            with _failing(path):
-                try:
-                    descriptor = self._descriptor(name, path)
-                except FileNotFoundError:
-                    continue
-                try:
-                    os.fdatasync(descriptor)
-                finally:
-                    os.close(descriptor)
+            try:
+                descriptor = self._descriptor(name, path)
+            except FileNotFoundError:
+                continue
+            try:
+                os.fdatasync(descriptor)
+            except OSError as error:
+                # Without room too: what was written before is lost to whoever does not write it again.
+                raise StorageFailed(f"{path}: {error.strerror}") from error
+            finally:
+                os.close(descriptor)
 
     def close(self) -> None:
         """Give the folder back."""
@@ -254,11 +263,13 @@ class DiskFiles:
 
 @contextmanager
 def _failing(place: object) -> Iterator[None]:
-    """Turn what the system refuses into StorageFailed, with the place."""
+    """Turn what the system refuses into StorageFailed, with the place. To be used around what takes effect
+    whole or not at all: then a lack of room is a StorageFull."""
     try:
         yield
     except OSError as error:
-        raise StorageFailed(f"{place}: {error.strerror or error}") from error
+        kind = StorageFull if error.errno in NO_ROOM else StorageFailed
+        raise kind(f"{place}: {error.strerror or error}") from error
 
 
 @contextmanager
@@ -291,9 +302,12 @@ def _make_folder(path: Path) -> None:
 
 
 def _sync_folder(path: Path) -> None:
+    """Bring a folder's entries to the disk. No failure here is a StorageFull: what they name is there."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        raise StorageFailed(f"{path}: {error.strerror}") from error
     finally:
         os.close(descriptor)
 

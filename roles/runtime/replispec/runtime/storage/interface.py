@@ -2,7 +2,8 @@
 
 Names are relative paths with `/`. Calls take effect at once for the caller; what a crash leaves of them is
 said with each. Every call that changes something may raise StorageFailed, and is a place at which the
-simulated twin can crash.
+simulated twin can crash. Nodes are handed what only reads (`FilesReader`, `JournalReader`); what writes
+belongs to whoever carries out their effects, and to what opens and repairs a store before its node lives.
 """
 
 from __future__ import annotations
@@ -16,8 +17,16 @@ class StorageFailed(Exception):
     `Files.replace`, `rename` and `remove`, which happened or did not."""
 
 
+class StorageFull(StorageFailed):
+    """There was no room, and nothing of the call took effect: the same may succeed later."""
+
+
 class Region(Protocol):
-    """One file of fixed size, of which the room is taken on the disk when it is made."""
+    """One file of fixed size, of which the room is taken on the disk when it is made.
+
+    It is memory that the disk shares: bytes put into it are seen by every reader at once, and are on the
+    disk only after a flush.
+    """
 
     @property
     def size(self) -> int:
@@ -42,8 +51,8 @@ class Region(Protocol):
         ...
 
 
-class Files(Protocol):
-    """The folder that one node owns."""
+class FilesReader(Protocol):
+    """What a node may do with its folder by itself: look."""
 
     def names(self, folder: str = "") -> Sequence[str]:
         """The names of all files in a folder, itself left out, ascending; none when it is not there."""
@@ -53,39 +62,42 @@ class Files(Protocol):
         """A whole small file; None when it is not there. Raises StorageFailed when it cannot be read."""
         ...
 
+    def region(self, name: str) -> Region:
+        """Open a file that is there as a region. Raises StorageFailed."""
+        ...
+
+
+class Files(FilesReader, Protocol):
+    """The folder that one node owns. One thread at a time changes it, while another may read."""
+
     def replace(self, name: str, data: bytes) -> None:
         """Make the file hold this, and durably so: after a crash it is the old one or the new one."""
         ...
 
     def rename(self, name: str, to: str) -> None:
-        """Give a file another name, durably and in one step; what had that name is gone."""
+        """Give a file another name, durably and in one step; what had that name is gone. Nothing is done
+        when only the new name is there."""
         ...
 
     def remove(self, name: str) -> None:
         """Remove a file durably; one that is not there is removed already."""
         ...
 
-    def region(self, name: str, size: int | None = None) -> Region:
-        """Open a file as a region. With `size`, make it when it is not there: zeros, the room taken,
-        the name durable. Raises StorageFailed, for one when there is no room."""
+    def make(self, name: str, size: int) -> None:
+        """Make a file of so many zeros when it is not there: its room taken, its name durable."""
         ...
 
     def flush(self, names: Iterable[str]) -> None:
-        """Bring all that was written to the regions of these names to the disk. Safe to call from
-        another thread while the node goes on; the Flush effect does."""
+        """Bring all that was written to the regions of these names to the disk. No failure of it is a
+        StorageFull: what was written is memory's, and nobody knows what of it is there."""
         ...
 
 
-class Journal(Protocol):
-    """An ordered log of records with one small value beside it, each record with its checksum."""
+class JournalReader(Protocol):
+    """What a node may do with its journal by itself: read it at its start."""
 
     def records(self) -> Sequence[tuple[int, bytes]]:
         """All records, ascending by index. Raises StorageFailed when one is not what was written."""
-        ...
-
-    def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
-        """Write records behind the last (an index that is there already replaces it and all behind it),
-        and the value if given, all of it durably or nothing. Raises StorageFailed; nobody may go on then."""
         ...
 
     def state(self) -> bytes | None:
@@ -93,18 +105,31 @@ class Journal(Protocol):
         ...
 
 
-class Lines(Protocol):
-    """A text file for others to read that only grows, line by line. A crash leaves it with fewer lines, and
-    perhaps with a part of one."""
+class Journal(JournalReader, Protocol):
+    """An ordered log of records with one small value beside it, each record with its checksum."""
 
-    def last(self) -> bytes | None:
-        """The last whole line, without its end; what follows it is cut. None when there is none. Raises
-        StorageFailed."""
+    def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
+        """Write records behind the last (an index that is there already replaces it and all behind it),
+        and the value if given, all of it durably or nothing. Raises StorageFull when it is nothing, and
+        StorageFailed when nobody can say; nobody may go on then."""
         ...
 
+
+class LinesReader(Protocol):
+    """What a node may do with its text file by itself: read at its start where it ends."""
+
+    def last(self) -> bytes | None:
+        """The last line, without its end. None when there is none. Raises StorageFailed."""
+        ...
+
+
+class Lines(LinesReader, Protocol):
+    """A text file for others to read that only grows, line by line. A crash leaves it with fewer lines;
+    a part of one is cut when it is opened."""
+
     def append(self, lines: Sequence[bytes]) -> None:
-        """Put lines, given without their ends, behind the last. Raises StorageFailed; a part of them may be
-        there then, and `last` is to be asked before more are put."""
+        """Put lines, given without their ends, behind the last. Raises StorageFailed, and none of them is
+        there then; the same may be tried again."""
         ...
 
 

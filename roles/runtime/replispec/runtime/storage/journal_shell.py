@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from replispec.runtime.storage.interface import StorageFailed
+from replispec.runtime.storage.interface import StorageFailed, StorageFull
 
 _STATE: Final = -1
 """Where the value beside the log stands: no record has this index."""
@@ -38,8 +38,7 @@ class DiskJournal:
             # Takes the lock that a second process would need.
             self._base.execute("BEGIN IMMEDIATE")
             self._base.execute("COMMIT")
-            found = self._base.execute("SELECT max(position) FROM records").fetchone()[0]
-        self._last: int = _STATE if found is None else found
+            self._last = self._end()
 
     def records(self) -> Sequence[tuple[int, bytes]]:
         """All records, ascending. Raises StorageFailed when one is damaged or one is missing."""
@@ -53,16 +52,18 @@ class DiskJournal:
         return records
 
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
-        """Write records and the value, all of it durably or nothing. Raises StorageFailed."""
+        """Write records and the value, all of it durably or nothing. Raises StorageFull, StorageFailed."""
         with self._failing():
             self._base.execute("BEGIN IMMEDIATE")
             try:
                 last = self._put(records, state)
                 self._base.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 # After a failed commit there may be nothing left to roll back.
                 if self._base.in_transaction:
                     self._base.execute("ROLLBACK")
+                if _is_full(error) and self._end() == self._last:
+                    raise StorageFull(f"{self._path}: {error}") from error
                 raise
         self._last = last
 
@@ -76,6 +77,11 @@ class DiskJournal:
         """Give the file back."""
         with self._failing():
             self._base.close()
+
+    def _end(self) -> int:
+        """The index of the last record that is in the file; below every index when there is none."""
+        found: int | None = self._base.execute("SELECT max(position) FROM records").fetchone()[0]
+        return _STATE if found is None else found
 
     def _put(self, records: Sequence[tuple[int, bytes]], state: bytes | None) -> int:
         last = self._last
@@ -107,6 +113,11 @@ class DiskJournal:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StorageFailed(f"{self._path}: {error}") from error
+
+
+def _is_full(error: BaseException) -> bool:
+    """Whether there was no room. SQLite then undoes the transaction: no frame of it counts."""
+    return isinstance(error, sqlite3.Error) and error.sqlite_errorcode == sqlite3.SQLITE_FULL
 
 
 def _crc(position: int, data: bytes) -> int:

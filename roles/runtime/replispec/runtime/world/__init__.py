@@ -5,14 +5,25 @@ arrive as events, leave as effects. One shell (`replispec.runtime.net`) carries 
 sockets, one simulated world (`replispec.runtime.sim`) on none; a node cannot tell which one it lives in.
 """
 
-from replispec.runtime.world.effects import Close, Dial, Effect, Flush, Halt, Level, Note, Pause, Resume, Send
+from replispec.runtime.world.effects import (
+    Close,
+    Dial,
+    Effect,
+    Halt,
+    Level,
+    Note,
+    Pause,
+    Persist,
+    Resume,
+    Send,
+)
 from replispec.runtime.world.events import (
     Accepted,
     Closed,
     Connected,
     Event,
-    Flushed,
-    FlushFailed,
+    Persisted,
+    PersistFailed,
     Received,
     Started,
     Stopping,
@@ -21,6 +32,7 @@ from replispec.runtime.world.events import (
 )
 from replispec.runtime.world.node import Member, Node
 from replispec.runtime.world.outbox import Outbox
+from replispec.runtime.world.writes import Writes, Written
 
 __all__ = [
     "Accepted",
@@ -30,9 +42,6 @@ __all__ = [
     "Dial",
     "Effect",
     "Event",
-    "Flush",
-    "FlushFailed",
-    "Flushed",
     "Halt",
     "Level",
     "Member",
@@ -40,6 +49,9 @@ __all__ = [
     "Note",
     "Outbox",
     "Pause",
+    "Persist",
+    "PersistFailed",
+    "Persisted",
     "Received",
     "Resume",
     "Send",
@@ -47,4 +59,6 @@ __all__ = [
     "Stopping",
     "Ticked",
     "Writable",
+    "Writes",
+    "Written",
 ]

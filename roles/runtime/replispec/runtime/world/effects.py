@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+
+from replispec.runtime.storage.operations import Operation
 
 Buffer = bytes | bytearray | memoryview
 
@@ -61,11 +63,13 @@ class Resume:
 
 
 @dataclass(frozen=True, slots=True)
-class Flush:
-    """Bring these files to the disk, off the node's way. Answered by Flushed or by FlushFailed."""
+class Persist:
+    """Write, off the node's way: these operations in order, none after one that fails. Answered once, by
+    Persisted or by PersistFailed. What one node asks for is carried out in the order in which it asked, one
+    Persist at a time; a node that has more to write while one is under way keeps it for the next."""
 
     token: int
-    names: tuple[str, ...]
+    operations: Sequence[Operation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +83,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Halt:
-    """End the process at once, as failed: going on could break a promise."""
+    """End the process at once, as failed: going on could break a promise. What is still to be written is
+    not; a write under way may be on the disk or not."""
 
     reason: str
 
 
-Effect = Dial | Send | Close | Pause | Resume | Flush | Note | Halt
+Effect = Dial | Send | Close | Pause | Resume | Persist | Note | Halt

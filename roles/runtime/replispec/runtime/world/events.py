@@ -78,29 +78,42 @@ class Closed:
 
 
 @dataclass(frozen=True, slots=True)
-class Flushed:
-    """All that was written to the files of a Flush before it is on the disk for good."""
+class Persisted:
+    """All that a Persist asked for is on the disk for good."""
 
     token: int
     now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
-class FlushFailed:
-    """The disk refused; nobody knows what of it is there. To be told once: a flush is never repeated."""
+class PersistFailed:
+    """The disk refused one operation of a Persist; those before it are on the disk, those after it were not
+    begun. `is_full`: there was no room, nothing of the refused one is there, and the same may be asked
+    again; else nobody knows what of it is there."""
 
     token: int
     reason: str
+    is_full: bool
     now_ms: int
 
 
 @dataclass(frozen=True, slots=True)
 class Stopping:
-    """The process is asked to end. What the node sends now still leaves; it is told nothing more."""
+    """The process is asked to end. What the node sends now still leaves, and what it wants written still
+    is; it is told nothing more."""
 
     now_ms: int
 
 
 Event = (
-    Started | Ticked | Accepted | Connected | Received | Writable | Closed | Flushed | FlushFailed | Stopping
+    Started
+    | Ticked
+    | Accepted
+    | Connected
+    | Received
+    | Writable
+    | Closed
+    | Persisted
+    | PersistFailed
+    | Stopping
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from replispec.runtime.storage.interface import Files
+from replispec.runtime.storage.operations import NOTHING, Stores
 from replispec.runtime.world.effects import Effect
 from replispec.runtime.world.events import Event
 
@@ -35,7 +35,7 @@ class Node(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A node as a process holds it: the name of its role, and the files that its Flush effects mean.
+    """A node as a process holds it: the name of its role, and what its Persist effects are carried out on.
 
     Each role has a factory `members(settings, storage, seed)` that makes them: several roles may live in
     one process. `seed` is all the chance that a node gets.
@@ -43,4 +43,4 @@ class Member:
 
     role: str
     node: Node
-    files: Files | None = None
+    stores: Stores = NOTHING

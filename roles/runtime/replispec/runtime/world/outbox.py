@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from replispec.runtime.storage.operations import Operation
 from replispec.runtime.world.effects import (
     Buffer,
     Close,
     Dial,
     Effect,
-    Flush,
     Halt,
     Level,
     Note,
     Pause,
+    Persist,
     Resume,
     Send,
 )
@@ -54,10 +55,10 @@ class Outbox:
         """Take bytes from a connection again."""
         self._effects.append(Resume(connection))
 
-    def flush(self, *names: str) -> int:
-        """Ask for files to be brought to the disk and return the token of the answer."""
+    def persist(self, *operations: Operation) -> int:
+        """Ask for these to be written in order and return the token of the answer."""
         self._last_token += 1
-        self._effects.append(Flush(self._last_token, names))
+        self._effects.append(Persist(self._last_token, operations))
         return self._last_token
 
     def note(self, level: Level, what: str, **values: object) -> None:

@@ -14,8 +14,8 @@ from replispec.broker.rocketmq.core.role import Told
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
-from replispec.runtime.storage import Files
-from replispec.runtime.world import Level, Outbox
+from replispec.runtime.storage import FilesReader
+from replispec.runtime.world import Level, Outbox, Writes
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
@@ -69,7 +69,13 @@ class ReplicasManager:
     """One broker's life with its controllers."""
 
     def __init__(
-        self, outbox: Outbox, controllers: Controllers, files: Files, options: Options, owner: ManagerOwner
+        self,
+        outbox: Outbox,
+        writes: Writes,
+        controllers: Controllers,
+        files: FilesReader,
+        options: Options,
+        owner: ManagerOwner,
     ) -> None:
         self._outbox = outbox
         self._controllers = controllers
@@ -77,6 +83,7 @@ class ReplicasManager:
         self._owner = owner
         self.registration = Registration(
             outbox,
+            writes,
             controllers,
             IdentityFiles(files, options.cluster_name, options.broker_name),
             cluster_name=options.cluster_name,

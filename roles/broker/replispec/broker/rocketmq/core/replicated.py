@@ -17,12 +17,11 @@ from replispec.runtime.world import (
     Accepted,
     Closed,
     Connected,
-    Flushed,
-    FlushFailed,
     Level,
     Outbox,
     Received,
     Writable,
+    Writes,
 )
 from replispec.wire.rocketmq.client import HaClientRuntimeInfo, HaConnectionRuntimeInfo, HaRuntimeInfo
 
@@ -50,14 +49,20 @@ class Replicated:
     """Log, epochs and replication of one broker, in whichever role. As a master it keeps the SyncStateSet."""
 
     def __init__(
-        self, outbox: Outbox, store: MessageStore, options: Options, role: Role, owner: LogOwner
+        self,
+        outbox: Outbox,
+        writes: Writes,
+        store: MessageStore,
+        options: Options,
+        role: Role,
+        owner: LogOwner,
     ) -> None:
         self._outbox = outbox
         self._options = options
         self._role = role
         self._owner = owner
         self.store = store
-        self._commit = GroupCommit(outbox, store.log, self._flushed_to)
+        self._commit = GroupCommit(outbox, writes, store.log, self._flushed_to)
         self._master: HaMaster | None = None
         self._replica: HaReplica | None = None
         self._confirmed = 0
@@ -232,14 +237,6 @@ class Replicated:
             case Closed():
                 if side is not None:
                     side.closed(event)
-
-    def flushed(self, event: Flushed | FlushFailed) -> None:
-        """A flush has ended."""
-        self._now_ms = event.now_ms
-        if isinstance(event, Flushed):
-            self._commit.flushed(event)
-        else:
-            self._commit.failed(event)
 
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""

@@ -12,8 +12,8 @@ from replispec.learner.rocketmq.options import Options
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
-from replispec.runtime.storage import Files
-from replispec.runtime.world import Level, Outbox
+from replispec.runtime.storage import FilesReader
+from replispec.runtime.world import Level, Outbox, Writes
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetReplicaInfoRequest, GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.machines import learner as machine
@@ -28,8 +28,9 @@ class Watch:
     def __init__(
         self,
         outbox: Outbox,
+        writes: Writes,
         controllers: Controllers,
-        files: Files,
+        files: FilesReader,
         options: Options,
         identified: Callable[[int, int], None],
     ) -> None:
@@ -39,6 +40,7 @@ class Watch:
         self._identified = identified
         self._registration = Registration(
             outbox,
+            writes,
             controllers,
             IdentityFiles(files, options.cluster_name, options.broker_name),
             cluster_name=options.cluster_name,

@@ -325,8 +325,12 @@ class CommitLog:
     def _region(self, start: int) -> Region:
         region = self._regions.get(start)
         if region is None:
-            region = self._files.region(self._name(start), self.file_bytes)
-            assert region.size == self.file_bytes, f"{self._name(start)} has {region.size} bytes"
+            self._files.make(self._name(start), self.file_bytes)
+            region = self._files.region(self._name(start))
+            if region.size != self.file_bytes:
+                raise StorageFailed(
+                    f"{self._name(start)} has {region.size} bytes and should have {self.file_bytes}"
+                )
             self._regions[start] = region
             self._limit = max(self._limit, start + self.file_bytes)
         return region

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from replispec.runtime.rocketmq.log.commit_log import CommitLog
-from replispec.runtime.world import Flushed, FlushFailed, Outbox
+from replispec.runtime.storage import FlushFiles
+from replispec.runtime.world import Outbox, Persisted, Writes, Written
 
 Then = Callable[[int, int], None]
 """Told up to where the log is durable, and the time in milliseconds."""
@@ -18,11 +19,12 @@ class GroupCommit:
     halts the process: nobody knows what of it is there, and nothing of it may ever be acknowledged.
     """
 
-    def __init__(self, outbox: Outbox, log: CommitLog, *listeners: Then) -> None:
+    def __init__(self, outbox: Outbox, writes: Writes, log: CommitLog, *listeners: Then) -> None:
         self._outbox = outbox
+        self._writes = writes
         self._log = log
         self._listeners = list(listeners)
-        self._token: int | None = None
+        self._under_way = False
 
     def listen(self, then: Then) -> None:
         """Tell this one too, after those before."""
@@ -34,23 +36,16 @@ class GroupCommit:
 
     def request(self) -> None:
         """Make everything that was written durable soon."""
-        if self._token is None and self._log.flushed < self._log.end:
-            self._token = self._outbox.flush(*self._log.begin_flush())
+        if not self._under_way and self._log.flushed < self._log.end:
+            self._under_way = True
+            self._writes.persist(FlushFiles(self._log.begin_flush()), then=self._flushed)
 
-    def flushed(self, event: Flushed) -> bool:
-        """Take the answer to a flush; False when it is somebody else's."""
-        if event.token != self._token:
-            return False
-        self._token = None
+    def _flushed(self, event: Written) -> None:
+        self._under_way = False
+        if not isinstance(event, Persisted):
+            self._outbox.halt(f"the commit log cannot be brought to the disk: {event.reason}")
+            return
         durable = self._log.end_flush()
         self.request()
         for then in tuple(self._listeners):
             then(durable, event.now_ms)
-        return True
-
-    def failed(self, event: FlushFailed) -> bool:
-        """Take the failure of a flush; False when it is somebody else's."""
-        if event.token != self._token:
-            return False
-        self._outbox.halt(f"the commit log cannot be brought to the disk: {event.reason}")
-        return True

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import Files
+from replispec.runtime.storage import FilesReader, RemoveFile, RenameFile, ReplaceFile
 from replispec.wire.rocketmq.store import BrokerIdentity, BrokerIdentityTemp
 
 FINAL: Final = "brokerIdentity"
@@ -32,9 +32,9 @@ class Identity:
 
 
 class IdentityFiles:
-    """The identity files of one broker. Every method may raise StorageFailed."""
+    """The identity files of one broker: read at its start, changed by operations that it has carried out."""
 
-    def __init__(self, files: Files, cluster_name: str, broker_name: str) -> None:
+    def __init__(self, files: FilesReader, cluster_name: str, broker_name: str) -> None:
         self._files = files
         self._cluster_name = cluster_name
         self._broker_name = broker_name
@@ -43,7 +43,8 @@ class IdentityFiles:
         """What counts: the final file, else the temporary one, else nothing.
 
         A temporary file that cannot be read counts as absent. Raises IdentityRefused for a final file that
-        cannot be read, and for names in either that are not the configured ones; no file is changed.
+        cannot be read, and for names in either that are not the configured ones; no file is changed. Raises
+        StorageFailed when the disk cannot say.
         """
         data = self._files.read(FINAL)
         if data is not None:
@@ -65,22 +66,19 @@ class IdentityFiles:
             self._checked(TEMPORARY, *names, temporary.broker_id), temporary.register_check_code or ""
         )
 
-    def write_temporary(self, broker_id: int, check_code: str) -> None:
-        """Note an id that is about to be applied for."""
+    def temporary(self, broker_id: int, check_code: str) -> ReplaceFile:
+        """Notes an id that is about to be applied for."""
         line = BrokerIdentityTemp(self._cluster_name, self._broker_name, broker_id, check_code)
-        self._files.replace(TEMPORARY, line.encode())
+        return ReplaceFile(TEMPORARY, line.encode())
 
-    def make_final(self) -> None:
-        """The applied id is granted: the temporary file becomes the final one in one step.
+    def granted(self) -> RenameFile:
+        """Keeps the applied id for good: the temporary file becomes the final one in one step. May be tried
+        again after it failed, for it may have happened all the same."""
+        return RenameFile(TEMPORARY, FINAL)
 
-        May be tried again after it failed, for it may have happened all the same.
-        """
-        if self._files.read(FINAL) is None:
-            self._files.rename(TEMPORARY, FINAL)
-
-    def remove_temporary(self) -> None:
-        """Forget an id that was not granted."""
-        self._files.remove(TEMPORARY)
+    def refused(self) -> RemoveFile:
+        """Forgets an id that was not granted."""
+        return RemoveFile(TEMPORARY)
 
     def _checked(
         self, file: str, cluster_name: str | None, broker_name: str | None, broker_id: int | None

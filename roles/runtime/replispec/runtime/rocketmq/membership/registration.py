@@ -13,8 +13,8 @@ from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.identity import IdentityFiles, IdentityRefused
 from replispec.runtime.rocketmq.membership.walking import Nothing, Walker
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
-from replispec.runtime.storage import StorageFailed
-from replispec.runtime.world import Level, Outbox
+from replispec.runtime.storage import Operation, StorageFailed
+from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
     ApplyBrokerIdRequest,
@@ -37,12 +37,14 @@ class Registration:
     """One broker's registration. `registered` is called with the controller's answer whenever it succeeds,
     `failed` whenever a step did not; the step is tried again by itself.
 
-    Identity files that cannot be used end the process: their owner has to decide.
+    Identity files that cannot be used end the process: their owner has to decide. While one is being written,
+    the registration stands still; one that cannot be written is tried again after the pause.
     """
 
     def __init__(
         self,
         outbox: Outbox,
+        writes: Writes,
         controllers: Controllers,
         files: IdentityFiles,
         *,
@@ -52,6 +54,7 @@ class Registration:
         failed: Callable[[int], None],
     ) -> None:
         self._outbox = outbox
+        self._writes = writes
         self._controllers = controllers
         self._files = files
         self._cluster_name = cluster_name
@@ -62,6 +65,8 @@ class Registration:
         self._now_ms = 0
         self._retry_ms: int | None = None
         self._asked = 0
+        self._writing = 0
+        self._has_stopped = False
         self.address = ""
 
     @property
@@ -79,6 +84,9 @@ class Registration:
         """Register under this address: read the files the first time, go on where it stopped later."""
         self.address = address
         self._now_ms = now_ms
+        if self._writing:
+            # What was written goes on from here, under the new address.
+            return
         self._retry_ms = None
         if self._walker.variables.begun:
             self._take(machine.RetryDue(), now_ms)
@@ -98,18 +106,20 @@ class Registration:
 
     def stop(self) -> None:
         """Ask nothing more, and listen to no answer."""
+        self._has_stopped = True
         self._asked += 1
         self._retry_ms = None
 
     def ticked(self, now_ms: int) -> None:
         """Try again what is due."""
-        if self._retry_ms is not None and now_ms >= self._retry_ms:
+        due_ms = self.deadline_ms()
+        if due_ms is not None and now_ms >= due_ms:
             self._retry_ms = None
             self._take(machine.RetryDue(), now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return self._retry_ms
+        return None if self._writing else self._retry_ms
 
     # Effects of the machine
 
@@ -125,22 +135,26 @@ class Registration:
         broker_id = event.next_broker_id
         assert broker_id is not None, "the machine writes no file without an id"
         check_code = f"{self.address};{self._now_ms}"
-        try:
-            self._files.write_temporary(broker_id, check_code)
-        except StorageFailed as error:
-            self._note("the identity cannot be written", error)
-            self.remove_temporary(event)
-            self._walker.take(machine.TemporaryFailed())
-        else:
-            self._walker.take(machine.TemporaryWritten(broker_id, check_code))
+
+        def written(told: Written) -> None:
+            if isinstance(told, Persisted):
+                self._walker.take(machine.TemporaryWritten(broker_id, check_code))
+            else:
+                self._note("the identity cannot be written", told.reason)
+                self.remove_temporary(event)
+                self._walker.take(machine.TemporaryFailed())
+
+        self._persist(self._files.temporary(broker_id, check_code), written)
         return ()
 
     def remove_temporary(self, _event: object) -> Nothing:
         """Forget what was noted."""
-        try:
-            self._files.remove_temporary()
-        except StorageFailed as error:
-            self._note("the temporary identity cannot be removed", error)
+
+        def removed(told: Written) -> None:
+            if not isinstance(told, Persisted):
+                self._note("the temporary identity cannot be removed", told.reason)
+
+        self._persist(self._files.refused(), removed)
         return ()
 
     def send_application(self, _event: object) -> Nothing:
@@ -155,13 +169,15 @@ class Registration:
 
     def rename_to_final(self, _event: object) -> Nothing:
         """Keep the granted id for good."""
-        try:
-            self._files.make_final()
-        except StorageFailed as error:
-            self._note("the identity cannot be kept", error)
-            self._walker.take(machine.RenameFailed())
-        else:
-            self._walker.take(machine.Renamed())
+
+        def renamed(told: Written) -> None:
+            if isinstance(told, Persisted):
+                self._walker.take(machine.Renamed())
+            else:
+                self._note("the identity cannot be kept", told.reason)
+                self._walker.take(machine.RenameFailed())
+
+        self._persist(self._files.granted(), renamed)
         return ()
 
     def send_registration(self, _event: object) -> Nothing:
@@ -192,6 +208,18 @@ class Registration:
         """Hand over what the controller said; see `registered`."""
         self._registered(event.message, self._told_set, self._now_ms)
         return ()
+
+    def _persist(self, operation: Operation, then: Callable[[Written], None]) -> None:
+        """Have something written; nothing else is begun until it is."""
+        self._writing += 1
+
+        def answered(told: Written) -> None:
+            self._writing -= 1
+            self._now_ms = told.now_ms
+            if not self._has_stopped:
+                then(told)
+
+        self._writes.persist(operation, then=answered)
 
     # Answers
 

@@ -1,0 +1,121 @@
+"""What a node may have written: operations as values, and the stores of a node that carry them out.
+
+A node never writes. It reads what it finds at its start, and from then on sends operations out with the
+effect `Persist`; whoever runs the node carries them out here, off the node's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from replispec.runtime.storage.interface import Files, Journal, Lines
+
+
+@dataclass(frozen=True, slots=True)
+class AppendRecords:
+    """Write records (index, bytes) into the journal, and the value beside them if given: all or nothing."""
+
+    records: Sequence[tuple[int, bytes]]
+    state: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AppendLines:
+    """Put lines, given without their ends, behind the last of the text file: all or nothing, but for a
+    crash."""
+
+    lines: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplaceFile:
+    """Make a file hold exactly this: afterwards it is the old one or the new one."""
+
+    name: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RenameFile:
+    """Give a file another name. Done already when only the new name is there."""
+
+    name: str
+    to: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFile:
+    """Remove a file. Done already when it is not there."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class MakeFile:
+    """Make a file of `size` zero bytes that takes its room on the disk. Done already when it is there."""
+
+    name: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlushFiles:
+    """Bring to the disk what was put into the regions of these files before."""
+
+    names: Sequence[str]
+
+
+Operation = AppendRecords | AppendLines | ReplaceFile | RenameFile | RemoveFile | MakeFile | FlushFiles
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """All that one node may have written; what it has no use for is None."""
+
+    files: Files | None = None
+    journal: Journal | None = None
+    lines: Lines | None = None
+
+    def carry_out(self, operations: Sequence[Operation]) -> None:
+        """Carry operations out one after the other; those before the first that fails stay done.
+
+        Raises StorageFailed, and StorageFull when there was no room and nothing of the failed one is there.
+        """
+        for operation in operations:
+            self._carry_out(operation)
+
+    def _carry_out(self, operation: Operation) -> None:
+        match operation:
+            case AppendRecords(records, state):
+                assert self.journal is not None, "a node without a journal writes records"
+                self.journal.append(records, state=state)
+            case AppendLines(lines):
+                assert self.lines is not None, "a node without a text file writes lines"
+                self.lines.append(lines)
+            case _:
+                assert self.files is not None, "a node without files writes one"
+                _change_file(self.files, operation)
+
+
+NOTHING: Final = Stores()
+"""Of a node that keeps nothing."""
+
+
+def _change_file(
+    files: Files, operation: ReplaceFile | RenameFile | RemoveFile | MakeFile | FlushFiles
+) -> None:
+    match operation:
+        case ReplaceFile(name, data):
+            files.replace(name, data)
+        case RenameFile(name, to):
+            files.rename(name, to)
+        case RemoveFile(name):
+            files.remove(name)
+        case MakeFile(name, size):
+            files.make(name, size)
+        case FlushFiles(names):
+            files.flush(names)
+        case _:
+            assert_never(operation)
