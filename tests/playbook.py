@@ -56,12 +56,10 @@ Peer = Callable[[Command], Answer | None]
 
 class Playbook:
     """The outbox, calls and writes of one core, and its peers by address; an address without a peer refuses
-    the connection. What is to be written is, into `files`. Keeps every request as (address, command), every note, and a halt's reason. `now_ms` is the
-    time, which only the test moves."""
+    the connection. What is to be written is, into `files`. Keeps every request as (address, command), every
+    note, and a halt's reason. `now_ms` is the time, which only the test moves."""
 
-    def __init__(
-        self, peers: Mapping[str, Peer], *, files: Files | None = None, now_ms: int = 1_000
-    ) -> None:
+    def __init__(self, peers: Mapping[str, Peer], *, files: Files | None = None, now_ms: int = 1_000) -> None:
         self.peers = dict(peers)
         self.now_ms = now_ms
         self.outbox = Outbox()
@@ -81,7 +79,7 @@ class Playbook:
         self.calls.ticked(self.now_ms)
         while events := self._carried_out(self.outbox.take()):
             for event in events:
-                assert deliver(self.calls, self.writes, event)
+                assert deliver(self.calls, event, self.writes)
             self.calls.ticked(self.now_ms)
         return self
 
@@ -139,8 +137,8 @@ class Playbook:
         return [Received(connection, answers, self.now_ms)] if answers else []
 
 
-def deliver(calls: Calls, writes: Writes, event: Event) -> bool:
-    """Hand calls what happened to a connection, writes what was written; False for an event of another kind."""
+def deliver(calls: Calls, event: Event, writes: Writes | None = None) -> bool:
+    """Hand calls what happened to a connection, and writes what was written; False for any other event."""
     match event:
         case Connected():
             calls.connected(event)
@@ -148,7 +146,7 @@ def deliver(calls: Calls, writes: Writes, event: Event) -> bool:
             calls.received(event)
         case Closed():
             calls.closed(event)
-        case Persisted() | PersistFailed():
+        case Persisted() | PersistFailed() if writes is not None:
             writes.answered(event)
         case _:
             return False

@@ -55,7 +55,7 @@ class Registrar:
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
         now_ms = event.now_ms
-        deliver(self._calls, self._writes, event)
+        deliver(self._calls, event, self._writes)
         if isinstance(event, Started):
             self._begin_ms = self._find_ms = now_ms
         if now_ms >= self._find_ms:

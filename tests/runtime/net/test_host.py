@@ -381,12 +381,11 @@ def test_what_follows_a_failed_operation_is_left_and_what_was_asked_for_later_is
 def test_a_write_that_takes_its_time_holds_nobody_up() -> None:
     async def test() -> None:
         node, stores = ScriptedNode(_asks((SLOW,))), _Kept()
-        async with hosted(node, stores=stores) as host:
-            async with await host.connect():
-                await until(lambda: bool(node.of(Accepted)))
-                assert not node.of(Persisted)
-                stores.go_on.set()
-                await until(lambda: bool(node.of(Persisted)))
+        async with hosted(node, stores=stores) as host, await host.connect():
+            await until(lambda: bool(node.of(Accepted)))
+            assert not node.of(Persisted)
+            stores.go_on.set()
+            await until(lambda: bool(node.of(Persisted)))
 
     trio.run(test)
 
