@@ -11,10 +11,12 @@ from replispec.learner.rocketmq.core.export import LINES_AT_ONCE, Export
 from replispec.runtime.primitives.jsons import loads
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import Chance, Crashed, Disk, SimulatedStorage
-from replispec.runtime.storage import Lines, StorageFailed
+from replispec.runtime.storage import Lines, StorageFailed, Stores
 from replispec.runtime.storage.disk_shell import DiskStorage
+from replispec.runtime.world import Outbox, Persist, Writes
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogRecord
+from tests.runtime.storage.writing import carried_out
 
 
 def record(body: bytes, properties: bytes = b"") -> LogRecord:
@@ -37,6 +39,34 @@ def store_with(disk: Disk, count: int, size: int = 10) -> MessageStore:
     return store
 
 
+class Exporting:
+    """An export into the file `out` of a disk; what it wants written is written at once."""
+
+    def __init__(self, disk: Disk, store: MessageStore) -> None:
+        lines = lines_of(disk)
+        self.failures: list[str] = []
+        self.writes = 0
+        self._stores = Stores(lines=lines)
+        self._outbox = Outbox()
+        self._writes = Writes(self._outbox)
+        self.export = Export(self._writes, lines, store, lambda reason, _now_ms: self.failures.append(reason))
+
+    def up_to(self, offset: int) -> None:
+        self.export.up_to(offset)
+        self.write()
+
+    def truncated(self, offset: int) -> None:
+        self.export.truncated(offset)
+        self.write()
+
+    def write(self) -> None:
+        while effects := self._outbox.take():
+            for effect in effects:
+                assert isinstance(effect, Persist)
+                self.writes += 1
+                self._writes.answered(carried_out(effect, self._stores))
+
+
 def exported(disk: Disk) -> list[Any]:
     return [loads(line) for line in bytes(disk.contents["out"].data).splitlines()]
 
@@ -55,8 +85,8 @@ def test_only_what_is_confirmed_is_exported() -> None:
     half = next(
         placed.offset for placed in store.log.records(0, store.log.end) if placed.record.queue_offset == 5
     )
-    export = Export(lines_of(disk), store)
-    assert export.up_to(half)
+    export = Exporting(disk, store)
+    export.up_to(half)
     assert numbers(disk) == [0, 1, 2, 3, 4]
     export.up_to(store.log.end)
     assert numbers(disk) == list(range(10))
@@ -67,7 +97,7 @@ def test_a_line_says_what_and_where_the_message_is() -> None:
     store = store_with(disk, 0)
     store.put(record(b"text", b"KEYS\x01k\x02"))
     store.put(record(b"\xff"))
-    Export(lines_of(disk), store).up_to(store.log.end)
+    Exporting(disk, store).up_to(store.log.end)
     text, other = exported(disk)
     assert (text["topic"], text["queue"], text["position"], text["offset"]) == ("T", 1, 0, 0)
     assert (text["text"], text["properties"]) == ("text", {"KEYS": "k"})
@@ -77,9 +107,9 @@ def test_a_line_says_what_and_where_the_message_is() -> None:
 def test_a_large_backlog_is_exported_in_parts() -> None:
     disk = Disk(Chance(1))
     store = store_with(disk, LINES_AT_ONCE + 1)
-    export = Export(lines_of(disk), store)
-    assert not export.up_to(store.log.end)
-    assert export.up_to(store.log.end)
+    export = Exporting(disk, store)
+    export.up_to(store.log.end)
+    assert export.writes == 2
     assert len(exported(disk)) == LINES_AT_ONCE + 1
 
 
@@ -88,13 +118,13 @@ def test_a_crash_while_writing_neither_loses_nor_repeats_a_message(seed: int) ->
     disk = Disk(Chance(seed))
     store = store_with(disk, 30)
     ends = [placed.offset + placed.size for placed in store.log.records(0, store.log.end)]
-    export = Export(lines_of(disk), store)
+    export = Exporting(disk, store)
     export.up_to(ends[9])
     disk.crash_at(1)
     with pytest.raises(Crashed):
         export.up_to(ends[19])
     again = MessageStore(SimulatedStorage(disk).files("store"), file_bytes=1024 * 1024)
-    export = Export(lines_of(disk), again)
+    export = Exporting(disk, again)
     export.up_to(again.log.end)
     kept = len(list(again.log.records(0, again.log.end)))
     assert numbers(disk) == list(range(max(kept, len(numbers(disk)))))
@@ -103,29 +133,42 @@ def test_a_crash_while_writing_neither_loses_nor_repeats_a_message(seed: int) ->
 def test_a_disk_that_refuses_costs_no_message() -> None:
     disk = Disk(Chance(3))
     store = store_with(disk, 10)
-    export = Export(lines_of(disk), store)
+    export = Exporting(disk, store)
     disk.plan = lambda what: "no space left" if what.startswith("append lines") else None
-    with pytest.raises(StorageFailed):
-        export.up_to(store.log.end)
-    disk.plan = None
     export.up_to(store.log.end)
+    assert (export.failures, numbers(disk)) == (["no space left"], [])
+    disk.plan = None
+    export.export.retry()
+    export.write()
     assert numbers(disk) == list(range(10))
 
 
 def test_lost_messages_that_were_exported_are_told_and_their_successors_follow() -> None:
     disk = Disk(Chance(1))
     store = store_with(disk, 3)
-    export = Export(lines_of(disk), store)
+    export = Exporting(disk, store)
     export.up_to(store.log.end)
     cut = exported(disk)[1]["end"]
     store.truncate(cut)
     export.truncated(cut)
     store.begin_as_master(2)
     store.put(record(b"9 other"))
-    export = Export(lines_of(disk), store)
+    export = Exporting(disk, store)
     export.up_to(store.log.end)
     assert exported(disk)[3] == {"cut": cut}
     assert exported(disk)[4]["offset"] == cut
+
+
+def test_a_cut_while_lines_are_written_follows_them() -> None:
+    disk = Disk(Chance(1))
+    store = store_with(disk, 3)
+    export = Exporting(disk, store)
+    export.export.up_to(store.log.end)
+    cut = next(placed.offset for placed in store.log.records(0, store.log.end) if placed.record.queue_offset)
+    store.truncate(cut)
+    export.truncated(cut)
+    assert [line.get("cut") for line in exported(disk)] == [None, None, None, cut]
+    assert export.export.position == cut
 
 
 @pytest.mark.parametrize("line", [b"garbage", b"[]", b'{"end":"x"}', b'{"end":-1}'])
@@ -134,7 +177,7 @@ def test_a_file_that_is_not_ours_is_not_continued(line: bytes) -> None:
     lines = lines_of(disk)
     lines.append([line])
     with pytest.raises(StorageFailed, match="last line"):
-        Export(lines, store_with(disk, 1))
+        Exporting(disk, store_with(disk, 1))
 
 
 def test_lines_on_a_real_disk_end_whole(tmp_path: Path) -> None:

@@ -75,10 +75,13 @@ class BrokerNode:
         store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
         self._log = Replicated(self._outbox, self._writes, store, options, self._role, self)
         self._topics = Topics(
-            files, template_queues=options.default_queues, auto_create=options.auto_create_topics
+            files,
+            self._writes,
+            template_queues=options.default_queues,
+            auto_create=options.auto_create_topics,
         )
         self._topics_known = len(self._topics)
-        self._offsets = ConsumerOffsets(files, options.offsets_interval_ms)
+        self._offsets = ConsumerOffsets(self._outbox, self._writes, files, options.offsets_interval_ms)
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._pulls = Pulls(store, self._topics, self._offsets)
         self._groups = Groups(self._outbox, self._offsets, self._pulls, options.version)
@@ -176,7 +179,7 @@ class BrokerNode:
         self._pulls.ticked(now_ms)
         self._slave.ticked(now_ms)
         if (due_ms := self._offsets.deadline_ms()) is not None and now_ms >= due_ms:
-            self._keep_offsets(now_ms)
+            self._offsets.keep()
 
     def _settle(self, now_ms: int) -> None:
         """What is done once for all that one event brought."""
@@ -194,14 +197,7 @@ class BrokerNode:
         self._manager.stop(now_ms)
         self._sends.refuse_all("this broker stops")
         self._log.stop(now_ms)
-        self._keep_offsets(now_ms)
-
-    def _keep_offsets(self, now_ms: int) -> None:
-        try:
-            self._offsets.keep()
-        except StorageFailed as error:
-            self._offsets.postpone(now_ms)
-            self._outbox.note(Level.ERROR, "consumer offsets cannot be kept", reason=str(error))
+        self._offsets.keep()
 
     # Requests
 

@@ -23,7 +23,7 @@ from replispec.runtime.rocketmq.membership import (
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import Request, RequestServer
 from replispec.runtime.rocketmq.replication import HaReplica
-from replispec.runtime.storage import Files, Lines, StorageFailed
+from replispec.runtime.storage import Files, LinesReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -52,7 +52,7 @@ class LearnerNode:
     """A learner; see `replispec.runtime.world.Node`. Without `lines` nothing is exported. Raises
     StorageFailed when what is on its disk cannot be used."""
 
-    def __init__(self, options: Options, files: Files, lines: Lines | None = None) -> None:
+    def __init__(self, options: Options, files: Files, lines: LinesReader | None = None) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
@@ -72,10 +72,9 @@ class LearnerNode:
         )
         self._store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
         self._commit = GroupCommit(self._outbox, self._writes, self._store.log)
-        self._export = None if lines is None else Export(lines, self._store)
+        self._export = None if lines is None else Export(self._writes, lines, self._store, self._not_exported)
         self._export_ms: int | None = None
         self._replica: HaReplica | None = None
-        self._confirmed = 0
         self._address = ""
 
     # The world
@@ -148,8 +147,9 @@ class LearnerNode:
         self._name_servers.ticked(now_ms)
         if self._replica is not None:
             self._replica.ticked(now_ms)
-        if self._export_ms is not None and now_ms >= self._export_ms:
-            self._export_confirmed(now_ms)
+        if self._export is not None and self._export_ms is not None and now_ms >= self._export_ms:
+            self._export_ms = None
+            self._export.retry()
 
     # Whom it copies
 
@@ -183,31 +183,25 @@ class LearnerNode:
 
     # What it copied
 
-    def confirmed(self, offset: int, now_ms: int) -> None:
+    def confirmed(self, offset: int, _now_ms: int) -> None:
         """The master has said what may be shown."""
-        self._confirmed = offset
-        self._export_confirmed(now_ms)
+        if self._export is not None:
+            self._export.up_to(offset)
 
-    def truncated(self, offset: int, now_ms: int) -> None:
+    def truncated(self, offset: int, _now_ms: int) -> None:
         """The log was cut."""
-        self._confirmed = min(self._confirmed, offset)
-        if self._export is not None and offset < self._export.position:
+        if self._export is None:
+            return
+        if offset < self._export.position:
             self._outbox.note(
                 Level.WARNING, "messages were exported that are lost", end=self._export.position, cut=offset
             )
-            self._export.truncated(offset)
-            self._export_ms = now_ms
+        self._export.truncated(offset)
 
-    def _export_confirmed(self, now_ms: int) -> None:
-        if self._export is None:
-            return
-        self._export_ms = None
-        try:
-            if not self._export.up_to(self._confirmed):
-                self._export_ms = now_ms
-        except StorageFailed as error:
-            self._outbox.note(Level.ERROR, "messages cannot be exported", reason=str(error))
-            self._export_ms = now_ms + EXPORT_AGAIN_MS
+    def _not_exported(self, reason: str, now_ms: int) -> None:
+        """Nobody waits for the export: what was refused is tried again for as long as it takes."""
+        self._outbox.note(Level.ERROR, "messages cannot be exported", reason=reason)
+        self._export_ms = now_ms + EXPORT_AGAIN_MS
 
     # Requests
 

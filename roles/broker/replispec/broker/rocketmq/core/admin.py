@@ -13,7 +13,6 @@ from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership import epoch_cache, runtime_info
 from replispec.runtime.rocketmq.remoting.server import Request
-from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig
 from replispec.wire.rocketmq.client import (
     CreateTopicRequest,
@@ -103,13 +102,15 @@ class Admin:
             topic_sys_flag=header.topic_sys_flag or 0,
             write_queue_nums=queues[1],
         )
-        try:
-            self._topics.put(config, request.now_ms)
-        except StorageFailed as error:
-            request.answer(ResponseCode.SYSTEM_ERROR, remark=f"the topic cannot be kept: {error}")
-            return
-        request.answer(ResponseCode.SUCCESS)
-        self._broker.announce(request.now_ms)
+
+        def kept(reason: str, now_ms: int) -> None:
+            if reason:
+                request.answer(ResponseCode.SYSTEM_ERROR, remark=f"the topic cannot be kept: {reason}")
+                return
+            request.answer(ResponseCode.SUCCESS)
+            self._broker.announce(now_ms)
+
+        self._topics.put(config, request.now_ms, kept)
 
     def topic(self, request: Request) -> None:
         """One topic."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import Files, StorageFailed
+from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
+from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 from replispec.wire.rocketmq.broker import DataVersion
 from replispec.wire.rocketmq.client import ConsumerOffsetTable, QueueOffsets
 
@@ -20,10 +21,12 @@ ENTRIES_MAX: Final = 100_000
 
 class ConsumerOffsets:
     """Positions by topic and group, kept in a file every few seconds: a consumer that is told an older one
-    reads again what it has read. Raises StorageFailed when the file is there and cannot be read."""
+    reads again what it has read. What could not be written is written later. Raises StorageFailed when the
+    file is there and cannot be read."""
 
-    def __init__(self, files: Files, interval_ms: int) -> None:
-        self._files = files
+    def __init__(self, outbox: Outbox, writes: Writes, files: FilesReader, interval_ms: int) -> None:
+        self._outbox = outbox
+        self._writes = writes
         self._interval_ms = interval_ms
         self._due_ms: int | None = None
         self._table: dict[str, dict[int, int]] = {}
@@ -61,14 +64,17 @@ class ConsumerOffsets:
                 self._due_ms = now_ms + self._interval_ms
 
     def keep(self) -> None:
-        """Write them down now, if they changed. Raises StorageFailed; they are written later then."""
+        """Have them written down now, if they changed."""
         if self._due_ms is not None:
-            self._files.replace(FILE, self.table().encode())
             self._due_ms = None
+            self._writes.persist(ReplaceFile(FILE, self.table().encode()), then=self._written)
 
-    def postpone(self, now_ms: int) -> None:
-        """Try to write them down later."""
-        self._due_ms = now_ms + self._interval_ms
+    def _written(self, event: Written) -> None:
+        if isinstance(event, Persisted):
+            return
+        self._outbox.note(Level.ERROR, "consumer offsets cannot be kept", reason=event.reason)
+        if self._due_ms is None:
+            self._due_ms = event.now_ms + self._interval_ms
 
     def deadline_ms(self) -> int | None:
         """When `keep` has something to do."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 from collections import deque
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.options import Options
@@ -19,7 +20,12 @@ from replispec.runtime.rocketmq.log import MessageStore, Placed
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
-from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
+from replispec.wire.rocketmq.broker import (
+    SendMessageRequest,
+    SendMessageResponse,
+    SendMessageV2Request,
+    TopicConfig,
+)
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import LogMagic, RequestCode, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
@@ -39,6 +45,14 @@ class Refused(Exception):
     def __init__(self, code: ResponseCode, reason: str) -> None:
         super().__init__(reason)
         self.code = code
+
+
+class _TopicWanted(Exception):
+    """A message is the first of its topic, which has to be there before it."""
+
+    def __init__(self, topic: TopicConfig) -> None:
+        super().__init__(topic.topic_name)
+        self.topic = topic
 
 
 @dataclass(slots=True)
@@ -84,9 +98,13 @@ class Sends:
         self._store_ip = _packed(options.host)
         self.store_port = options.port
         self.stored_count = 0
+        self._is_refusing = False
 
     def take(self, request: Request) -> None:
         """Store the message or messages of a request; it is answered when they are safe."""
+        self._take(request, request.now_ms)
+
+    def _take(self, request: Request, now_ms: int) -> None:
         try:
             header, body = _read(request), request.command.body
             records = self._records(header, body, request)
@@ -95,14 +113,30 @@ class Sends:
             request.answer(refused.code, remark=str(refused))
         except RemoteProtocolError as error:
             request.answer(ResponseCode.MESSAGE_ILLEGAL, remark=str(error))
+        except _TopicWanted as wanted:
+            self._topics.create(wanted.topic, now_ms, partial(self._take_when_kept, request))
         except StorageFailed as error:
-            self._outbox.note(Level.ERROR, "a message cannot be kept", reason=str(error))
-            request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"store: {error}")
+            self._refuse(request, str(error))
             if self._store.log.broken:
                 self._outbox.halt(f"the commit log is broken: {error}")
         else:
-            self._wait(request, placed)
-            self._master.stored(request.now_ms)
+            self._is_refusing = False
+            self._wait(request, placed, now_ms)
+            self._master.stored(now_ms)
+
+    def _take_when_kept(self, request: Request, reason: str, now_ms: int) -> None:
+        """The topic of a message is there, or cannot be."""
+        if reason:
+            self._refuse(request, reason)
+        else:
+            self._take(request, now_ms)
+
+    def _refuse(self, request: Request, reason: str) -> None:
+        """The disk refused; told once in the log until a message is stored again, each time to the sender."""
+        if not self._is_refusing:
+            self._is_refusing = True
+            self._outbox.note(Level.ERROR, "a message cannot be kept", reason=reason)
+        request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"store: {reason}")
 
     def advance(self, safe: int) -> None:
         """Everything before this offset is safe: acknowledge it."""
@@ -138,7 +172,7 @@ class Sends:
         return one.disk_by_ms if late_disk else one.replicas_by_ms
 
     def _records(self, header: SendMessageV2Request, body: bytes, request: Request) -> list[LogRecord]:
-        """The records of a request. Raises Refused, RemoteProtocolError, StorageFailed."""
+        """The records of a request. Raises Refused, RemoteProtocolError, _TopicWanted."""
         if not self._master.serves:
             raise Refused(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
         if not rules.may_store(self._master.sync_members, self._options.min_in_sync_replicas):
@@ -152,7 +186,7 @@ class Sends:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{len(body)} bytes are too many for a message")
         if (header.sys_flag or 0) & _PREPARED_OR_MORE:
             raise Refused(ResponseCode.NO_PERMISSION, "transactions are not supported")
-        queue_id = self._queue(header, topic, request.now_ms)
+        queue_id = self._queue(header, topic)
         properties = (header.properties or "").encode()
         if request.code == RequestCode.SEND_BATCH_MESSAGE or header.batch:
             parts = _batch(body)
@@ -181,11 +215,14 @@ class Sends:
             for part in parts
         ]
 
-    def _queue(self, header: SendMessageV2Request, topic: str, now_ms: int) -> int:
-        """The queue of a message. Raises Refused, StorageFailed."""
-        config = self._topics.for_message(topic, header.default_topic_queue_nums or 1, now_ms)
+    def _queue(self, header: SendMessageV2Request, topic: str) -> int:
+        """The queue of a message. Raises Refused, _TopicWanted."""
+        config = self._topics.get(topic)
         if config is None:
-            raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
+            wanted = self._topics.for_message(topic, header.default_topic_queue_nums or 1)
+            if wanted is None:
+                raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
+            raise _TopicWanted(wanted)
         if not (config.perm or 0) & WRITE:
             raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
         queue_id = header.queue_id if header.queue_id is not None and header.queue_id >= 0 else 0
@@ -202,7 +239,7 @@ class Sends:
         self.stored_count += len(placed)
         return placed
 
-    def _wait(self, request: Request, placed: list[Placed]) -> None:
+    def _wait(self, request: Request, placed: list[Placed], now_ms: int) -> None:
         ids = [
             OffsetMessageId(self._store_ip, self.store_port, each.offset).encode().hex().upper()
             for each in placed
@@ -213,7 +250,6 @@ class Sends:
             queue_offset=placed[0].record.queue_offset,
         )
         end = placed[-1].offset + placed[-1].size
-        now_ms = request.now_ms
         replicas_by_ms = now_ms + self._options.replica_timeout_ms
         disk_by_ms = now_ms + self._options.flush_timeout_ms
         self._waiting.append(_Waiting(request, end, answer, replicas_by_ms, disk_by_ms))

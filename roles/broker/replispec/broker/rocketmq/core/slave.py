@@ -12,7 +12,6 @@ from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
-from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.broker import TopicConfigTable
 from replispec.wire.rocketmq.client import (
@@ -76,11 +75,18 @@ class SlaveSync:
             return
         try:
             use(outcome.body, now_ms)
-        except (RemoteProtocolError, StorageFailed) as error:
-            self._outbox.note(Level.WARNING, "what the master keeps cannot be copied", reason=str(error))
+        except RemoteProtocolError as error:
+            self._note(str(error))
 
     def _topics_told(self, body: bytes, now_ms: int) -> None:
-        self._topics.adopt(TopicConfigTable.decode(body), now_ms)
+        self._topics.adopt(TopicConfigTable.decode(body), now_ms, self._topics_kept)
+
+    def _topics_kept(self, reason: str, _now_ms: int) -> None:
+        if reason:
+            self._note(reason)
+
+    def _note(self, reason: str) -> None:
+        self._outbox.note(Level.WARNING, "what the master keeps cannot be copied", reason=reason)
 
     def _offsets_told(self, body: bytes, now_ms: int) -> None:
         self._offsets.adopt(ConsumerOffsetTable.decode(body), now_ms)

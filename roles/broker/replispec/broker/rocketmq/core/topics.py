@@ -6,11 +6,13 @@ Source: apache/rocketmq rocketmq-all-5.4.0, TopicConfigManager, TopicValidator.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import Files, StorageFailed
+from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
+from replispec.runtime.world import Persisted, Writes, Written
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
 
 FILE: Final = "config/topics.json"
@@ -24,18 +26,37 @@ TOPICS_MAX: Final = 20_000
 QUEUES_MAX: Final = 1_024
 
 
-class Topics:
-    """All topics, kept in a file. Raises StorageFailed when it is there and cannot be read.
+Kept = Callable[[str, int], None]
+"""Told that a topic is on the disk, or why it is not (empty when it is), and the time in milliseconds."""
 
-    `state_version` is the masterEpoch: name servers let a table with a smaller one not replace another.
+
+@dataclass(slots=True)
+class _Batch:
+    """Topics that are written together, and who waits for them."""
+
+    topics: dict[str, TopicConfig] = field(default_factory=dict)
+    waiting: list[Kept] = field(default_factory=list)
+
+
+class Topics:
+    """All topics, kept in a file: one is served once it is on the disk. Raises StorageFailed when the file is
+    there and cannot be read.
+
+    One write is under way at a time; what is put meanwhile goes out together in the next. A write that is
+    refused leaves all topics as they were, and whoever put one is told why. `state_version` is the
+    masterEpoch: name servers let a table with a smaller one not replace another.
     """
 
-    def __init__(self, files: Files, *, template_queues: int, auto_create: bool) -> None:
-        self._files = files
+    def __init__(
+        self, files: FilesReader, writes: Writes, *, template_queues: int, auto_create: bool
+    ) -> None:
+        self._writes = writes
         self._auto_create = auto_create
         self._template = _config(TEMPLATE, template_queues, READ | WRITE | INHERIT)
         self._version = DataVersion(0, 0, 0)
         self._table: dict[str, TopicConfig] = {}
+        self._under_way: _Batch | None = None
+        self._next = _Batch()
         data = files.read(FILE)
         if data is not None:
             self._read(data)
@@ -56,55 +77,72 @@ class Topics:
         empty = DataVersion(0, 0, 0)
         return TopicConfigTable(version, empty, dict(self._table), {}, {})
 
-    def for_message(self, name: str, wanted_queues: int, now_ms: int) -> TopicConfig | None:
-        """The topic of a message, created when that is allowed. Raises StorageFailed when it cannot be."""
-        found = self._table.get(name)
-        if found is not None or not NAME.fullmatch(name) or len(self._table) >= TOPICS_MAX:
-            return found
+    def for_message(self, name: str, wanted_queues: int) -> TopicConfig | None:
+        """What a topic that is not there would be, by its first message; None when it is not to be made."""
+        if not NAME.fullmatch(name) or len(self._table) + len(self._next.topics) >= TOPICS_MAX:
+            return None
         if name.startswith(RETRY_PREFIX):
-            return self.put(_config(name, 1, READ | WRITE), now_ms)
+            return _config(name, 1, READ | WRITE)
         if not self._auto_create:
             return None
-        queues = max(1, min(wanted_queues, self._template.write_queue_nums or 1))
-        return self.put(_config(name, queues, READ | WRITE), now_ms)
+        return _config(name, max(1, min(wanted_queues, self._template.write_queue_nums or 1)), READ | WRITE)
 
-    def put(self, config: TopicConfig, now_ms: int) -> TopicConfig:
-        """Keep a topic, on the disk too when this returns. Raises StorageFailed."""
+    def create(self, config: TopicConfig, now_ms: int, kept: Kept) -> None:
+        """Keep a topic unless one of this name is being kept already; `kept` is told when it is there."""
         name = config.topic_name or ""
-        before = self._table.get(name)
-        self._table[name] = config
-        try:
-            self._keep(now_ms)
-        except StorageFailed:
-            if before is None:
-                del self._table[name]
-            else:
-                self._table[name] = before
-            raise
-        return config
+        if self._under_way is not None and name in self._under_way.topics:
+            self._under_way.waiting.append(kept)
+        elif name in self._next.topics:
+            self._next.waiting.append(kept)
+        else:
+            self.put(config, now_ms, kept)
 
-    def adopt(self, table: TopicConfigTable, now_ms: int) -> None:
-        """Take over a master's topics. Raises StorageFailed."""
-        told = table.topic_config_table or {}
-        if any(self._table.get(name) != config for name, config in told.items()):
-            self._table.update(list(told.items())[:TOPICS_MAX])
-            self._keep(now_ms)
+    def put(self, config: TopicConfig, now_ms: int, kept: Kept) -> None:
+        """Keep a topic, in the place of one of its name; `kept` is told when it is on the disk."""
+        self._next.topics[config.topic_name or ""] = config
+        self._next.waiting.append(kept)
+        self._write(now_ms)
+
+    def adopt(self, table: TopicConfigTable, now_ms: int, kept: Kept) -> None:
+        """Take over a master's topics; `kept` is told when they are on the disk, if there is a change."""
+        told = dict(list((table.topic_config_table or {}).items())[:TOPICS_MAX])
+        changed = {name: config for name, config in told.items() if self._table.get(name) != config}
+        if changed:
+            self._next.topics.update(changed)
+            self._next.waiting.append(kept)
+            self._write(now_ms)
 
     def cover(self, queues: Iterable[tuple[str, int]], now_ms: int) -> None:
-        """Have a topic for each of these queues: messages in the log outlive the table. Raises
-        StorageFailed."""
+        """Have a topic for each of these queues: messages in the log outlive the table. These topics count at
+        once, for the log tells of them again as long as it has their messages."""
         lacking: dict[str, int] = {}
         for name, queue in queues:
             if name not in self._table:
                 lacking[name] = max(lacking.get(name, 0), queue + 1)
         for name, count in lacking.items():
-            self._table[name] = _config(name, count, READ | WRITE)
+            self._table[name] = self._next.topics[name] = _config(name, count, READ | WRITE)
         if lacking:
-            self._keep(now_ms)
+            self._write(now_ms)
 
-    def _keep(self, now_ms: int) -> None:
-        self._version = DataVersion((self._version.counter or 0) + 1, 0, now_ms)
-        self._files.replace(FILE, TopicConfigTable(self._version, None, self._table, None, None).encode())
+    def _write(self, now_ms: int) -> None:
+        if self._under_way is not None or not self._next.topics:
+            return
+        self._under_way, self._next = self._next, _Batch()
+        table = self._table | self._under_way.topics
+        version = DataVersion((self._version.counter or 0) + 1, 0, now_ms)
+        data = TopicConfigTable(version, None, table, None, None).encode()
+        self._writes.persist(ReplaceFile(FILE, data), then=lambda event: self._written(version, event))
+
+    def _written(self, version: DataVersion, event: Written) -> None:
+        batch, self._under_way = self._under_way, None
+        assert batch is not None, "topics were written that nobody put"
+        reason = "" if isinstance(event, Persisted) else event.reason
+        if not reason:
+            self._version = version
+            self._table |= batch.topics
+        for kept in batch.waiting:
+            kept(reason, event.now_ms)
+        self._write(event.now_ms)
 
     def _read(self, data: bytes) -> None:
         try:

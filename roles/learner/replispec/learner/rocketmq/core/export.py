@@ -6,15 +6,17 @@ Source: RIP-44 "Async Learner".
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.jsons import dumps, loads
 from replispec.runtime.rocketmq.log import MessageStore, Placed, properties_of
-from replispec.runtime.storage import Lines, StorageFailed
+from replispec.runtime.storage import AppendLines, LinesReader, StorageFailed
+from replispec.runtime.world import Persisted, Writes, Written
 
 LINES_AT_ONCE: Final = 500
-"""Messages that are written in one go, so that nobody waits for a large backlog."""
+"""Messages that are written in one go."""
 END: Final = "end"
 CUT: Final = "cut"
 
@@ -24,44 +26,65 @@ class Export:
 
     Each line has `end`, the offset behind its message: the last one says where to go on. A log that was cut
     before what is exported already, because messages were lost, leaves a line with `cut`, the offset; what
-    takes the place of the lost ones follows it.
+    takes the place of the lost ones follows it. One write is under way at a time; `failed` is told why one
+    was refused, and the time, and `retry` tries again.
     """
 
-    def __init__(self, lines: Lines, store: MessageStore) -> None:
-        self._lines = lines
+    def __init__(
+        self, writes: Writes, lines: LinesReader, store: MessageStore, failed: Callable[[str, int], None]
+    ) -> None:
+        self._writes = writes
         self._store = store
+        self._failed = failed
         self.position = _position(lines.last())
-        self._failed = False
+        self._confirmed = 0
+        self._cut: int | None = None
+        self._under_way = False
 
     def truncated(self, offset: int) -> None:
-        """The log was cut. Raises StorageFailed."""
-        if offset < self.position:
-            self._append([dumps({CUT: offset})])
-            self.position = offset
+        """The log was cut."""
+        self._confirmed = min(self._confirmed, offset)
+        self._cut = offset if self._cut is None else min(self._cut, offset)
+        self._go_on()
 
-    def up_to(self, confirmed: int) -> bool:
-        """Export what lies before an offset; False when more of it remains for another call. Raises
-        StorageFailed; the same is to be called again then."""
-        if self._failed:
-            self.position = _position(self._lines.last())
-            self._failed = False
-        at = max(self.position, self._store.log.first)
+    def up_to(self, confirmed: int) -> None:
+        """Export what lies before an offset."""
+        self._confirmed = confirmed
+        self._go_on()
+
+    def retry(self) -> None:
+        """Try again what was refused."""
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._under_way:
+            return
+        cut, self._cut = self._cut, None
+        if cut is not None and cut < self.position:
+            self._write([dumps({CUT: cut})], cut, cut)
+            return
         found = []
-        for placed in self._store.log.records(at, confirmed):
+        for placed in self._store.log.records(max(self.position, self._store.log.first), self._confirmed):
             found.append(placed)
             if len(found) >= LINES_AT_ONCE:
                 break
         if found:
-            self._append([dumps(_line(each)) for each in found])
-            self.position = found[-1].offset + found[-1].size
-        return len(found) < LINES_AT_ONCE
+            self._write([dumps(_line(each)) for each in found], found[-1].offset + found[-1].size, None)
 
-    def _append(self, lines: list[bytes]) -> None:
-        try:
-            self._lines.append(lines)
-        except StorageFailed:
-            self._failed = True
-            raise
+    def _write(self, lines: list[bytes], end: int, cut: int | None) -> None:
+        self._under_way = True
+
+        def written(event: Written) -> None:
+            self._under_way = False
+            if isinstance(event, Persisted):
+                self.position = end
+                self._go_on()
+                return
+            if cut is not None:
+                self._cut = cut if self._cut is None else min(cut, self._cut)
+            self._failed(event.reason, event.now_ms)
+
+        self._writes.persist(AppendLines(lines), then=written)
 
 
 def _position(line: bytes | None) -> int:
