@@ -12,7 +12,7 @@ from tests.sim.cluster_mutants import LATE, MUTANTS, UNION, found_by
 SEEDS = 150
 
 
-@pytest.mark.parametrize("name", MUTANTS)
+@pytest.mark.parametrize("name", [name for name in MUTANTS if name != UNION])
 def test_a_broken_rule_is_found(name: str) -> None:
     assert found_by(MUTANTS[name], SEEDS, LATE.get(name, 0)) is not None
 
