@@ -83,10 +83,10 @@ LATE: Final = {
     "a replica reports what has arrived, not what is on its disk": 40,
     "a replica joins before it has everything": 40,
 }
-"""What only one seed in fifty finds, and from where on to look for it; `UNION` is found by one in a thousand."""
+"""What only one seed in fifty finds, and from where on to look for it; one in a thousand finds `UNION`."""
 MUTANTS: Final[dict[str, Mutant]] = {
     "a master acknowledges before its own flush": _own_flush_not_awaited,
-    "a master acknowledges what it has alone": _method(Replicated, "_safe", lambda _, end, *__: end),
+    "a master acknowledges what it has alone": _rule("acknowledged_offset", lambda end, *_: end),
     "a replica reports what has arrived, not what is on its disk": _method(
         HaReplica, "_reachable", lambda self: vars(self)["_store"].log.end
     ),
