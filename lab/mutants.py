@@ -41,6 +41,7 @@ REPLICATION = {
 }
 QUICK = {
     "stories of the machines": ("tests/scenarios/test_machines.py",),
+    "defaults of the roles": ("tests/runtime/configuration", "tests/scenarios/test_defaults.py"),
     "bytes of real captures": ("tests/wire",),
     "tests of broker and learner": ("tests/broker", "tests/learner", "tests/runtime/membership"),
 }

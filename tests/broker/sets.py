@@ -7,14 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from replispec.broker.rocketmq.core.options import Options
 from replispec.broker.rocketmq.node import BrokerNode
 from replispec.controller.rocketmq.node import ControllerNode
-from replispec.controller.rocketmq.options import Options as ControllerOptions
 from replispec.learner.rocketmq.node import LearnerNode
-from replispec.learner.rocketmq.options import Options as LearnerOptions
 from replispec.nameserver.rocketmq.node import NameServerNode
-from replispec.nameserver.rocketmq.options import NameServerOptions
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting import Calls
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
@@ -29,6 +25,12 @@ from replispec.wire.rocketmq.broker import (
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import EpochEntryCache, GetReplicaInfoRequest, GetReplicaInfoResponse
+from replispec.wire.rocketmq.options import (
+    BrokerOptions,
+    ControllerOptions,
+    LearnerOptions,
+    NameServerOptions,
+)
 from tests.playbook import deliver
 
 CONTROLLER = "10.0.0.1:9878"
@@ -108,15 +110,14 @@ class BrokerSet:
     def add_broker(self, number: int, **changes: Any) -> str:
         """Add a broker that does not run yet; returns its address."""
         host = f"10.0.1.{number}"
-        options = Options(
-            cluster_name="C",
+        options = BrokerOptions(
+            broker_cluster_name="C",
             broker_name="broker-a",
-            controllers=(CONTROLLER,),
-            name_servers=(NAME_SERVER,),
-            bind=host,
-            host=host,
-            log_file_bytes=LOG_FILE_BYTES,
-            all_ack=True,
+            controller_addr=(CONTROLLER,),
+            namesrv_addr=(NAME_SERVER,),
+            bind_address=host,
+            mapped_file_size_commit_log=LOG_FILE_BYTES,
+            all_ack_in_sync_state_set=True,
         )
         options = replace(options, **changes)
 
@@ -125,13 +126,18 @@ class BrokerSet:
             return [Member("broker", BrokerNode(options, files), Stores(files))]
 
         self.world.add(f"broker{number}", host, make)
-        return f"{host}:{options.port}"
+        return f"{host}:{options.listen_port}"
 
     def add_learner(self, number: int) -> str:
         """Add a learner that does not run yet; returns its address."""
         host = f"10.0.2.{number}"
         options = LearnerOptions(
-            "C", "broker-a", (CONTROLLER,), (NAME_SERVER,), host, host, log_file_bytes=LOG_FILE_BYTES
+            broker_cluster_name="C",
+            broker_name="broker-a",
+            controller_addr=(CONTROLLER,),
+            namesrv_addr=(NAME_SERVER,),
+            bind_address=host,
+            mapped_file_size_commit_log=LOG_FILE_BYTES,
         )
 
         def make(storage: Storage) -> Sequence[Member]:
@@ -139,7 +145,7 @@ class BrokerSet:
             return [Member("learner", LearnerNode(options, files, lines), Stores(files, lines=lines))]
 
         self.world.add(f"learner{number}", host, make)
-        return f"{host}:{options.port}"
+        return f"{host}:{options.listen_port}"
 
     def start(self, *names: str) -> None:
         """Start processes, one behind the other."""
@@ -251,13 +257,16 @@ def wanted(topic: str, queue: int, position: int, wait_ms: int = 0, flags: int =
 
 
 def _controller(storage: Storage) -> Sequence[Member]:
-    options = ControllerOptions(CONTROLLER)
+    host, _, port = CONTROLLER.rpartition(":")
+    options = ControllerOptions(bind_address=host, listen_port=int(port))
     journal = storage.journal("log")
     return [Member("controller", ControllerNode(options, journal), Stores(journal=journal))]
 
 
 def _name_server(_storage: Storage) -> Sequence[Member]:
-    return [Member("nameserver", NameServerNode(NameServerOptions(NAME_SERVER)))]
+    host, _, port = NAME_SERVER.rpartition(":")
+    options = NameServerOptions(bind_address=host, listen_port=int(port))
+    return [Member("nameserver", NameServerNode(options))]
 
 
 OK = ResponseCode.SUCCESS

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
-from replispec.broker.rocketmq.core.options import Options
 from replispec.broker.rocketmq.core.role import Told
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq.framing import Command
@@ -26,6 +25,7 @@ from replispec.wire.rocketmq.controller import (
     SyncStateSet,
 )
 from replispec.wire.rocketmq.machines.replicas_manager import State
+from replispec.wire.rocketmq.options import BrokerOptions
 from tests.playbook import Answer, Playbook
 from tests.runtime.membership.ids import CONTROLLER, Granting
 
@@ -54,7 +54,7 @@ class Managed:
         self.granting = Granting()
         files = SimulatedStorage(Disk(Chance(1))).files("store")
         self.playbook = playbook = Playbook({CONTROLLER: self._answered}, files=files)
-        options = Options("C", "broker-a", controllers)
+        options = BrokerOptions(broker_cluster_name="C", broker_name="broker-a", controller_addr=controllers)
         self.manager = ReplicasManager(
             playbook.outbox,
             playbook.writes,

@@ -61,9 +61,9 @@ def test_a_message_that_cannot_be_is_refused(code: int, topic: str, queue: int, 
 
 def test_a_message_that_is_too_long_is_refused() -> None:
     brokers = BrokerSet()
-    address = brokers.alone(message_bytes_max=1_000)
-    assert brokers.send(address, bytes(1_001))[0] == ResponseCode.MESSAGE_ILLEGAL
-    assert brokers.send(address, bytes(1_000))[0] == OK
+    address = brokers.alone(max_message_size=1_024)
+    assert brokers.send(address, bytes(1_025))[0] == ResponseCode.MESSAGE_ILLEGAL
+    assert brokers.send(address, bytes(1_024))[0] == OK
 
 
 def test_a_message_longer_than_a_file_is_refused() -> None:
@@ -74,7 +74,7 @@ def test_a_message_longer_than_a_file_is_refused() -> None:
 
 def test_an_unknown_topic_is_made_or_refused_as_configured() -> None:
     brokers = BrokerSet()
-    address = brokers.alone(auto_create_topics=False)
+    address = brokers.alone(auto_create_topic_enable=False)
     assert brokers.send(address, b"m")[0] == ResponseCode.TOPIC_NOT_EXIST
     assert brokers.send(address, b"m", topic="%RETRY%g")[0] == OK
 
@@ -294,8 +294,9 @@ def test_what_a_replica_of_apaches_copies_is_there(code: RequestCode) -> None:
 
 def test_administrators_see_the_configuration() -> None:
     brokers = BrokerSet()
-    address = brokers.alone(properties={"name": "value"})
-    assert brokers.ask(address, RequestCode.GET_BROKER_CONFIG).body == b"name=value\n"
+    address = brokers.alone(in_sync_replicas=2, without_effect=(("deleteWhen", "04"),))
+    shown = brokers.ask(address, RequestCode.GET_BROKER_CONFIG).body.splitlines()
+    assert {b"inSyncReplicas=2", b"brokerName=broker-a", b"deleteWhen=04"} <= set(shown)
 
 
 def test_what_is_not_known_is_refused() -> None:

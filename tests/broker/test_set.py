@@ -2,10 +2,10 @@
 
 from replispec.runtime.primitives.jsons import loads
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.rocketmq.replication import HaSettings
 from replispec.runtime.sim import SimulatedStorage
 from replispec.wire.rocketmq.broker import ClusterInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.options import ReplicationOptions
 from tests.broker.sets import LOG_FILE_BYTES, NAME_SERVER, OK, BrokerSet
 
 
@@ -136,7 +136,7 @@ def test_with_fewer_members_than_wanted_messages_are_refused() -> None:
 
 def test_without_all_acknowledging_the_wanted_number_counts() -> None:
     brokers = BrokerSet()
-    first, _ = brokers.pair(all_ack=False, in_sync_replicas=2)
+    first, _ = brokers.pair(all_ack_in_sync_state_set=False, in_sync_replicas=2)
     assert brokers.send(first, b"m")[0] == OK
     brokers.world.pause("broker2")
     assert brokers.send(first, b"m")[0] == ResponseCode.FLUSH_SLAVE_TIMEOUT
@@ -239,9 +239,19 @@ def test_a_broker_that_stops_leaves_the_routes_at_once() -> None:
 
 def test_messages_that_nobody_waited_for_are_on_the_disk_soon() -> None:
     brokers = BrokerSet()
-    address = brokers.alone(ha=HaSettings(durable=False))
+    address = brokers.alone(replication=ReplicationOptions(flush_disk_type="ASYNC_FLUSH"))
     for number in range(5):
         assert brokers.send(address, b"m%d" % number)[0] == OK
     brokers.world.run_for(2_000)
     brokers.world.kill("broker1", power=True)
     assert log_of(brokers, "broker1").count(b"m4") == 1
+
+
+def test_replicas_are_told_the_address_of_replication_that_is_configured() -> None:
+    for ha_host, members in (("10.0.1.1", {1, 2}), ("10.0.9.9", {1})):
+        brokers = BrokerSet()
+        brokers.add_broker(1, broker_ip2=ha_host)
+        brokers.add_broker(2)
+        brokers.start("broker1", "broker2")
+        brokers.world.run_for(30_000)
+        assert brokers.members(1) == members, ha_host

@@ -13,13 +13,14 @@ from click.testing import CliRunner
 
 from replispec.cli.main import command_line
 from replispec.cli.roles import EXAMPLE_FILES
-from replispec.runtime.configuration import ROLES, parse
+from replispec.runtime.configuration import parse
+from replispec.wire.rocketmq.parameters import ROLES
 from tests.cli.command import command, replispec
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_the_file_that_the_help_shows_is_enough_and_has_no_notes(role: str) -> None:
-    settings = parse("\n".join(EXAMPLE_FILES[role]), role)  # type: ignore[arg-type]
+    settings = parse("\n".join(EXAMPLE_FILES[role]), ROLES[role])
     assert settings.notes == ()
     shown = CliRunner().invoke(command_line, [role, "--help"]).output
     assert all(line in shown for line in EXAMPLE_FILES[role])

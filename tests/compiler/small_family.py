@@ -55,7 +55,7 @@ events:
   call:     {sends: Ping}
   answer:   {message: [Pong, LatePong], where: event.number > 0}
   refusal:  {message: Pong, where: event.number == 0}
-  patience: {timer: callTimeout, default: 2 s}
+  patience: {timer: callTimeout}
   note:     {origin: local, hidden: true, fields: {text: string}}
   stop:     {origin: local}
 answers: {deliver: SmallState.DONE}
@@ -143,7 +143,28 @@ clauses:
   - {id: SMALL-HALF-1, requirement: Half is half., basis: both, source: {document: Test, section: Halves}}
 """
 
+ROLES = """\
+roles:
+  caller: {options: CallerOptions, about: It calls.}
+  called: {options: CalledOptions, about: It answers.}
+without_effect:
+  colour: {roles: [caller], default: blue}
+"""
+
+PARAMETERS = """\
+title: Calls
+roles: [caller]
+ignored_by: [called]
+parameters:
+  callTimeout: {about: How long an answer is awaited., type: duration, default: 2 s, timer_of: [caller]}
+  callsMax: {about: How many at a time., type: number, minimum: 1, maximum: 9, default: 3, changes: true}
+  callName: {about: What it is called., type: word, aliases: [name], roles: [caller, called], ignored_by: []}
+  tone: {about: How it sounds., type: choice, values: [LOW, HIGH], default: LOW, origin: Phone}
+"""
+
 FILES = {
+    "parameters/small/roles.yaml": ROLES,
+    "parameters/small/calls.yaml": PARAMETERS,
     "statemachines/small/caller.yaml": MACHINE,
     "vectors/small/half.yaml": VECTORS,
     "invariants/small/streams.yaml": STREAMS,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from replispec.controller.rocketmq.node import ControllerNode
-from replispec.controller.rocketmq.options import Options
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.storage import Journal, Stores
@@ -38,6 +38,7 @@ from replispec.wire.rocketmq.controller import (
     RegisterBrokerToControllerRequest,
     SyncStateSet,
 )
+from replispec.wire.rocketmq.options import ControllerOptions
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 from tests.runtime.storage.writing import carried_out
@@ -184,13 +185,17 @@ class Talk:
         return [each.connection for each in self.effects if isinstance(each, Close)]
 
 
-def controller(journal: Journal | None = None, **options: object) -> Talk:
+def controller(journal: Journal | None = None, **options: Any) -> Talk:
     """A controller that has started."""
-    given = Options(ADDRESS)
-    for name, value in options.items():
-        setattr(given, name, value)
     stored = journal or StoredJournal()
-    return Talk(ControllerNode(given, stored), "controller", stores=Stores(journal=stored)).start()
+    node = ControllerNode(configured(**options), stored)
+    return Talk(node, "controller", stores=Stores(journal=stored)).start()
+
+
+def configured(**options: Any) -> ControllerOptions:
+    """Options of a controller that listens on ADDRESS."""
+    host, _, port = ADDRESS.rpartition(":")
+    return ControllerOptions(bind_address=host, listen_port=int(port), **options)
 
 
 def address(broker_id: int) -> str:

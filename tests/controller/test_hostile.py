@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.nameserver.rocketmq import NameServerNode
-from replispec.nameserver.rocketmq.options import NameServerOptions
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Received
 from replispec.wire.rocketmq.codes import WIRE_KEYS, RequestCode, ResponseCode
+from replispec.wire.rocketmq.options import NameServerOptions
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.controller import talks
 
@@ -37,7 +37,7 @@ values = st.recursive(
 def started(role: str) -> talks.Talk:
     """A node that has started; a controller knows two brokers, one of them master."""
     if role == "nameserver":
-        return talks.Talk(NameServerNode(NameServerOptions(talks.ADDRESS)), role).start()
+        return talks.Talk(NameServerNode(NameServerOptions()), role).start()
     talk = talks.controller()
     connection = talk.connect()
     for broker in (1, 2):

@@ -7,22 +7,25 @@ import pytest
 from replispec.controller.rocketmq.process import LOG_NAME
 from replispec.controller.rocketmq.process import members as controller_members
 from replispec.nameserver.rocketmq.process import members as name_server_members
-from replispec.runtime.configuration import ConfigurationError, Role, parse
+from replispec.runtime.configuration import ConfigurationError, parse
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
 from replispec.runtime.world import Member, Received
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetMetadataResponse, Properties
+from replispec.wire.rocketmq.parameters import CONTROLLER, NAMESERVER
 from tests.controller import talks
 
 
-def made(text: str, role: Role = "controller", disk: Disk | None = None) -> list[Member]:
+def made(text: str, role: str = "controller", disk: Disk | None = None) -> list[Member]:
     """The members of a process with this file."""
-    members = name_server_members if role == "nameserver" else controller_members
-    return list(members(parse(text, role), SimulatedStorage(disk or Disk(Chance(1))), 1))
+    storage = SimulatedStorage(disk or Disk(Chance(1)))
+    if role == "nameserver":
+        return list(name_server_members(parse(text, NAMESERVER).options, storage, 1))
+    return list(controller_members(parse(text, CONTROLLER).options, storage, 1))
 
 
-def listeners(text: str, role: Role = "controller") -> list[tuple[str, str]]:
+def listeners(text: str, role: str = "controller") -> list[tuple[str, str]]:
     """Where the nodes of a process listen."""
     return [(each.role, at) for each in made(text, role) for at in each.node.listeners.values()]
 
@@ -81,7 +84,7 @@ def test_without_its_controller_a_name_server_still_tells_routes(failing: str) -
         ("controllerDLegerPeers=n0-127.0.0.1:6;n1-127.0.0.1:7\n", "controller", "controllerDLegerPeers"),
     ],
 )
-def test_what_does_not_fit_together_is_refused_by_name(text: str, role: Role, parameter: str) -> None:
+def test_what_does_not_fit_together_is_refused_by_name(text: str, role: str, parameter: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
         made(text, role)
     assert caught.value.name == parameter

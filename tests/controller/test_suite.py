@@ -14,31 +14,21 @@ from replispec.conformance.cases import load
 from replispec.conformance.results import RunResult
 from replispec.conformance.run import run_on_trio
 from replispec.controller.rocketmq.node import ControllerNode
-from replispec.controller.rocketmq.options import Options
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Process, serve
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.storage import Stores
 from replispec.runtime.world import Level, Member
+from replispec.wire.rocketmq.options import ControllerOptions
 from tests.conformance.subjects.against import IDLE_S, applicable, plan
 from tests.controller.talks import StoredJournal
 
 CASES = [case for case in load("controller") if applicable(case)]
-PROPERTIES = {
-    "controllerDLegerGroup": "tests",
-    "controllerStorePath": "",
-    "controllerThreadPoolNums": "16",
-    "enableElectUncleanMaster": "false",
-    "notifyBrokerRoleChanged": "true",
-}
-FIXED = frozenset({"configBlackList", "configStorePath", "rocketmqHome"})
 
 
 async def judged() -> RunResult:
     """What the suite says about our controller."""
-    options = Options(
-        "127.0.0.1:0", scan_not_active_broker_ms=1_000, properties=dict(PROPERTIES), fixed=FIXED
-    )
+    options = ControllerOptions(listen_port=0, scan_not_active_broker_interval_ms=1_000)
     journal = StoredJournal()
     members = [Member("controller", ControllerNode(options, journal), Stores(journal=journal))]
     clock, stop = Clock(), trio.Event()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from replispec.runtime.configuration import parse
+from replispec.wire.rocketmq.parameters import ROLES
 from tests.house.tree import ROOT, hand_written
 
 PAGE = (ROOT / "docs/run-a-cluster.md").read_text()
@@ -21,7 +22,7 @@ TOLD = {
 
 @pytest.mark.parametrize(("role", "text"), FILES, ids=[role for role, _ in FILES])
 def test_a_file_of_the_tutorial_is_taken_without_notes(role: str, text: str) -> None:
-    assert parse(text, role).notes == ()  # type: ignore[arg-type]
+    assert parse(text, ROLES[role]).notes == ()
 
 
 def test_the_tutorial_has_a_file_for_each_process() -> None:

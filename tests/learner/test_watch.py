@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from replispec.learner.rocketmq.core.watch import Watch
-from replispec.learner.rocketmq.options import Options
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
 from replispec.runtime.sim import Chance, Disk, SimulatedStorage
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetReplicaInfoResponse, SyncStateSet
+from replispec.wire.rocketmq.options import LearnerOptions
 from tests.playbook import Answer, Playbook
 from tests.runtime.membership.ids import CONTROLLER, Granting
 
@@ -36,7 +36,7 @@ class Watching:
             self.playbook.writes,
             Controllers(self.playbook.calls, [CONTROLLER]),
             files,
-            Options("C", "broker-a", (CONTROLLER,), ()),
+            LearnerOptions(broker_cluster_name="C", broker_name="broker-a", controller_addr=(CONTROLLER,)),
             lambda broker_id, _now_ms: self.ids.append(broker_id),
         )
         self.playbook >> (lambda now_ms: self.watch.begin("l:1", now_ms))

@@ -6,17 +6,18 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import replispec.broker.rocketmq.process
 import replispec.controller.rocketmq.process
 import replispec.learner.rocketmq.process
 import replispec.nameserver.rocketmq.process
-from replispec.runtime.configuration import ROLES, Role, Settings, parse
+from replispec.runtime.configuration import parse
 from replispec.runtime.primitives.jsons import loads, take_object
 from replispec.runtime.sim import Chance, Pace, Weather, World
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
+from replispec.wire.rocketmq.parameters import ROLES
 from tests.sim.client import TOPIC, Client, number_of, records
 from tests.sim.cluster_kinds import some_pace, some_weather
 from tests.sim.history import History, Place
@@ -42,7 +43,7 @@ PORTS: Final = {CONTROLLER: 9878, NAMESERVER: 9876, LEARNER: 10911, **dict.fromk
 EXPORT: Final = "export/messages.jsonl"
 LEARNING: Final[Mapping[str, object]] = {"asyncLearner": "true", "exportPath": EXPORT}
 LOG_FILE_BYTES: Final = 16_384
-Factory = Callable[[Settings, Storage, int], Sequence[Member]]
+Factory = Callable[[Any, Storage, int], Sequence[Member]]
 
 
 def address(name: str) -> str:
@@ -111,9 +112,9 @@ def factory(name: str) -> Factory:
     )
 
 
-def role(name: str) -> Role:
+def role(name: str) -> str:
     """The role under which a process is configured."""
-    return "broker" if name in BROKERS else next(each for each in ROLES if each == name)
+    return "broker" if name in BROKERS else name
 
 
 @dataclass
@@ -183,7 +184,7 @@ def build(
     world.keeps_lines = keeps_lines
     for name in SERVERS:
         text = "".join(f"{key}={value}\n" for key, value in properties(name).items())
-        world.add(name, HOSTS[name], maker(name, parse(text, role(name)), chance.fork()))
+        world.add(name, HOSTS[name], maker(name, parse(text, ROLES[role(name)]).options, chance.fork()))
     history = History()
     client = new_client(history, chance)
     world.add("client", HOSTS["client"], lambda _: [Member("client", client)])
@@ -210,6 +211,6 @@ def new_client(history: History, chance: Chance) -> Client:
     )
 
 
-def maker(name: str, settings: Settings, chance: Chance) -> Callable[[Storage], Sequence[Member]]:
+def maker(name: str, options: Any, chance: Chance) -> Callable[[Storage], Sequence[Member]]:
     """What makes the members of a process at each start, with a seed of its own each time."""
-    return lambda storage: factory(name)(settings, storage, chance.bits())
+    return lambda storage: factory(name)(options, storage, chance.bits())

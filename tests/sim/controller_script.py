@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Protocol
 
 from replispec.controller.rocketmq.node import ControllerNode
-from replispec.controller.rocketmq.options import Options
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RequestCode
@@ -21,6 +20,7 @@ from replispec.wire.rocketmq.controller import (
     RegisterBrokerToControllerRequest,
     SyncStateSet,
 )
+from replispec.wire.rocketmq.options import ControllerOptions
 from tests.sim.asker import Question
 
 CONTROLLER = "127.0.0.1:9878"
@@ -100,4 +100,4 @@ def script() -> list[Question]:
 def controller(storage: Storage) -> list[Member]:
     """What a controller's process holds."""
     journal = storage.journal("log")
-    return [Member("controller", ControllerNode(Options(CONTROLLER), journal), Stores(journal=journal))]
+    return [Member("controller", ControllerNode(ControllerOptions(), journal), Stores(journal=journal))]

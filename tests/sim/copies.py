@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Placed
-from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, HaSettings
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica
 from replispec.runtime.sim import Chance
 from replispec.runtime.storage import Files, StorageFailed
 from replispec.runtime.world import (
@@ -28,12 +28,17 @@ from replispec.runtime.world import (
     Writes,
 )
 from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.store import LogRecord
 from tests.sim.client import number_of
 
 FILE_BYTES = 4_096
-SETTINGS = HaSettings(
-    heartbeat_ms=500, housekeeping_ms=3_000, reconnect_ms=300, batch_bytes=512, not_caught_up_ms=2_000
+SETTINGS = ReplicationOptions(
+    ha_send_heartbeat_interval_ms=500,
+    ha_housekeeping_interval_ms=3_000,
+    ha_reconnect_interval_ms=300,
+    ha_transfer_batch_size=512,
+    ha_max_time_slave_not_catchup_ms=2_000,
 )
 LOOPBACK = bytes((127, 0, 0, 1))
 

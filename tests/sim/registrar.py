@@ -31,6 +31,7 @@ class Registrar:
             IdentityFiles(files, "c", "set"),
             cluster_name="c",
             broker_name="set",
+            retry_interval_ms=1_000,
             registered=lambda *_: ids.append(self._registration.broker_id),
             failed=lambda _: None,
         )

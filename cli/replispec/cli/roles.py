@@ -1,15 +1,16 @@
 """`replispec controller`, `nameserver`, `broker`, `learner`: run one role as a process."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
-    from replispec.runtime.configuration import Role
-    from replispec.runtime.net.launch_shell import MakeMembers
+    from replispec.runtime.storage import Storage
+    from replispec.runtime.world import Member
 
 EXAMPLE_FILES = {
     "controller": ("listenPort=9878", "storePathRootDir=controller-store"),
@@ -40,10 +41,10 @@ ABOUT = {
 DETAILS = """\
     Prints one line of JSON when it listens, with the process id and the real addresses; logs to standard
     error, a line of JSON each. Ends on SIGTERM or SIGINT. Exit code 0 after a signal, 1 when it failed, 2 for
-    a configuration that cannot be used. docs/configuration.md lists all parameters."""
+    a configuration that cannot be used. docs/configuration.md leads to all parameters."""
 
 
-def make_command(role: "Role") -> click.Command:
+def make_command(role: str) -> click.Command:
     """The command that runs one role."""
 
     @click.command(
@@ -66,16 +67,17 @@ def make_command(role: "Role") -> click.Command:
     return command
 
 
-def _epilog(role: "Role") -> str:
+def _epilog(role: str) -> str:
     lines = "\n".join(f"  {line}" for line in EXAMPLE_FILES[role])
     file = f"{role}.properties"
     return f"\b\nExamples:\n  replispec {role} -c {file}\n\n\b\nA file that is enough:\n{lines}"
 
 
-def _run(role: "Role", config: Path | None, settings: tuple[str, ...], *, print_config: bool) -> int:
+def _run(role: str, config: Path | None, settings: tuple[str, ...], *, print_config: bool) -> int:
     from replispec.runtime.configuration import ConfigurationError, parse
     from replispec.runtime.configuration.properties import write_properties
     from replispec.runtime.net.launch_shell import launch
+    from replispec.wire.rocketmq.parameters import ROLES
 
     place = str(config) if config is not None else "configuration"
     overrides = {}
@@ -86,24 +88,26 @@ def _run(role: "Role", config: Path | None, settings: tuple[str, ...], *, print_
         overrides[name] = value
     try:
         text = config.read_text(encoding="utf-8") if config is not None else ""
-        parsed = parse(text, role, overrides=overrides)
+        parsed = parse(text, ROLES[role], overrides=overrides)
         if print_config:
             click.echo(write_properties(parsed.properties()), nl=False)
             return 0
-        return launch(parsed, _maker(role), out=sys.stdout, errors=sys.stderr)
+        options = parsed.options
+        make = partial(_maker(role), options)
+        return launch(role, options.process, make, notes=parsed.notes, out=sys.stdout, errors=sys.stderr)
     except ConfigurationError as error:
         raise click.ClickException(f"{place}: {error}") from error
     except UnicodeDecodeError as error:
         raise click.ClickException(f"{place}: not UTF-8 (at byte {error.start})") from error
 
 
-def _maker(role: "Role") -> "MakeMembers":
+def _maker(role: str) -> "Callable[[Any, Storage, int], Sequence[Member]]":
     """What makes the nodes of a role; imported when it is run, so that the others need not load it."""
     from importlib import import_module
 
     module = import_module(f"replispec.{role}.rocketmq.process")
-    make: Callable[..., object] = module.members
-    return make  # type: ignore[return-value]
+    make: Callable[[Any, Storage, int], Sequence[Member]] = module.members
+    return make
 
 
 COMMANDS = tuple(make_command(role) for role in ("controller", "nameserver", "broker", "learner"))

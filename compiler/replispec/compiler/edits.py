@@ -47,7 +47,8 @@ class Edit:
 def edits(spec: Path) -> Sequence[Edit]:
     """All edits of a RocketMQ specification, in the order of its sources; names are unique."""
     found = [edit for machine in MACHINES for edit in _machine_edits(spec, machine)]
-    return (*found, *(edit for name in MESSAGES for edit in _option_edits(spec, name)))
+    found += [edit for name in MESSAGES for edit in _option_edits(spec, name)]
+    return (*found, *_default_edits(spec))
 
 
 def _machine_edits(spec: Path, machine: str) -> Iterator[Edit]:
@@ -90,19 +91,12 @@ def _event_changes(document: Document) -> Iterator[Change]:
     for name, event in document["events"].items():
         if "where" in event:
             yield f"event {name} means the others", _in("events", name, "where", f"not ({event['where']})")
-        if "default" in event:
-            yield f"timer of {name} lasts ten times as long", _in("events", name, "default", _longer(event))
     for name, variable in document["variables"].items():
         if "initial" in variable:
             yield (
                 f"variable {name} begins elsewhere",
                 _in("variables", name, "initial", variable["initial"] + 1),
             )
-
-
-def _longer(event: Document) -> str:
-    number, unit = str(event["default"]).split()
-    return f"{int(number) * 10} {unit}"
 
 
 def _at(number: int, change: Callable[[list[Document], int], None]) -> Callable[[Document], None]:
@@ -152,3 +146,32 @@ def _option_edits(spec: Path, name: str) -> Iterator[Edit]:
             line = text.count("\n", 0, found.start()) + 1
             changed = text[: found.start(1)] + change(found[1]) + text[found.end(1) :]
             yield Edit(f"{name}.proto:{line}: {found[0]} changed", path, changed)
+
+
+def _default_edits(spec: Path) -> Iterator[Edit]:
+    """Another default for every parameter that has a number, a duration, a truth value or a choice."""
+    for path in sorted((spec / "parameters" / "rocketmq").glob("*.yaml")):
+        text = path.read_text("utf-8")
+        document: Document = yaml.safe_load(text)
+        for name, parameter in document.get("parameters", {}).items():
+            other = _other_default(parameter)
+            if other is not None:
+                changed = copy.deepcopy(document)
+                changed["parameters"][name]["default"] = other
+                written = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True, width=10_000)
+                yield Edit(f"{path.stem}: {name} is {other} by default", path, written)
+
+
+def _other_default(parameter: Document) -> object:
+    old = parameter.get("default")
+    match parameter["type"]:
+        case "flag":
+            return not old
+        case "duration":
+            number, unit = str(old).split()
+            return f"{int(number) * 10} {unit}"
+        case "choice":
+            return next(each for each in parameter["values"] if each != old)
+        case "number" | "bytes":
+            return parameter["minimum"] if old != parameter["minimum"] else parameter["maximum"]
+    return None

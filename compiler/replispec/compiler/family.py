@@ -1,8 +1,9 @@
 """Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
 
 Layout of a family: statemachines/FAMILY/*.yaml, invariants/FAMILY/*.yaml (streams.yaml declares the
-streams of events), clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's paragraphs),
-vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below docs/FAMILY.
+streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles), clauses/FAMILY/*.yaml
+(coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml. All are optional, so
+that a family may grow; its documents lie below docs/FAMILY.
 """
 
 from __future__ import annotations
@@ -14,19 +15,23 @@ from pathlib import Path
 from replispec.compiler.check.coverage import read_coverage
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
 from replispec.compiler.emit.docs.machines import machine_document
+from replispec.compiler.emit.docs.parameters import parameters_document
 from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
 from replispec.compiler.emit.python.clauses import clauses_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.invariants import invariants_document, invariants_text
 from replispec.compiler.emit.python.machines import MachineEmitter
+from replispec.compiler.emit.python.parameters import options_text, parameters_text
 from replispec.compiler.emit.python.vectors import vectors_text
 from replispec.compiler.model.invariant import Invariant
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.parameter import Configuration
 from replispec.compiler.read.clauses import check_citations, clauses_document, read_clauses
 from replispec.compiler.read.examples import Example, examples_document, read_examples
 from replispec.compiler.read.invariants import read_invariants, read_streams
 from replispec.compiler.read.machines import read_machine
+from replispec.compiler.read.parameters import check_timers, read_parameters
 from replispec.compiler.read.rules import RuleSource, read_rules, rules_document, rules_text
 from replispec.compiler.read.yaml_source import Tree, read_yaml
 
@@ -40,6 +45,7 @@ class Family:
     rules: Mapping[str, RuleSource]
     invariants: Mapping[str, Invariant]
     examples: Sequence[Example]
+    configuration: Configuration
     sources: Mapping[str, bytes]
 
 
@@ -79,7 +85,7 @@ def read_family(model: Model, spec_dir: Path) -> Family:
 
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
-    kinds = ("statemachines", "invariants", "clauses", "vectors")
+    kinds = ("parameters", "statemachines", "invariants", "clauses", "vectors")
     paths = [path for kind in kinds for path in sorted((spec_dir / kind / model.family).glob("*.yaml"))]
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
 
@@ -102,14 +108,16 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
                 )
             rules[rule.name] = rule
     types = {name: rule.type for name, rule in rules.items()}
+    configuration = read_parameters({name: trees[name] for name in _only(sources, "parameters/")})
     machines: dict[str, Machine] = {}
     for name in _only(sources, f"statemachines/{model.family}/"):
-        machine = read_machine(trees[name], model, types)
+        machine = read_machine(trees[name], model, types, configuration)
         if machine.name != Path(name).stem:
             raise SpecificationError(
                 machine.place, f"{machine.name} stands in {Path(name).name}", "name the file like the machine"
             )
         machines[machine.name] = machine
+    check_timers(configuration, machines)
     invariants: dict[str, Invariant] = {}
     folder = f"invariants/{model.family}"
     if f"{folder}/streams.yaml" in trees:
@@ -123,7 +131,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
                         )
                     invariants[found.id] = found
     _check_findings(machines, invariants)
-    return Family(model, machines, rules, invariants, tuple(examples), sources)
+    return Family(model, machines, rules, invariants, tuple(examples), configuration, sources)
 
 
 def _check_findings(machines: Mapping[str, Machine], invariants: Mapping[str, Invariant]) -> None:
@@ -155,6 +163,10 @@ def _python(family: Family) -> dict[str, str]:
             )
     if family.rules:
         texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _rule_sources(family))
+    if family.configuration.roles:
+        given = family.configuration, family.model.family, _only(family.sources, "parameters/")
+        texts[f"{root}/options.py"] = options_text(*given)
+        texts[f"{root}/parameters.py"] = parameters_text(*given)
     golden = _only(family.sources, "vectors/")
     if golden:
         texts[f"{root}/vectors.py"] = vectors_text(family.rules, family.examples, family.model.family, golden)
@@ -193,6 +205,9 @@ def _documents(family: Family) -> dict[str, str]:
     pages: dict[str, str] = {}
     if family.rules:
         pages[f"{root}/rules.md"] = rules_document(family.rules, _rule_sources(family))
+    if family.configuration.roles:
+        sources = _only(family.sources, "parameters/")
+        pages[f"{root}/parameters.md"] = parameters_document(family.configuration, sources)
     if family.examples:
         sources = {
             name: family.sources[name] for name in sorted({each.place.file for each in family.examples})

@@ -3,7 +3,8 @@
 import pytest
 
 from replispec.runtime.configuration import ConfigurationError, parse
-from replispec.runtime.rocketmq.places import log_folder
+from replispec.runtime.rocketmq.places import check_members, log_folder
+from replispec.wire.rocketmq.parameters import BROKER
 
 PLACES = [
     ("storePathCommitLog", "/data/log", "log"),
@@ -12,14 +13,17 @@ PLACES = [
     ("storePathEpochFile", "/data/epochs", None),
     ("storePathBrokerIdentity", "/data/brokerIdentity", "commitlog"),
     ("storePathBrokerIdentity", "/elsewhere/brokerIdentity", None),
+    ("brokerClusterName", "a#b", None),
 ]
 
 
 @pytest.mark.parametrize(("name", "value", "folder"), PLACES)
 def test_a_place_outside_is_refused_by_name(name: str, value: str, folder: str | None) -> None:
-    settings = parse(f"brokerName=broker-a\nstorePathRootDir=/data\n{name}={value}\n", "broker")
+    text = f"brokerName=broker-a\nstorePathRootDir=/data\n{name}={value}\n"
+    options = parse(text, BROKER).options
     if folder is None:
-        with pytest.raises(ConfigurationError, match=name):
-            log_folder(settings)
+        with pytest.raises(ConfigurationError, match=f"{name}={value}"):
+            check_members(options)
     else:
-        assert log_folder(settings) == folder
+        check_members(options)
+        assert log_folder(options) == folder

@@ -3,33 +3,38 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime.configuration import ROLES, ConfigurationError, parse
+from replispec.runtime.configuration import ConfigurationError, parse
 from replispec.runtime.configuration.properties import read_properties, write_properties
-from replispec.runtime.rocketmq import parameters as p
-from replispec.wire.rocketmq.machines import broker_registration, ha_master, ha_replica
+from replispec.runtime.primitives.parameters import FLAG, Parameter, RoleParameters
+from replispec.runtime.rocketmq.replication.settings import BATCH_BYTES_MAX
+from replispec.wire.rocketmq import parameters as p
+from replispec.wire.rocketmq.parameters import BROKER, CONTROLLER, LEARNER, NAMESERVER, ROLES
+from tests.house.tree import ROOT
 
-BROKER = f"{p.BROKER_NAME.name}=broker-a\n"
+NAMED = f"{p.BROKER_NAME.name}=broker-a\n"
 
 
 def test_a_broker_needs_its_name_and_nothing_else() -> None:
-    settings = parse(BROKER, "broker")
-    assert settings[p.BROKER_NAME] == "broker-a"
-    assert (settings[p.LISTEN_PORT], settings[p.BIND_ADDRESS]) == (10911, "127.0.0.1")
+    settings = parse(NAMED, BROKER)
+    assert settings.options.broker_name == "broker-a"
+    assert (settings.options.listen_port, settings.options.bind_address) == (10911, "127.0.0.1")
     assert settings.notes == ()
     with pytest.raises(ConfigurationError, match="must be given"):
-        parse("", "broker")
+        parse("", BROKER)
 
 
 def test_defaults_may_differ_by_role() -> None:
-    assert parse("", "nameserver")[p.LISTEN_PORT] == 9876
-    assert parse("", "controller")[p.LISTEN_PORT] == 9878
-    assert parse(BROKER, "learner")[p.ASYNC_LEARNER] is True
-    assert parse(BROKER, "broker")[p.ASYNC_LEARNER] is False
+    assert parse("", NAMESERVER).options.listen_port == 9876
+    assert parse("", CONTROLLER).options.listen_port == 9878
+    assert parse(NAMED, LEARNER).options.async_learner is True
+    assert parse(NAMED, BROKER).options.async_learner is False
 
 
 @pytest.mark.parametrize(
@@ -44,82 +49,130 @@ def test_defaults_may_differ_by_role() -> None:
         ("namesrvAddr=127.0.0.1", "HOST:PORT, several with ; between them"),
         ("namesrvAddr=a:1;b:70000", "HOST:PORT, several with ; between them"),
         ("brokerName=", "a text that is not empty"),
-        ("haTransferBatchSize=0", "a number, 1 to 1048576"),
+        ("haTransferBatchSize=0", "bytes, 1 to 1048576"),
         ("haSendHeartbeatInterval=0", "milliseconds, 1 to 3600000"),
     ],
 )
 def test_a_bad_value_is_named_with_what_is_allowed(line: str, allowed: str) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        parse(BROKER + line, "broker")
+        parse(NAMED + line, BROKER)
     assert str(caught.value) == f"{line}: allowed is {allowed}"
 
 
 @pytest.mark.parametrize("text", ["n0", "n0-", "n0-a", "n0-a:1;n0-b:2", "-a:1", "n0-a:99999"])
 def test_bad_peers_are_refused(text: str) -> None:
     with pytest.raises(ConfigurationError, match="ID-HOST:PORT"):
-        parse(f"controllerDLegerPeers={text}", "controller")
+        parse(f"controllerDLegerPeers={text}", CONTROLLER)
 
 
 def test_peers_and_addresses_are_read() -> None:
-    settings = parse("controllerDLegerPeers=n0-127.0.0.1:1;n1-[::1]:2; n-2-host:3", "controller")
-    assert settings[p.CONTROLLER_DLEGER_PEERS] == {"n0": "127.0.0.1:1", "n1": "[::1]:2", "n": "2-host:3"}
-    settings = parse(BROKER + "controllerAddr=a:1; b:2;", "broker")
-    assert settings[p.CONTROLLER_ADDR] == ("a:1", "b:2")
-    assert settings[p.NAMESRV_ADDR] == ()
+    read = parse("controllerDLegerPeers=n0-127.0.0.1:1;n1-[::1]:2; n-2-host:3", CONTROLLER).options
+    assert read.controller_d_leger_peers == (("n0", "127.0.0.1:1"), ("n1", "[::1]:2"), ("n", "2-host:3"))
+    members = parse(NAMED + "controllerAddr=a:1; b:2;", BROKER).options
+    assert members.controller_addr == ("a:1", "b:2")
+    assert members.namesrv_addr == ()
 
 
 def test_unknown_names_are_noted_with_the_nearest_one() -> None:
-    settings = parse(BROKER + "listenprot=1\nwaterMark=7\nenableControllerInNamesrv=true\n", "broker")
+    settings = parse(NAMED + "listenprot=1\nwaterMark=7\nenableControllerInNamesrv=true\n", BROKER)
     assert settings.notes == (
         "listenprot is not known: ignored (is it listenPort?)",
         "waterMark is not known: ignored",
         "enableControllerInNamesrv is no parameter of a broker: ignored",
     )
-    assert settings.others["waterMark"] == "7"
 
 
 def test_what_has_no_effect_is_noted_only_when_it_is_set() -> None:
-    settings = parse(BROKER + "deleteWhen=04\n", "broker")
-    assert settings.notes == ("deleteWhen has no effect here",)
+    settings = parse(NAMED + "deleteWhen=04\nsendHeartbeatTimeoutMillis=1\n", BROKER)
+    assert settings.notes == (
+        "deleteWhen has no effect here",
+        "sendHeartbeatTimeoutMillis has no effect here",
+    )
+    assert settings.properties()["deleteWhen"] == "04"
+
+
+def test_what_has_an_effect_on_brokers_alone_is_noted_by_a_learner() -> None:
+    settings = parse(NAMED + "inSyncReplicas=2\n", LEARNER, overrides={"brokerIP2": "127.0.0.1"})
+    assert settings.notes == ("inSyncReplicas has no effect here", "brokerIP2 has no effect here")
 
 
 def test_an_override_counts_more_and_must_be_known() -> None:
-    settings = parse(BROKER + "listenPort=1", "broker", overrides={"listenPort": "2"})
-    assert settings[p.LISTEN_PORT] == 2
+    settings = parse(NAMED + "listenPort=1", BROKER, overrides={"listenPort": "2"})
+    assert settings.options.listen_port == 2
     with pytest.raises(ConfigurationError, match="is it listenPort"):
-        parse(BROKER, "broker", overrides={"listenPrt": "2"})
+        parse(NAMED, BROKER, overrides={"listenPrt": "2"})
 
 
 def test_a_check_of_several_parameters_names_one() -> None:
-    error = parse(BROKER, "broker").refuse(p.IN_SYNC_REPLICAS, "at least minInSyncReplicas")
+    options = parse(NAMED, BROKER).options
+    error = p.IN_SYNC_REPLICAS.refuse(options, "at least minInSyncReplicas")
     assert str(error) == "inSyncReplicas=1: allowed is at least minInSyncReplicas"
 
 
-@pytest.mark.parametrize("role", ROLES)
-def test_what_is_printed_is_read_back_as_the_same(role: str) -> None:
-    first = parse(BROKER, role)  # type: ignore[arg-type]
-    again = parse(write_properties(first.properties()), role)  # type: ignore[arg-type]
-    assert again.properties() == first.properties()
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_what_is_printed_is_read_back_as_the_same(role: RoleParameters[Any]) -> None:
+    first = parse(NAMED, role)
+    again = parse(write_properties(first.properties()), role)
+    assert again.options == first.options
 
 
-def test_names_are_there_once_and_every_default_is_allowed() -> None:
-    names = [one.name for one in p.ALL]
-    assert len(names) == len(set(names))
-    for one in p.ALL:
-        for text in (one.default, *one.defaults.values()):
-            if text is not None:
-                one.value(text)
+@pytest.mark.parametrize("role", ROLES.values(), ids=ROLES)
+def test_every_default_is_allowed(role: RoleParameters[Any]) -> None:
+    options = parse(NAMED, role).options
+    for each in role.parameters:
+        assert each.value(each.kind.write(each.of(options))) == each.of(options), each.name
 
 
-def test_defaults_of_timers_are_those_of_the_machines() -> None:
-    by_name = {one.name: one for one in p.ALL}
-    compared = 0
-    for machine in (broker_registration, ha_master, ha_replica):
-        for info in machine.EVENTS.values():
-            if info.timer in by_name:
-                compared += 1
-                assert by_name[info.timer].default == str(info.default_ms), info.timer
-    assert compared >= 4
+def test_the_page_says_what_is_allowed_in_the_words_of_the_refusal() -> None:
+    page = (ROOT / "generated/docs/rocketmq/parameters.md").read_text()
+    for role in ROLES.values():
+        for each in role.parameters:
+            row = next(line for line in page.splitlines() if line.startswith(f"| `{each.name}`"))
+            assert f"| {each.kind.allowed} |" in row
+
+
+def test_the_longest_run_of_the_log_fits_a_replication_message() -> None:
+    with pytest.raises(ConfigurationError):
+        p.HA_TRANSFER_BATCH_SIZE.value(str(BATCH_BYTES_MAX + 1))
+
+
+def test_options_change_as_a_whole_and_know_their_texts() -> None:
+    before = parse("controllerType=jRaft\n", CONTROLLER).options
+    after = CONTROLLER.changed(before, {"enableElectUncleanMaster": True}, {"controllerType": "DLedger"})
+    assert (before.enable_elect_unclean_master, after.enable_elect_unclean_master) == (False, True)
+    changed = {"enableElectUncleanMaster": "true", "controllerType": "DLedger"}
+    assert CONTROLLER.texts(after) == CONTROLLER.texts(before) | changed
+
+
+def test_the_controller_in_a_name_server_has_what_the_name_server_was_given() -> None:
+    text = "enableElectUncleanMaster=true\nconnectionsMax=7\nmappedFileSize=9\n"
+    inside = CONTROLLER.like(parse(text, NAMESERVER).options)
+    assert (inside.enable_elect_unclean_master, inside.limits.connections_max) == (True, 7)
+    assert dict(inside.without_effect)["mappedFileSize"] == "9"
+
+
+@dataclass(frozen=True)
+class ToyOptions:
+    """What a role with one parameter is made of; it is called otherwise, too."""
+
+    is_open: bool = False
+
+
+TOY = RoleParameters(
+    "toy",
+    ToyOptions,
+    (Parameter("isOpen", "is_open", FLAG, "Whether it is.", aliases=("open", "unlocked")),),
+    groups={},
+    elsewhere=frozenset(),
+)
+
+
+def test_an_alias_stands_for_its_parameter_and_counts_less() -> None:
+    assert parse("open=true\n", TOY).options.is_open is True
+    assert parse("", TOY, overrides={"unlocked": "true"}).options.is_open is True
+    settings = parse("open=true\nisOpen=false\n", TOY)
+    assert settings.options.is_open is False
+    assert settings.notes == ("open is set as isOpen too: the latter counts",)
 
 
 def test_properties_are_read_as_java_reads_them() -> None:
@@ -160,4 +213,4 @@ def test_what_is_written_is_read_back(properties: dict[str, str]) -> None:
 @given(st.text())
 def test_any_text_is_read_or_refused(text: str) -> None:
     with contextlib.suppress(ConfigurationError):
-        parse(text, "controller")
+        parse(text, CONTROLLER)

@@ -91,6 +91,7 @@ class Registering:
             IdentityFiles(files, cluster, BROKER),
             cluster_name=cluster,
             broker_name=BROKER,
+            retry_interval_ms=1_000,
             registered=lambda told, members, _now_ms: self.told.append(
                 (told.master_broker_id, members.sync_state_set_epoch)
             ),

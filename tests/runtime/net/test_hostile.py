@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import trio
 
 from replispec.runtime.net.node_shell import Bounds
-from replispec.runtime.rocketmq.remoting import Limits, RequestServer
+from replispec.runtime.rocketmq.remoting import RequestServer
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -20,12 +20,16 @@ from replispec.runtime.world import (
     Writable,
 )
 from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.options import RemotingLimits
 from tests.runtime.net.hosted import ScriptedNode, hosted, run_jumping, until
 from tests.runtime.remoting.peers import request
 from tests.runtime.remoting.test_server import HOSTILE
 
-LIMITS = Limits(
-    connections=60, frame_bytes=1024 * 1024, unsent_bytes=64 * 1024, waiting_bytes=4 * 1024 * 1024
+LIMITS = RemotingLimits(
+    connections_max=60,
+    request_bytes_max=1024 * 1024,
+    unsent_bytes_max=64 * 1024,
+    waiting_bytes_max=4 * 1024 * 1024,
 )
 
 
@@ -110,7 +114,7 @@ def test_a_peer_that_asks_and_never_reads_is_stopped_and_then_dropped() -> None:
                 await until(lambda: bool(node.of(Closed)), every_s=10)
                 nursery.cancel_scope.cancel()
             assert "took nothing" in node.of(Closed)[0].reason
-            assert node.held_bytes_max <= LIMITS.waiting_bytes
+            assert node.held_bytes_max <= LIMITS.waiting_bytes_max
             await _served(good)
 
     run_jumping(test)
@@ -130,7 +134,7 @@ def test_many_half_requests_hold_no_more_than_the_bound_and_the_rest_is_served()
                     continue
             await until(lambda: len(host.lines) >= 12)
             await _served(good)
-            assert node.held_bytes_max <= LIMITS.waiting_bytes + 256 * 1024
+            assert node.held_bytes_max <= LIMITS.waiting_bytes_max + 256 * 1024
             for stream in streams:
                 await stream.aclose()
 
@@ -141,7 +145,7 @@ def test_connections_beyond_the_limit_are_closed_and_the_others_live() -> None:
     async def test() -> None:
         node = Answering()
         async with hosted(node) as host, await host.connect() as good:
-            streams = [await host.connect() for _ in range(LIMITS.connections + 5)]
+            streams = [await host.connect() for _ in range(LIMITS.connections_max + 5)]
             await until(lambda: len(host.lines) == 6)
             await _served(good)
             for stream in streams:

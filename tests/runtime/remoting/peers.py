@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.rocketmq.remoting import Limits, Request, RequestServer
+from replispec.runtime.rocketmq.remoting import Request, RequestServer
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -20,6 +20,7 @@ from replispec.runtime.world import (
     Writable,
 )
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
+from replispec.wire.rocketmq.options import RemotingLimits
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
@@ -37,9 +38,9 @@ class Served:
     """A server, the effects it had, and what each peer was sent. `take` makes of sends what a kernel does
     that takes everything, unless the peer is in `stuck`."""
 
-    def __init__(self, handle: Callable[[Request], None], limits: Limits | None = None) -> None:
+    def __init__(self, handle: Callable[[Request], None], limits: RemotingLimits | None = None) -> None:
         self.outbox = Outbox()
-        self.server = RequestServer(self.outbox, handle, limits=limits or Limits())
+        self.server = RequestServer(self.outbox, handle, limits=limits or RemotingLimits())
         self.effects: list[Effect] = []
         self.sent: dict[int, bytearray] = {}
         self.paused: set[int] = set()

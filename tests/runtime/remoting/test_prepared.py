@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
-from replispec.runtime.rocketmq.remoting import Limits, Prepared, Request, RequestServer
+from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
 from replispec.runtime.world import Accepted, Outbox, Received, Send
 from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
+from replispec.wire.rocketmq.options import RemotingLimits
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
@@ -29,7 +30,7 @@ def answered(
         else:
             request.answer(0, ext_fields=FIELDS, body=b"1111111111 2222222222")
 
-    server = RequestServer(outbox, handle, limits=Limits())
+    server = RequestServer(outbox, handle, limits=RemotingLimits())
     server.accepted(Accepted(1, "l", "127.0.0.1:1", 0))
     request = Command(RemotingHeader(code=1005, opaque=opaque, flag=flag), b"", kind)
     server.received(Received(1, request.encode() * 2, 0))

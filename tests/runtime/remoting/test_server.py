@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.runtime.rocketmq.remoting import Limits, Request
+from replispec.runtime.rocketmq.remoting import Request
 from replispec.runtime.world import Send
 from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.options import RemotingLimits
 from tests.runtime.remoting.peers import Served, request
 
 OK = int(ResponseCode.SUCCESS)
@@ -49,7 +50,7 @@ def test_an_answer_may_come_later_and_in_another_order() -> None:
 
 
 def test_a_one_way_request_is_never_answered_and_never_counted() -> None:
-    served = Served(lambda _: None, Limits(unanswered=2))
+    served = Served(lambda _: None, RemotingLimits(unanswered_max=2))
     served.open(1)
     served.say(1, b"".join(request(opaque, oneway=True) for opaque in range(50)))
     assert served.sent[1] == b""
@@ -89,7 +90,7 @@ def test_who_went_away_is_answered_nothing() -> None:
 
 def test_a_peer_with_too_many_unanswered_requests_is_paused_and_served_on_when_they_are_answered() -> None:
     kept: list[Request] = []
-    served = Served(kept.append, Limits(unanswered=4))
+    served = Served(kept.append, RemotingLimits(unanswered_max=4))
     served.open(1)
     served.say(1, b"".join(request(opaque) for opaque in range(20)))
     assert len(kept) == 4
@@ -112,7 +113,7 @@ def test_no_request_is_handed_over_from_inside_an_answer() -> None:
         inside.append(answering)
         kept.append(one)
 
-    served = Served(handle, Limits(unanswered=1))
+    served = Served(handle, RemotingLimits(unanswered_max=1))
     served.open(1)
     served.say(1, request(1) + request(2))
     answering = True
@@ -123,7 +124,7 @@ def test_no_request_is_handed_over_from_inside_an_answer() -> None:
 
 
 def test_a_peer_that_reads_nothing_is_paused_and_served_on_when_it_reads() -> None:
-    served = Served(lambda one: one.answer(OK, body=bytes(1000)), Limits(unsent_bytes=5000))
+    served = Served(lambda one: one.answer(OK, body=bytes(1000)), RemotingLimits(unsent_bytes_max=5000))
     served.open(1)
     served.stuck.add(1)
     served.say(1, b"".join(request(opaque) for opaque in range(100)))
@@ -136,7 +137,7 @@ def test_a_peer_that_reads_nothing_is_paused_and_served_on_when_it_reads() -> No
 
 @pytest.mark.parametrize("bad", HOSTILE.values(), ids=HOSTILE)
 def test_a_peer_that_breaks_the_protocol_costs_its_connection_and_one_line(bad: bytes) -> None:
-    served = Served(_answer, Limits(frame_bytes=1024 * 1024))
+    served = Served(_answer, RemotingLimits(request_bytes_max=1024 * 1024))
     served.open(1, 2)
     served.say(1, request(1) + request(2))
     served.say(1, bad)
@@ -158,14 +159,14 @@ def test_who_is_dropped_in_the_midst_is_answered_what_came_before() -> None:
 
 
 def test_a_request_beyond_the_limit_is_refused_before_it_is_there() -> None:
-    served = Served(_answer, Limits(frame_bytes=1000))
+    served = Served(_answer, RemotingLimits(request_bytes_max=1000))
     served.open(1)
     served.say(1, request(1, body=bytes(2000))[:8])
     assert served.closed == {1}
 
 
 def test_a_connection_beyond_the_limit_is_closed() -> None:
-    served = Served(_answer, Limits(connections=2))
+    served = Served(_answer, RemotingLimits(connections_max=2))
     served.open(1, 2, 3)
     assert served.closed == {3}
     served.hang_up(1)
@@ -175,7 +176,7 @@ def test_a_connection_beyond_the_limit_is_closed() -> None:
 
 
 def test_what_all_peers_together_hold_is_bounded_and_the_greediest_goes_first() -> None:
-    served = Served(_answer, Limits(waiting_bytes=100_000))
+    served = Served(_answer, RemotingLimits(waiting_bytes_max=100_000))
     cut = request(1, body=bytes(50_000))
     served.open(*range(1, 51))
     served.say(50, cut[:40_000])
@@ -189,7 +190,7 @@ def test_what_all_peers_together_hold_is_bounded_and_the_greediest_goes_first() 
 
 def test_counts_return_to_nothing_when_all_are_gone() -> None:
     kept: list[Request] = []
-    served = Served(kept.append, Limits(unanswered=2))
+    served = Served(kept.append, RemotingLimits(unanswered_max=2))
     served.open(*range(1, 20))
     for connection in range(1, 20):
         served.say(connection, request(1) * 5 + request(2)[:7])
@@ -201,7 +202,7 @@ def test_counts_return_to_nothing_when_all_are_gone() -> None:
 @given(cuts=st.lists(st.integers(1, 400), max_size=30), unanswered=st.integers(1, 5))
 def test_framing_does_not_depend_on_how_tcp_cuts_the_bytes(cuts: list[int], unanswered: int) -> None:
     data = b"".join(request(opaque, body=bytes(opaque)) for opaque in range(12))
-    served = Served(_answer, Limits(unanswered=unanswered))
+    served = Served(_answer, RemotingLimits(unanswered_max=unanswered))
     served.open(1)
     at = 0
     for size in (*cuts, len(data)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
-from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, HaSettings
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -22,6 +22,7 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq.options import ReplicationOptions
 
 LISTENER = "ha"
 
@@ -56,7 +57,7 @@ class BareMaster:
     def __init__(self, store: MessageStore, address: str = "127.0.0.1:0") -> None:
         self._outbox = Outbox()
         self._address = address
-        self.ha = HaMaster(self._outbox, store, LoneMaster(store), HaSettings())
+        self.ha = HaMaster(self._outbox, store, LoneMaster(store), ReplicationOptions())
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -87,14 +88,20 @@ class BareMaster:
 class BareReplica:
     """Follows one master for ever."""
 
-    def __init__(self, store: MessageStore, master: str, settings: HaSettings | None = None) -> None:
+    def __init__(self, store: MessageStore, master: str, settings: ReplicationOptions | None = None) -> None:
         self._outbox = Outbox()
         self._store = store
         self._master = master
         self._writes = Writes(self._outbox)
         self._commit = GroupCommit(self._outbox, self._writes, store.log)
         self.ha = HaReplica(
-            self._outbox, store, self._commit, self, settings or HaSettings(), broker_id=2, is_learner=False
+            self._outbox,
+            store,
+            self._commit,
+            self,
+            settings or ReplicationOptions(),
+            broker_id=2,
+            is_learner=False,
         )
 
     @property

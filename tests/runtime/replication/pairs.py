@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
-from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, HaSettings
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica
 from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.sim import Disk, SimulatedFiles
 from replispec.runtime.storage import Stores
@@ -33,6 +33,7 @@ from replispec.wire.rocketmq.ha import (
     HaReport,
     HaTransferHeaderFixed,
 )
+from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 from tests.runtime.log.logs import disk as new_disk
 from tests.runtime.log.logs import log_bytes, store_on
@@ -82,11 +83,11 @@ class Reader:
 class MasterSide:
     """A master on a disk of its own."""
 
-    def __init__(self, store: MessageStore, settings: HaSettings | None = None) -> None:
+    def __init__(self, store: MessageStore, settings: ReplicationOptions | None = None) -> None:
         self.store = store
         self.outbox = Outbox()
         self.keeper = Keeper(store)
-        self.ha = HaMaster(self.outbox, store, self.keeper, settings or HaSettings())
+        self.ha = HaMaster(self.outbox, store, self.keeper, settings or ReplicationOptions())
 
 
 class ReplicaSide:
@@ -99,7 +100,7 @@ class ReplicaSide:
         store: MessageStore | None = None,
         broker_id: int = 2,
         is_learner: bool = False,
-        settings: HaSettings | None = None,
+        settings: ReplicationOptions | None = None,
     ) -> None:
         self.disk = disk or new_disk()
         self.store = store or store_on(self.disk)
@@ -113,7 +114,7 @@ class ReplicaSide:
             self.store,
             self.commit,
             self.reader,
-            settings or HaSettings(),
+            settings or ReplicationOptions(),
             broker_id=broker_id,
             is_learner=is_learner,
         )

@@ -15,10 +15,10 @@ from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Addresses, Process, serve
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.rocketmq.replication import HaSettings
 from replispec.runtime.rocketmq.replication.feed import Feed
 from replispec.runtime.world import Level, Member
 from replispec.wire.rocketmq.ha import HaEpochEntry
+from replispec.wire.rocketmq.options import ReplicationOptions
 from tests.conformance.subjects.against import applicable, judged, plan
 from tests.conformance.subjects.catching import not_applicable
 from tests.runtime.log.logs import disk, store_on, with_epochs
@@ -63,7 +63,7 @@ def test_the_suite_notices_a_master_that_labels_as_apache_rocketmq_does(
 
     def next_label(feed: Feed, at: int) -> tuple[HaEpochEntry, int]:
         entry, end = label(feed, at)
-        return label(feed, end)[0] if end - at <= HaSettings().batch_bytes else entry, end
+        return label(feed, end)[0] if end - at <= ReplicationOptions().ha_transfer_batch_size else entry, end
 
     monkeypatch.setattr(Feed, "_label", next_label)
     cases = [case for case in load(KIND) if applicable(case) and "TRANSFER-3" in case.id]

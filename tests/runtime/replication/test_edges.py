@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replispec.runtime.rocketmq.log import GroupCommit
-from replispec.runtime.rocketmq.replication import HaReplica, HaSettings
+from replispec.runtime.rocketmq.replication import HaReplica
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -27,6 +27,7 @@ from replispec.wire.rocketmq.ha import (
     HaTransferHeader,
 )
 from replispec.wire.rocketmq.machines import ha_replica
+from replispec.wire.rocketmq.options import ReplicationOptions
 from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Reader
 
@@ -59,7 +60,7 @@ class Replica:
     def __init__(self) -> None:
         self.store, self.outbox, self.reader = store_on(disk()), Outbox(), Reader()
         commit = GroupCommit(self.outbox, Writes(self.outbox), self.store.log)
-        settings = HaSettings(durable=False)
+        settings = ReplicationOptions(flush_disk_type="ASYNC_FLUSH")
         self.ha = HaReplica(self.outbox, self.store, commit, self.reader, settings, broker_id=2)
         self.ha.follow("127.0.0.1:1", 0)
 

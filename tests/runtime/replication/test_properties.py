@@ -6,11 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replispec.runtime.rocketmq.log import GroupCommit
-from replispec.runtime.rocketmq.replication import HaReplica, HaSettings
+from replispec.runtime.rocketmq.replication import HaReplica
 from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.world import Accepted, Close, Connected, Outbox, Received, Writes
 from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport
 from replispec.wire.rocketmq.machines import ha_replica
+from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 from tests.runtime.log.logs import disk, log_bytes, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Pair, Reader, ReplicaSide
@@ -49,7 +50,9 @@ def in_pieces(data: bytes, cuts: list[int]) -> Iterator[bytes]:
 @given(CUTS)
 @settings(max_examples=25)
 def test_framing_does_not_depend_on_how_tcp_cuts_the_bytes(cuts: list[int]) -> None:
-    master = MasterSide(with_epochs(store_on(disk()), 4, 30, 5), HaSettings(batch_bytes=700))
+    master = MasterSide(
+        with_epochs(store_on(disk()), 4, 30, 5), ReplicationOptions(ha_transfer_batch_size=700)
+    )
     pair = Pair(master, ReplicaSide(), cut=lambda data: in_pieces(data, cuts))
     pair.follow()
     assert pair.same()
@@ -86,7 +89,7 @@ def test_garbage_is_parsed_or_blamed_on_the_master(data: st.DataObject) -> None:
         store,
         GroupCommit(outbox, Writes(outbox), store.log),
         Reader(),
-        HaSettings(durable=False),
+        ReplicationOptions(flush_disk_type="ASYNC_FLUSH"),
         broker_id=2,
     )
     replica.follow("127.0.0.1:1", 0)

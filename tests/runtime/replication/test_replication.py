@@ -5,17 +5,17 @@ from collections.abc import Iterator
 import pytest
 
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.rocketmq.replication import HaSettings
 from replispec.runtime.rocketmq.replication.feed import Feed
 from replispec.runtime.rocketmq.replication.replica import HaReplica
 from replispec.runtime.world import Accepted, Closed, Connected, Level, Received
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaHandshakeId
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
+from replispec.wire.rocketmq.options import ReplicationOptions
 from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Pair, ReplicaSide
 
 
-def master_with(*messages_per_epoch: int, settings: HaSettings | None = None) -> MasterSide:
+def master_with(*messages_per_epoch: int, settings: ReplicationOptions | None = None) -> MasterSide:
     return MasterSide(with_epochs(store_on(disk()), *messages_per_epoch), settings)
 
 
@@ -78,7 +78,7 @@ def test_new_messages_follow_at_once_and_are_acknowledged_when_they_are_on_the_d
 
 
 def test_without_durability_a_report_does_not_wait_for_the_disk() -> None:
-    replica = ReplicaSide(settings=HaSettings(durable=False))
+    replica = ReplicaSide(settings=ReplicationOptions(flush_disk_type="ASYNC_FLUSH"))
     replica.holds_writes = True
     pair = Pair(master_with(5), replica)
     pair.follow()
@@ -167,7 +167,7 @@ def test_an_empty_log_is_followed_too_and_its_replica_joins_at_once() -> None:
 
 
 def test_a_replica_may_begin_with_the_newest_file() -> None:
-    pair = Pair(master_with(100), ReplicaSide(settings=HaSettings(sync_from_last_file=True)))
+    pair = Pair(master_with(100), ReplicaSide(settings=ReplicationOptions(sync_from_last_file=True)))
     pair.follow()
     store = pair.replica.store
     assert (store.log.first, store.log.end) == (8192, pair.master.store.log.end)
@@ -175,7 +175,7 @@ def test_a_replica_may_begin_with_the_newest_file() -> None:
 
 
 def test_no_run_crosses_a_file_or_an_epoch_or_the_size_of_a_batch() -> None:
-    settings = HaSettings(batch_bytes=500, window_bytes=3_000)
+    settings = ReplicationOptions(ha_transfer_batch_size=500, ha_window_bytes_max=3_000)
     master = master_with(60, 60, settings=settings)
     pair = Pair(master, ReplicaSide())
     pair.follow()

@@ -22,17 +22,17 @@ from replispec.compiler.model.machine import (
     Variable,
 )
 from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.parameter import Configuration
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.bindings import EVENT_KEYS, is_bound, read_bindings
+from replispec.compiler.read.parameters import default_ms
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _Present = frozenset[ex.Expression]
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _FINDING = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _STATE = re.compile(r"[A-Z][A-Z0-9_]*")
-_DURATION = re.compile(r"(?P<count>[0-9]+) (?P<unit>ms|s|min)")
-_MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000}
 _EVENT_KEYS: Final = (
     "about",
     "origin",
@@ -41,7 +41,6 @@ _EVENT_KEYS: Final = (
     "where",
     "fields",
     "timer",
-    "default",
     "hidden",
     *EVENT_KEYS,
 )
@@ -60,9 +59,14 @@ _TRANSITION_KEYS: Final = (
 )
 
 
-def read_machine(tree: Tree, model: Model, rules: Mapping[str, RuleType]) -> Machine:
-    """The machine that a file describes. Raises SpecificationError with the line of the first fault."""
-    return _Reader(tree, model, rules).machine()
+def read_machine(
+    tree: Tree, model: Model, rules: Mapping[str, RuleType], configuration: Configuration
+) -> Machine:
+    """The machine that a file describes; its timers last as long as the parameters of their names say.
+
+    Raises SpecificationError with the line of the first fault.
+    """
+    return _Reader(tree, model, rules, configuration).machine()
 
 
 def guard_types(machine: Machine) -> dict[str, GuardType]:
@@ -89,10 +93,13 @@ def guard_types(machine: Machine) -> dict[str, GuardType]:
 
 
 class _Reader:
-    def __init__(self, tree: Tree, model: Model, rules: Mapping[str, RuleType]) -> None:
+    def __init__(
+        self, tree: Tree, model: Model, rules: Mapping[str, RuleType], configuration: Configuration
+    ) -> None:
         self._tree = tree
         self._model = model
         self._rules = rules
+        self._configuration = configuration
         self._scope = Scope(model, rules=rules)
 
     def machine(self) -> Machine:
@@ -195,18 +202,7 @@ class _Reader:
         for name, tree in self._tree.trees("events"):
             place = self._tree.tree("events").place_of(name)
             self._name(name, place)
-            tree.only(
-                "about",
-                "origin",
-                "message",
-                "sends",
-                "where",
-                "fields",
-                "timer",
-                "default",
-                "hidden",
-                *EVENT_KEYS,
-            )
+            tree.only(*_EVENT_KEYS)
             yield self._event(name, tree, place)
 
     def _event(self, name: str, tree: Tree, place: Place) -> Event:
@@ -241,20 +237,12 @@ class _Reader:
             hidden=hidden,
         )
         if timer:
-            event = replace(event, timer=timer, default_ms=self._duration(tree))
+            lasts_ms = default_ms(self._configuration, timer, tree.place_of("timer"))
+            event = replace(event, timer=timer, default_ms=lasts_ms)
         if "where" in tree.items:
             scope = Scope(self._model, event=fields, event_name=name, rules=self._rules)
             event = replace(event, where=self._condition(tree.text("where"), scope, tree.place_of("where")))
         return event
-
-    def _duration(self, tree: Tree) -> int:
-        text = tree.text("default", "")
-        match = _DURATION.fullmatch(text)
-        if match is None:
-            raise SpecificationError(
-                tree.place_of("default"), f"{text!r} is no duration", "write default: 20 s"
-            )
-        return int(match["count"]) * _MILLISECONDS[match["unit"]]
 
     def _local_fields(self, tree: Tree) -> dict[str, Type]:
         fields = tree.tree("fields")

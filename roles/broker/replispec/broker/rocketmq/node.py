@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
 
+from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_host, host, listeners
 from replispec.broker.rocketmq.core.admin import Admin
 from replispec.broker.rocketmq.core.groups import Groups
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
-from replispec.broker.rocketmq.core.options import Options
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.replicated import Replicated
 from replispec.broker.rocketmq.core.role import Role, Told
@@ -19,8 +18,9 @@ from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership import Announcement, Controllers, NameServers
+from replispec.runtime.rocketmq.places import join_address, log_folder
 from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.rocketmq.remoting.server import Request, RequestServer
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
 from replispec.runtime.storage import Files, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -42,49 +42,50 @@ from replispec.runtime.world import (
 from replispec.wire.rocketmq.client import HaRuntimeInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import NotifyBrokerRoleChangedRequest
-
-MAIN: Final = "main"
-FAST: Final = "fast"
-HA: Final = "ha"
+from replispec.wire.rocketmq.options import BrokerOptions
 
 
 class BrokerNode:
     """A broker in controller mode; see `replispec.runtime.world.Node`. Raises StorageFailed when what is on
     its disk cannot be used."""
 
-    def __init__(self, options: Options, files: Files) -> None:
+    def __init__(self, options: BrokerOptions, files: Files) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self._calls = Calls(self._outbox, version=options.version)
+        self._calls = Calls(self._outbox, version=BROKER_RELEASE)
         self._server = RequestServer(
-            self._outbox, self._handle, limits=options.limits, version=options.version
+            self._outbox, self._handle, limits=options.limits, version=BROKER_RELEASE
         )
-        controllers = Controllers(self._calls, options.controllers)
+        controllers = Controllers(self._calls, options.controller_addr)
         self._role = Role(self._outbox, controllers, options.broker_name, self)
         self._manager = ReplicasManager(self._outbox, self._writes, controllers, files, options, self)
         self._name_servers = NameServers(
             self._outbox,
             self._calls,
-            options.name_servers,
+            options.namesrv_addr,
             self._announcement,
             self._master_told,
-            period_ms=options.announce_ms,
+            period_ms=options.register_name_server_period_ms,
             announced=self._manager.announced,
         )
-        store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
+        store = MessageStore(
+            files, file_bytes=options.mapped_file_size_commit_log, log_folder=log_folder(options)
+        )
         self._log = Replicated(self._outbox, self._writes, store, options, self._role, self)
         self._topics = Topics(
             files,
             self._writes,
-            template_queues=options.default_queues,
-            auto_create=options.auto_create_topics,
+            template_queues=options.default_topic_queue_nums,
+            auto_create=options.auto_create_topic_enable,
         )
         self._topics_known = len(self._topics)
-        self._offsets = ConsumerOffsets(self._outbox, self._writes, files, options.offsets_interval_ms)
+        self._offsets = ConsumerOffsets(
+            self._outbox, self._writes, files, options.flush_consumer_offset_interval_ms
+        )
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._pulls = Pulls(store, self._topics, self._offsets)
-        self._groups = Groups(self._outbox, self._offsets, self._pulls, options.version)
+        self._groups = Groups(self._outbox, self._offsets, self._pulls, BROKER_RELEASE)
         self._admin = Admin(store, self._topics, self._offsets, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
         self._handlers = self._table()
@@ -96,12 +97,8 @@ class BrokerNode:
 
     @property
     def listeners(self) -> Mapping[str, str]:
-        """Clients and controllers come to `main`, clients and replicas to `fast`, replicas to `ha`."""
-        options = self._options
-        found = {MAIN: f"{options.bind}:{options.port}", HA: f"{options.bind}:{options.ha_port}"}
-        if options.fast_port is not None:
-            found[FAST] = f"{options.bind}:{options.fast_port}"
-        return found
+        """Where clients, controllers and replicas come to."""
+        return listeners(self._options)
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event and return its effects."""
@@ -164,9 +161,10 @@ class BrokerNode:
                     self._groups.clients.closed(event.connection)
 
     def _started(self, event: Started) -> None:
-        host = self._options.host
-        self._address = f"{host}:{_port(event.addresses.get(MAIN), self._options.port)}"
-        self._ha_address = f"{host}:{_port(event.addresses.get(HA), self._options.ha_port)}"
+        addresses = {**self.listeners, **event.addresses}
+        ports = {name: address.rpartition(":")[2] for name, address in addresses.items()}
+        self._address = join_address(host(self._options), ports[MAIN])
+        self._ha_address = join_address(ha_host(self._options), ports[HA])
         self._sends.store_port = int(self._address.rpartition(":")[2])
         self._manager.begin(self._address, event.now_ms)
 
@@ -301,7 +299,12 @@ class BrokerNode:
         topics = self._topics.table(self._role.master_epoch)
         options = self._options
         return Announcement(
-            options.cluster_name, options.broker_name, self.route_id, self._address, self._ha_address, topics
+            options.broker_cluster_name,
+            options.broker_name,
+            self.route_id,
+            self._address,
+            self._ha_address,
+            topics,
         )
 
     def _master_told(self, address: str, ha_address: str, now_ms: int) -> bool:
@@ -364,7 +367,3 @@ class BrokerNode:
     def counts(self) -> tuple[int, int]:
         """Messages stored and given."""
         return self._sends.stored_count, self._pulls.given_count
-
-
-def _port(address: str | None, wanted: int) -> int:
-    return wanted if address is None else int(address.rpartition(":")[2])

@@ -22,9 +22,9 @@ from replispec.controller.rocketmq.core.records import record_of
 from replispec.controller.rocketmq.core.requests import READERS, Asked
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.notifier import Notifier
-from replispec.controller.rocketmq.options import Options
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.places import join_address
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answers import Refused, need, text
 from replispec.runtime.storage import JournalReader, StorageFailed
@@ -49,23 +49,28 @@ from replispec.runtime.world import (
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.machines import broker_set as machine
+from replispec.wire.rocketmq.options import ControllerOptions
 
 LISTENER: Final = "controller"
 HEARD: Final = Prepared(ResponseCode.SUCCESS)
 
 
 class ControllerNode:
-    """One controller, the only member of its group; `journal` is its log."""
+    """One controller, the only member of its group; `journal` is its log. `ends_process`: when that fails,
+    the process ends; otherwise the controller alone does."""
 
-    def __init__(self, options: Options, journal: JournalReader) -> None:
+    def __init__(
+        self, options: ControllerOptions, journal: JournalReader, *, ends_process: bool = True
+    ) -> None:
         self._options = options
+        self._ends_process = ends_process
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._log = ControllerLog(self._outbox, self._writes, journal, self)
         self._server = RequestServer(self._outbox, self._handle, limits=options.limits)
         self._notifier = Notifier(self._outbox)
         self._sets = BrokerSets()
-        self._administration = Administration(options, self._sets)
+        self._administration = Administration(options, self._sets, self._configured)
         self._waiting: dict[int, Request] = {}
         # Whose end came while a write was under way, or could not be written.
         self._losses: set[Key] = set()
@@ -84,7 +89,7 @@ class ControllerNode:
     @property
     def listeners(self) -> Mapping[str, str]:
         """One port for brokers and administrators."""
-        return {LISTENER: self._options.listen_address}
+        return {LISTENER: _listen_address(self._options)}
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event and return its effects, in order. After the log failed nobody is served."""
@@ -134,25 +139,29 @@ class ControllerNode:
             case Stopping():
                 pass
 
+    def _configured(self, options: ControllerOptions) -> None:
+        """An administrator has changed what may be changed while the process runs."""
+        self._options = options
+
     # Starting
 
     def _start(self, event: Started) -> None:
         """Read the log and apply it; a log that is damaged ends the start."""
-        address = event.addresses.get(LISTENER, self._options.listen_address)
+        address = event.addresses.get(LISTENER, _listen_address(self._options))
         self._administration.address = address
         try:
             self._log.start()
         except (StorageFailed, LogDamaged) as error:
             self._halt(f"the log of the controller cannot be read: {error}")
             return
-        self._next_expiry_ms = event.now_ms + self._options.scan_not_active_broker_ms
-        self._next_search_ms = event.now_ms + self._options.scan_inactive_master_ms
+        self._next_expiry_ms = event.now_ms + self._options.scan_not_active_broker_interval_ms
+        self._next_search_ms = event.now_ms + self._options.scan_inactive_master_interval_ms
 
     def _halt(self, reason: str) -> None:
         """Serve nobody any more, and end the process unless others live in it."""
         self._halted = True
         self._next_expiry_ms = self._next_search_ms = None
-        if self._options.ends_process:
+        if self._ends_process:
             self._outbox.halt(reason)
             return
         self._outbox.note(Level.ERROR, "controller ended, its process goes on", reason=reason)
@@ -216,11 +225,11 @@ class ControllerNode:
         self._notifier.ticked(now_ms)
         self._log.ticked(now_ms)
         if self._next_expiry_ms is not None and now_ms >= self._next_expiry_ms:
-            self._next_expiry_ms = now_ms + self._options.scan_not_active_broker_ms
+            self._next_expiry_ms = now_ms + self._options.scan_not_active_broker_interval_ms
             for key in self._sets.heartbeats.expired():
                 self._lost(*key, "no heartbeats", now_ms)
         if self._next_search_ms is not None and now_ms >= self._next_search_ms:
-            self._next_search_ms = now_ms + self._options.scan_inactive_master_ms
+            self._next_search_ms = now_ms + self._options.scan_inactive_master_interval_ms
             self._search(now_ms)
 
     def _lost(self, name: str, broker_id: int, reason: str, now_ms: int) -> None:
@@ -315,3 +324,9 @@ class ControllerNode:
 
 def _answer(request: Request, answer: Answer) -> None:
     request.answer(answer.code, ext_fields=answer.ext_fields, body=answer.body, remark=answer.remark)
+
+
+def _listen_address(options: ControllerOptions) -> str:
+    """HOST:PORT of this member of the group; alone, what every role has."""
+    own = dict(options.controller_d_leger_peers).get(options.controller_d_leger_self_id)
+    return own or join_address(options.bind_address, options.listen_port)

@@ -11,7 +11,6 @@ from typing import Final
 
 from replispec.learner.rocketmq.core.export import Export
 from replispec.learner.rocketmq.core.watch import Watch
-from replispec.learner.rocketmq.options import Options
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.membership import (
     Announcement,
@@ -20,8 +19,9 @@ from replispec.runtime.rocketmq.membership import (
     epoch_cache,
     runtime_info,
 )
+from replispec.runtime.rocketmq.places import join_address, log_folder
 from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.rocketmq.remoting.server import Request, RequestServer
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
 from replispec.runtime.rocketmq.replication import HaReplica
 from replispec.runtime.storage import Files, LinesReader, StorageFailed
 from replispec.runtime.world import (
@@ -43,6 +43,7 @@ from replispec.runtime.world import (
 )
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfigTable
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.options import LearnerOptions
 
 MAIN: Final = "main"
 EXPORT_AGAIN_MS: Final = 1_000
@@ -52,25 +53,27 @@ class LearnerNode:
     """A learner; see `replispec.runtime.world.Node`. Without `lines` nothing is exported. Raises
     StorageFailed when what is on its disk cannot be used."""
 
-    def __init__(self, options: Options, files: Files, lines: LinesReader | None = None) -> None:
+    def __init__(self, options: LearnerOptions, files: Files, lines: LinesReader | None = None) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
-        self._calls = Calls(self._outbox, version=options.version)
+        self._calls = Calls(self._outbox, version=BROKER_RELEASE)
         self._server = RequestServer(
-            self._outbox, self._handle, limits=options.limits, version=options.version
+            self._outbox, self._handle, limits=options.limits, version=BROKER_RELEASE
         )
-        controllers = Controllers(self._calls, options.controllers)
+        controllers = Controllers(self._calls, options.controller_addr)
         self._watch = Watch(self._outbox, self._writes, controllers, files, options, self._identified)
         self._name_servers = NameServers(
             self._outbox,
             self._calls,
-            options.name_servers,
+            options.namesrv_addr,
             self._announcement,
             self._master_told,
-            period_ms=options.announce_ms,
+            period_ms=options.register_name_server_period_ms,
         )
-        self._store = MessageStore(files, file_bytes=options.log_file_bytes, log_folder=options.log_folder)
+        self._store = MessageStore(
+            files, file_bytes=options.mapped_file_size_commit_log, log_folder=log_folder(options)
+        )
         self._commit = GroupCommit(self._outbox, self._writes, self._store.log)
         self._export = None if lines is None else Export(self._writes, lines, self._store, self._not_exported)
         self._export_ms: int | None = None
@@ -82,7 +85,7 @@ class LearnerNode:
     @property
     def listeners(self) -> Mapping[str, str]:
         """Administrators come to `main`."""
-        return {MAIN: f"{self._options.bind}:{self._options.port}"}
+        return {MAIN: join_address(self._options.bind_address, self._options.listen_port)}
 
     @property
     def exported(self) -> int:
@@ -109,8 +112,8 @@ class LearnerNode:
     def _take(self, event: Event) -> None:
         match event:
             case Started():
-                port = event.addresses.get(MAIN, f":{self._options.port}").rpartition(":")[2]
-                self._address = f"{self._options.host}:{port}"
+                port = {**self.listeners, **event.addresses}[MAIN].rpartition(":")[2]
+                self._address = join_address(self._options.broker_ip1 or self._options.bind_address, port)
                 self._watch.begin(self._address, event.now_ms)
             case Ticked(now_ms):
                 self._ticked(now_ms)
@@ -160,7 +163,7 @@ class LearnerNode:
             self._store,
             self._commit,
             self,
-            self._options.ha,
+            self._options.replication,
             broker_id=broker_id,
             is_learner=True,
         )
@@ -171,7 +174,7 @@ class LearnerNode:
             return None
         options = self._options
         topics = TopicConfigTable(DataVersion(0, 0, 0), DataVersion(0, 0, 0), {}, {}, {})
-        names = options.cluster_name, options.broker_name
+        names = options.broker_cluster_name, options.broker_name
         return Announcement(*names, self._watch.broker_id, self._address, self._address, topics)
 
     def _master_told(self, address: str, ha_address: str, now_ms: int) -> bool:
@@ -208,11 +211,11 @@ class LearnerNode:
     def _handle(self, request: Request) -> None:
         options = self._options
         if request.code == RequestCode.GET_BROKER_EPOCH_CACHE:
-            names = options.cluster_name, options.broker_name
+            names = options.broker_cluster_name, options.broker_name
             cache = epoch_cache(self._store, *names, self._watch.broker_id)
             request.answer(ResponseCode.SUCCESS, body=cache.encode())
         elif request.code == RequestCode.GET_BROKER_RUNTIME_INFO:
-            told = runtime_info(self._store, options.version, request.now_ms)
+            told = runtime_info(self._store, BROKER_RELEASE, request.now_ms)
             request.answer(ResponseCode.SUCCESS, body=told.encode())
         else:
             request.refuse_unknown()

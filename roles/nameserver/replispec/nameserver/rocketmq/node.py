@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from replispec.nameserver.rocketmq.options import NameServerOptions
-from replispec.nameserver.rocketmq.routes import Registration, Routes
+from replispec.nameserver.rocketmq.routes import Limits, Registration, Routes
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.places import join_address
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answers import TEXT_MAX, Answer, Refused, need, text
 from replispec.runtime.world import (
@@ -41,19 +41,21 @@ from replispec.wire.rocketmq.broker import (
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Properties, Property
+from replispec.wire.rocketmq.options import NameServerOptions
+from replispec.wire.rocketmq.parameters import NAMESERVER
 
 LISTENER: Final = "nameserver"
 CRC_MASK: Final = 0x7FFFFFFF
 
 
 class NameServerNode:
-    """One name server."""
+    """One name server; `limits` bound what brokers may register."""
 
-    def __init__(self, options: NameServerOptions) -> None:
+    def __init__(self, options: NameServerOptions, limits: Limits | None = None) -> None:
         self._options = options
         self._outbox = Outbox()
         self._server = RequestServer(self._outbox, self._handle, limits=options.limits)
-        self._routes = Routes(options.routes)
+        self._routes = Routes(limits or Limits())
         self._next_scan_ms: int | None = None
         self._handlers: Mapping[int, Callable[[Request], Answer]] = MappingProxyType(
             {
@@ -70,7 +72,7 @@ class NameServerNode:
     @property
     def listeners(self) -> Mapping[str, str]:
         """One port for brokers, clients and administrators."""
-        return {LISTENER: self._options.listen_address}
+        return {LISTENER: join_address(self._options.bind_address, self._options.listen_port)}
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event and return its effects, in order."""
@@ -86,7 +88,7 @@ class NameServerNode:
                 for gone in self._routes.closed(event.connection):
                     self._note_gone(gone, "connection lost")
             case Started():
-                self._next_scan_ms = event.now_ms + self._options.scan_not_active_broker_ms
+                self._next_scan_ms = event.now_ms + self._options.scan_not_active_broker_interval_ms
             case Ticked():
                 self._tick(event.now_ms)
             case _:
@@ -100,7 +102,7 @@ class NameServerNode:
     def _tick(self, now_ms: int) -> None:
         if self._next_scan_ms is None or now_ms < self._next_scan_ms:
             return
-        self._next_scan_ms = now_ms + self._options.scan_not_active_broker_ms
+        self._next_scan_ms = now_ms + self._options.scan_not_active_broker_interval_ms
         for connection, gone in self._routes.expired(now_ms):
             self._note_gone(gone, "not heard in time")
             self._server.close(connection)
@@ -186,7 +188,7 @@ class NameServerNode:
 
     def _configuration(self, _request: Request) -> Answer:
         """319: all properties, by name."""
-        lines = [Property(name, value) for name, value in sorted(self._options.properties.items())]
+        lines = [Property(name, value) for name, value in sorted(NAMESERVER.texts(self._options).items())]
         return Answer(ResponseCode.SUCCESS, body=Properties(lines).encode())
 
 

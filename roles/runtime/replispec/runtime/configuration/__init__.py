@@ -1,7 +1,9 @@
-"""Configuration in RocketMQ's names: one table of parameters, read from properties files."""
+"""Configuration of a process: a properties file, read into the options of one role.
 
-from replispec.runtime.configuration.kinds import ROLES, ConfigurationError, Parameter, Role
+Which parameters there are is told by a family: see `replispec.wire.FAMILY.parameters`.
+"""
+
 from replispec.runtime.configuration.settings import Settings, parse
-from replispec.runtime.rocketmq import parameters
+from replispec.runtime.primitives.parameters import ConfigurationError
 
-__all__ = ["ROLES", "ConfigurationError", "Parameter", "Role", "Settings", "parameters", "parse"]
+__all__ = ["ConfigurationError", "Settings", "parse"]

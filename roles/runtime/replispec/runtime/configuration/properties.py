@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from replispec.runtime.configuration.kinds import ConfigurationError
+from replispec.runtime.primitives.parameters import ConfigurationError
 
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _ESCAPE: Final = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)

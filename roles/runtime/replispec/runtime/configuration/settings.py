@@ -1,90 +1,75 @@
-"""From the text of a properties file to typed settings of one role."""
+"""From the text of a properties file to the options of one role."""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
-from replispec.runtime.configuration.kinds import ConfigurationError, Parameter, Role
 from replispec.runtime.configuration.properties import read_properties
-from replispec.runtime.rocketmq import parameters
+from replispec.runtime.primitives.parameters import ConfigurationError, RoleParameters
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a role is told at its start: `settings[parameters.LISTEN_PORT]` is the value of a parameter.
+@dataclass(frozen=True, slots=True)
+class Settings(Generic[T]):
+    """What a role is made of at its start, and `notes` for people: what of the file has no effect."""
 
-    `given`: names that were set. `notes`: what of the file has no effect, for people. `others`: texts of
-    names that this role does not know.
-    """
-
-    role: Role
-    given: frozenset[str] = frozenset()
+    role: RoleParameters[T]
+    options: T
     notes: Sequence[str] = ()
-    others: Mapping[str, str] = field(default_factory=dict)
-    _texts: Mapping[str, str] = field(default_factory=dict)
-    _values: Mapping[str, Any] = field(default_factory=dict)
-
-    def __getitem__(self, parameter: Parameter[T]) -> T:
-        """The value. KeyError for a parameter that this role does not have: a fault of ours."""
-        value: T = self._values[parameter.name]
-        return value
 
     def properties(self) -> dict[str, str]:
         """All parameters of the role as texts, defaults included, by name."""
-        return dict(self._texts)
-
-    def refuse(self, parameter: Parameter[Any], allowed: str) -> ConfigurationError:
-        """The error that a value is not allowed, for checks of several parameters together."""
-        return ConfigurationError(parameter.name, self._texts[parameter.name], allowed)
+        return self.role.texts(self.options)
 
 
-def known(role: Role) -> dict[str, Parameter[Any]]:
-    """The parameters of a role, by name."""
-    return {one.name: one for one in parameters.ALL if role in one.roles}
-
-
-def parse(text: str, role: Role, *, overrides: Mapping[str, str] | None = None) -> Settings:
+def parse(text: str, role: RoleParameters[T], *, overrides: Mapping[str, str] | None = None) -> Settings[T]:
     """The settings of a role from the text of its file; `overrides` count more than the file.
 
-    Names that are not known are noted and left alone: files of RocketMQ hold many. Raises
+    Names that are not known are noted and left alone: files of other implementations hold many. Raises
     ConfigurationError for a value that is not allowed, one that is missing, an unknown override, or a
     text that is no properties file.
     """
-    table = known(role)
     written, notes = read_properties(text)
-    for name, value in (overrides or {}).items():
-        if name not in table:
-            near = _nearest(name, table)
-            raise ConfigurationError(
-                name, value, f"a parameter of a {role}" + (f"; is it {near}?" if near else "")
-            )
-        written[name] = value
-    values: dict[str, Any] = {}
-    texts: dict[str, str] = {}
-    for name, parameter in table.items():
-        held = written.get(name, parameter.default_of(role))
-        if held is None:
-            raise ConfigurationError(name, "", f"{parameter.allowed} (it must be given)")
-        values[name], texts[name] = parameter.value(held), held
-    others = {name: value for name, value in written.items() if name not in table}
-    notes += [_note(name, role, table) for name in others]
-    notes += [
-        f"{name} has no effect here" for name in written if name in table and table[name].source == "idle"
-    ]
-    return Settings(role, frozenset(written) & frozenset(table), tuple(notes), others, texts, values)
+    notes += _renamed(written, role)
+    given = dict(overrides or {})
+    _renamed(given, role)
+    names = {each.name for each in role.parameters}
+    for name, value in given.items():
+        if name not in names and name not in role.without_effect:
+            near = _nearest(name, names)
+            hint = f"; is it {near}?" if near else ""
+            raise ConfigurationError(name, value, f"a parameter of a {role.name}{hint}")
+    written |= given
+    values = {each.name: each.value(written[each.name]) for each in role.parameters if each.name in written}
+    idle = {name: written[name] for name in role.without_effect if name in written}
+    notes += [_note(name, role, names) for name in written if name not in names and name not in idle]
+    notes += [f"{name} has no effect here" for name in written if name in idle]
+    return Settings(role, role.make(values, idle), tuple(notes))
 
 
-def _note(name: str, role: Role, table: Mapping[str, Parameter[Any]]) -> str:
-    if any(one.name == name for one in parameters.ALL):
-        return f"{name} is no parameter of a {role}: ignored"
-    near = _nearest(name, table)
+def _renamed(written: dict[str, str], role: RoleParameters[Any]) -> list[str]:
+    """Put values under the first name of their parameter; notes about those that are set under two."""
+    notes = []
+    for parameter in role.parameters:
+        for alias in parameter.aliases:
+            if alias in written:
+                value = written.pop(alias)
+                if parameter.name in written:
+                    notes.append(f"{alias} is set as {parameter.name} too: the latter counts")
+                written.setdefault(parameter.name, value)
+    return notes
+
+
+def _note(name: str, role: RoleParameters[Any], names: Iterable[str]) -> str:
+    if name in role.elsewhere:
+        return f"{name} is no parameter of a {role.name}: ignored"
+    near = _nearest(name, names)
     return f"{name} is not known: ignored" + (f" (is it {near}?)" if near else "")
 
 
-def _nearest(name: str, table: Mapping[str, Parameter[Any]]) -> str | None:
-    return next(iter(difflib.get_close_matches(name, table, n=1, cutoff=0.8)), None)
+def _nearest(name: str, names: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, sorted(names), n=1, cutoff=0.8)), None)

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
-from replispec.broker.rocketmq.core.options import Options
 from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership import epoch_cache, runtime_info
-from replispec.runtime.rocketmq.remoting.server import Request
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig
 from replispec.wire.rocketmq.client import (
     CreateTopicRequest,
@@ -28,6 +27,8 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.controller import Properties, Property
+from replispec.wire.rocketmq.options import BrokerOptions
+from replispec.wire.rocketmq.parameters import BROKER
 
 QUEUES_MAX: Final = 1_024
 
@@ -72,7 +73,7 @@ class Admin:
         store: MessageStore,
         topics: Topics,
         offsets: ConsumerOffsets,
-        options: Options,
+        options: BrokerOptions,
         broker: Described,
     ) -> None:
         self._store = store
@@ -160,7 +161,7 @@ class Admin:
     def epochs(self, request: Request) -> None:
         """Epochs and log end."""
         options = self._options
-        names = options.cluster_name, options.broker_name
+        names = options.broker_cluster_name, options.broker_name
         cache = epoch_cache(self._store, *names, self._broker.route_id)
         request.answer(ResponseCode.SUCCESS, body=cache.encode())
 
@@ -170,7 +171,7 @@ class Admin:
 
     def configuration(self, request: Request) -> None:
         """What was configured, defaults included."""
-        listed = [Property(name, value) for name, value in self._options.properties.items()]
+        listed = [Property(name, value) for name, value in BROKER.texts(self._options).items()]
         request.answer(ResponseCode.SUCCESS, body=Properties(listed).encode())
 
     def runtime_info(self, request: Request) -> None:
@@ -178,7 +179,7 @@ class Admin:
         stored, given = self._broker.counts()
         serves = self._broker.serves
         told = runtime_info(
-            self._store, self._options.version, request.now_ms, serves=serves, stored=stored, given=given
+            self._store, BROKER_RELEASE, request.now_ms, serves=serves, stored=stored, given=given
         )
         request.answer(ResponseCode.SUCCESS, body=told.encode())
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.options import Options
 from replispec.broker.rocketmq.core.role import Told
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
@@ -32,8 +31,7 @@ from replispec.wire.rocketmq.controller import (
     SyncStateSet,
 )
 from replispec.wire.rocketmq.machines import replicas_manager as machine
-
-RETRY_MS: Final = machine.EVENTS[machine.RetryDue].default_ms or 0
+from replispec.wire.rocketmq.options import BrokerOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +72,7 @@ class ReplicasManager:
         writes: Writes,
         controllers: Controllers,
         files: FilesReader,
-        options: Options,
+        options: BrokerOptions,
         owner: ManagerOwner,
     ) -> None:
         self._outbox = outbox
@@ -85,9 +83,10 @@ class ReplicasManager:
             outbox,
             writes,
             controllers,
-            IdentityFiles(files, options.cluster_name, options.broker_name),
-            cluster_name=options.cluster_name,
+            IdentityFiles(files, options.broker_cluster_name, options.broker_name),
+            cluster_name=options.broker_cluster_name,
             broker_name=options.broker_name,
+            retry_interval_ms=options.registration_retry_interval_ms,
             registered=self._registered,
             failed=self._failed,
         )
@@ -113,7 +112,7 @@ class ReplicasManager:
     def begin(self, address: str, now_ms: int) -> None:
         """Find the active controller and register under this address."""
         self._address = address
-        self._leader_ms = now_ms + self._options.controller_metadata_ms
+        self._leader_ms = now_ms + self._options.sync_controller_metadata_period_ms
         self._take(machine.RetryDue(), now_ms)
 
     def notified(self, request: NotifyBrokerRoleChangedRequest, body: bytes, now_ms: int) -> None:
@@ -161,10 +160,10 @@ class ReplicasManager:
             self._now_ms = now_ms
             self._send_heartbeat()
         if self.is_running and _is_due(self._info_ms, now_ms):
-            self._info_ms = now_ms + self._options.broker_metadata_ms
+            self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
             self.ask_who_is_master(now_ms)
         if self._leader_ms is not None and now_ms >= self._leader_ms:
-            self._leader_ms = now_ms + self._options.controller_metadata_ms
+            self._leader_ms = now_ms + self._options.sync_controller_metadata_period_ms
             self._now_ms = now_ms
             self._find_leader()
 
@@ -189,7 +188,7 @@ class ReplicasManager:
 
     def retry_later(self, _event: object) -> Nothing:
         """Leave it for a while."""
-        self._retry_ms = self._now_ms + RETRY_MS
+        self._retry_ms = self._now_ms + self._options.startup_retry_interval_ms
         return ()
 
     def send_heartbeat(self, _event: object) -> Nothing:
@@ -211,7 +210,7 @@ class ReplicasManager:
 
     def announce(self, _event: object) -> Nothing:
         """The role is known: so may the broker be."""
-        self._info_ms = self._now_ms + self._options.broker_metadata_ms
+        self._info_ms = self._now_ms + self._options.sync_broker_metadata_period_ms
         self._owner.announce(self._now_ms)
         return ()
 
@@ -253,23 +252,23 @@ class ReplicasManager:
     def _send_heartbeat(self) -> None:
         status = self._owner.log_status()
         request = BrokerHeartbeatRequest(
-            self._options.cluster_name,
+            self._options.broker_cluster_name,
             self._address,
             self._options.broker_name,
             self.registration.broker_id,
             status.epoch,
             status.max_offset,
             status.confirm_offset,
-            self._options.heartbeat_timeout_ms,
-            self._options.election_priority,
+            self._options.controller_heart_beat_timeout_ms,
+            self._options.broker_election_priority,
         )
-        self._heartbeat_ms = self._now_ms + self._options.heartbeat_interval_ms
+        self._heartbeat_ms = self._now_ms + self._options.broker_heartbeat_interval_ms
         self._controllers.tell_all(RequestCode.BROKER_HEARTBEAT, request, self._now_ms)
         self._walker.take(machine.HeartbeatSent(request))
 
     def _send_election(self) -> None:
         request = ElectMasterRequest(
-            cluster_name=self._options.cluster_name,
+            cluster_name=self._options.broker_cluster_name,
             broker_name=self._options.broker_name,
             broker_id=self.registration.broker_id,
             designate_elect=False,

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.options import Options
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
-from replispec.runtime.rocketmq.replication import HaMaster, HaReplica
+from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, is_durable
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -24,6 +23,7 @@ from replispec.runtime.world import (
     Writes,
 )
 from replispec.wire.rocketmq.client import HaClientRuntimeInfo, HaConnectionRuntimeInfo, HaRuntimeInfo
+from replispec.wire.rocketmq.options import BrokerOptions
 
 FIRST_CHECK_MS: Final = 3_000
 """How long a new master waits for the members of its set to connect before it asks them out."""
@@ -53,7 +53,7 @@ class Replicated:
         outbox: Outbox,
         writes: Writes,
         store: MessageStore,
-        options: Options,
+        options: BrokerOptions,
         role: Role,
         owner: LogOwner,
     ) -> None:
@@ -86,7 +86,7 @@ class Replicated:
             self.store.begin_as_master(epoch)
         self._confirmed = min(self._confirmed, self.store.log.end)
         if self._master is None:
-            self._master = HaMaster(self._outbox, self.store, self, self._options.ha)
+            self._master = HaMaster(self._outbox, self.store, self, self._options.replication)
         else:
             self._master.epoch_began(now_ms)
         self._check_ms = now_ms + FIRST_CHECK_MS
@@ -106,7 +106,7 @@ class Replicated:
             self.store,
             self._commit,
             self,
-            self._options.ha,
+            self._options.replication,
             broker_id=self._role.broker_id,
         )
 
@@ -133,7 +133,7 @@ class Replicated:
         if self._grown:
             self._grown = False
             self._now_ms = now_ms
-            if self._options.durable:
+            if is_durable(self._options.replication):
                 self._commit.request()
             elif self._flush_ms is None:
                 self._flush_ms = now_ms + FLUSH_LATER_MS
@@ -148,13 +148,17 @@ class Replicated:
             return
         others = self._role.counted - {self._role.broker_id}
         acknowledged = self._master.acknowledged(others)
-        end = self.store.log.flushed if self._options.durable else self.store.log.end
+        end = self.store.log.flushed if is_durable(self._options.replication) else self.store.log.end
         safe = rules.acknowledged_offset(
-            end, acknowledged, len(others), self._options.all_ack, self._options.in_sync_replicas
+            end,
+            acknowledged,
+            len(others),
+            self._options.all_ack_in_sync_state_set,
+            self._options.in_sync_replicas,
         )
         self._owner.safe(safe, self.store.log.flushed)
         confirmed = rules.confirm_offset(
-            end, acknowledged, len(others), self._options.all_ack, self._confirmed
+            end, acknowledged, len(others), self._options.all_ack_in_sync_state_set, self._confirmed
         )
         if confirmed > self._confirmed:
             self._confirmed = confirmed
@@ -251,7 +255,7 @@ class Replicated:
         if self._master is not None:
             self._master.ticked(now_ms)
         if self._master is not None and self._check_ms is not None and now_ms >= self._check_ms:
-            self._check_ms = now_ms + self._options.check_set_ms
+            self._check_ms = now_ms + self._options.check_sync_state_set_period_ms
             others = self._role.members - {self._role.broker_id}
             for broker_id in self._master.overdue(sorted(others), now_ms):
                 self._role.behind(broker_id, now_ms)

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.options import Options
+from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.topics import NAME, WRITE, Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed
 from replispec.runtime.rocketmq.remoting.server import Request
+from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.broker import (
@@ -28,6 +29,7 @@ from replispec.wire.rocketmq.broker import (
 )
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import LogMagic, RequestCode, ResponseCode
+from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
 
 PROPERTIES_BYTES_MAX: Final = 32_767
@@ -86,7 +88,7 @@ class Sends:
     """Takes messages and answers in the order in which they were stored."""
 
     def __init__(
-        self, outbox: Outbox, store: MessageStore, topics: Topics, options: Options, master: Master
+        self, outbox: Outbox, store: MessageStore, topics: Topics, options: BrokerOptions, master: Master
     ) -> None:
         self._outbox = outbox
         self._store = store
@@ -95,8 +97,8 @@ class Sends:
         self._master = master
         self._waiting: deque[_Waiting] = deque()
         self._durable = 0
-        self._store_ip = _packed(options.host)
-        self.store_port = options.port
+        self._store_ip = _packed(host(options))
+        self.store_port = options.listen_port
         self.stored_count = 0
         self._is_refusing = False
 
@@ -158,7 +160,7 @@ class Sends:
         """Tell those that waited too long what they waited for."""
         while self._waiting and now_ms >= self._due_ms(self._waiting[0]):
             one = self._waiting.popleft()
-            late_disk = self._options.durable and one.end > self._durable
+            late_disk = is_durable(self._options.replication) and one.end > self._durable
             code = ResponseCode.FLUSH_DISK_TIMEOUT if late_disk else ResponseCode.FLUSH_SLAVE_TIMEOUT
             request = one.request
             request.answer(code, ext_fields=one.answer.to_ext_fields(), remark="not acknowledged in time")
@@ -168,7 +170,7 @@ class Sends:
         return self._due_ms(self._waiting[0]) if self._waiting else None
 
     def _due_ms(self, one: _Waiting) -> int:
-        late_disk = self._options.durable and one.end > self._durable
+        late_disk = is_durable(self._options.replication) and one.end > self._durable
         return one.disk_by_ms if late_disk else one.replicas_by_ms
 
     def _records(self, header: SendMessageV2Request, body: bytes, request: Request) -> list[LogRecord]:
@@ -182,7 +184,7 @@ class Sends:
         topic = header.topic or ""
         if not NAME.fullmatch(topic):
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{topic[:200]!r} is no name of a topic")
-        if len(body) > self._options.message_bytes_max:
+        if len(body) > self._options.max_message_size:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{len(body)} bytes are too many for a message")
         if (header.sys_flag or 0) & _PREPARED_OR_MORE:
             raise Refused(ResponseCode.NO_PERMISSION, "transactions are not supported")
@@ -250,8 +252,8 @@ class Sends:
             queue_offset=placed[0].record.queue_offset,
         )
         end = placed[-1].offset + placed[-1].size
-        replicas_by_ms = now_ms + self._options.replica_timeout_ms
-        disk_by_ms = now_ms + self._options.flush_timeout_ms
+        replicas_by_ms = now_ms + self._options.slave_timeout_ms
+        disk_by_ms = now_ms + self._options.sync_flush_timeout_ms
         self._waiting.append(_Waiting(request, end, answer, replicas_by_ms, disk_by_ms))
 
 

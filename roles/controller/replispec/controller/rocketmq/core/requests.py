@@ -15,7 +15,6 @@ from typing import Final
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.records import NOBODY
-from replispec.controller.rocketmq.options import Options
 from replispec.runtime.primitives.texts import INT64, parse_integer
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.answers import TEXT_MAX, Refused, need, text
@@ -41,6 +40,7 @@ from replispec.wire.rocketmq.machines.broker_set import (
     NextIdAsked,
     Registered,
 )
+from replispec.wire.rocketmq.options import ControllerOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +52,23 @@ class Asked:
     cluster_name: str
 
 
-Reader = Callable[[Command, BrokerSets, Options], Asked]
+Reader = Callable[[Command, BrokerSets, ControllerOptions], Asked]
 
 
-def read_replica_info(command: Command, sets: BrokerSets, _options: Options) -> Asked:
+def read_replica_info(command: Command, sets: BrokerSets, _options: ControllerOptions) -> Asked:
     """1004."""
     ask = GetReplicaInfoRequest.from_ext_fields(command.header.ext_fields or {})
     return Asked(sets.named(ask.broker_name or ""), InfoAsked(), "")
 
 
-def read_next_id(command: Command, sets: BrokerSets, _options: Options) -> Asked:
+def read_next_id(command: Command, sets: BrokerSets, _options: ControllerOptions) -> Asked:
     """1012."""
     ask = GetNextBrokerIdRequest.from_ext_fields(command.header.ext_fields or {})
     name, cluster = text(ask.broker_name, "the broker's name"), text(ask.cluster_name, "the cluster's name")
     return Asked(sets.named(name), NextIdAsked(), cluster)
 
 
-def read_application(command: Command, sets: BrokerSets, _options: Options) -> Asked:
+def read_application(command: Command, sets: BrokerSets, _options: ControllerOptions) -> Asked:
     """1013."""
     ask = ApplyBrokerIdRequest.from_ext_fields(command.header.ext_fields or {})
     name, cluster = text(ask.broker_name, "the broker's name"), text(ask.cluster_name, "the cluster's name")
@@ -81,7 +81,7 @@ def read_application(command: Command, sets: BrokerSets, _options: Options) -> A
     return Asked(broker_set, IdApplied(broker_id, check_code, owner_code), cluster)
 
 
-def read_registration(command: Command, sets: BrokerSets, _options: Options) -> Asked:
+def read_registration(command: Command, sets: BrokerSets, _options: ControllerOptions) -> Asked:
     """1003."""
     ask = RegisterBrokerToControllerRequest.from_ext_fields(command.header.ext_fields or {})
     name, address = text(ask.broker_name, "the broker's name"), text(ask.broker_address, "the address")
@@ -91,7 +91,7 @@ def read_registration(command: Command, sets: BrokerSets, _options: Options) -> 
     return Asked(sets.named(name), Registered(ask.broker_id, address), ask.cluster_name or "")
 
 
-def read_election(command: Command, sets: BrokerSets, options: Options) -> Asked:
+def read_election(command: Command, sets: BrokerSets, options: ControllerOptions) -> Asked:
     """1002."""
     ask = ElectMasterRequest.from_ext_fields(command.header.ext_fields or {})
     if ask.broker_id is None and ask.broker_address is not None:
@@ -108,7 +108,7 @@ def read_election(command: Command, sets: BrokerSets, options: Options) -> Asked
     return Asked(broker_set, event, ask.cluster_name or "")
 
 
-def read_alteration(command: Command, sets: BrokerSets, _options: Options) -> Asked:
+def read_alteration(command: Command, sets: BrokerSets, _options: ControllerOptions) -> Asked:
     """1001."""
     ask = AlterSyncStateSetRequest.from_ext_fields(command.header.ext_fields or {})
     broker_set = sets.named(text(ask.broker_name, "the broker's name"))
@@ -130,7 +130,7 @@ def _members(new: SyncStateSet) -> frozenset[int]:
     return frozenset(need(new.broker_ids, "the new SyncStateSet"))
 
 
-def read_cleaning(command: Command, sets: BrokerSets, _options: Options) -> Asked:
+def read_cleaning(command: Command, sets: BrokerSets, _options: ControllerOptions) -> Asked:
     """1011."""
     ask = CleanBrokerDataRequest.from_ext_fields(command.header.ext_fields or {})
     broker_set = sets.named(text(ask.broker_name, "the broker's name"))

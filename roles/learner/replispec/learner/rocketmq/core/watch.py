@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from replispec.learner.rocketmq.options import Options
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
@@ -17,6 +16,7 @@ from replispec.runtime.world import Level, Outbox, Writes
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetReplicaInfoRequest, GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.machines import learner as machine
+from replispec.wire.rocketmq.options import LearnerOptions
 
 SEARCH_MS: Final = 1_000
 """How often controllers are asked who is active while none has said so."""
@@ -31,7 +31,7 @@ class Watch:
         writes: Writes,
         controllers: Controllers,
         files: FilesReader,
-        options: Options,
+        options: LearnerOptions,
         identified: Callable[[int, int], None],
     ) -> None:
         self._outbox = outbox
@@ -42,9 +42,10 @@ class Watch:
             outbox,
             writes,
             controllers,
-            IdentityFiles(files, options.cluster_name, options.broker_name),
-            cluster_name=options.cluster_name,
+            IdentityFiles(files, options.broker_cluster_name, options.broker_name),
+            cluster_name=options.broker_cluster_name,
             broker_name=options.broker_name,
+            retry_interval_ms=options.registration_retry_interval_ms,
             registered=lambda _told, _members, now_ms: self._tell_id(now_ms),
             failed=self._tell_id,
         )
@@ -85,7 +86,7 @@ class Watch:
         if self._leader_ms is not None and now_ms >= self._leader_ms:
             self._find_leader(now_ms)
         if self._info_ms is not None and now_ms >= self._info_ms:
-            self._info_ms = now_ms + self._options.broker_metadata_ms
+            self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
             request = GetReplicaInfoRequest(self._options.broker_name)
             code = RequestCode.CONTROLLER_GET_REPLICA_INFO
             self._controllers.ask(code, request, self._answered, now_ms)
@@ -103,7 +104,7 @@ class Watch:
 
     def _find_leader(self, now_ms: int) -> None:
         known = self._controllers.leader is not None
-        self._leader_ms = now_ms + (self._options.controller_metadata_ms if known else SEARCH_MS)
+        self._leader_ms = now_ms + (self._options.sync_controller_metadata_period_ms if known else SEARCH_MS)
         self._controllers.find_leader(lambda _told, _now_ms: None, now_ms)
 
     def _tell_id(self, now_ms: int) -> None:

@@ -27,8 +27,6 @@ from replispec.wire.rocketmq.controller import (
 )
 from replispec.wire.rocketmq.machines import broker_registration as machine
 
-RETRY_MS = machine.EVENTS[machine.RetryDue].default_ms or 0
-
 T = TypeVar("T")
 Registered = Callable[[RegisterBrokerToControllerResponse, SyncStateSet, int], None]
 
@@ -50,6 +48,7 @@ class Registration:
         *,
         cluster_name: str,
         broker_name: str,
+        retry_interval_ms: int,
         registered: Registered,
         failed: Callable[[int], None],
     ) -> None:
@@ -59,6 +58,7 @@ class Registration:
         self._files = files
         self._cluster_name = cluster_name
         self._broker_name = broker_name
+        self._retry_interval_ms = retry_interval_ms
         self._registered = registered
         self._failed = failed
         self._walker = Walker(machine.MACHINE, self)
@@ -200,7 +200,7 @@ class Registration:
 
     def retry_later(self, _event: object) -> Nothing:
         """Leave it for a moment."""
-        self._retry_ms = self._now_ms + RETRY_MS
+        self._retry_ms = self._now_ms + self._retry_interval_ms
         self._failed(self._now_ms)
         return ()
 
@@ -235,7 +235,7 @@ class Registration:
 
         if self._controllers.ask(code, request, answered, self._now_ms):
             return True
-        self._retry_ms = self._now_ms + RETRY_MS
+        self._retry_ms = self._now_ms + self._retry_interval_ms
         return False
 
     def _next_id_answered(self, outcome: Outcome) -> None:

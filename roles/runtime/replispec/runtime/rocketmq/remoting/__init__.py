@@ -2,6 +2,6 @@
 
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
-from replispec.runtime.rocketmq.remoting.server import Limits, Request, RequestServer
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
 
-__all__ = ["Calls", "Failure", "Limits", "Outcome", "Prepared", "Request", "RequestServer"]
+__all__ = ["BROKER_RELEASE", "Calls", "Failure", "Outcome", "Prepared", "Request", "RequestServer"]

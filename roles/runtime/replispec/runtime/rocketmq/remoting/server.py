@@ -11,45 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.runtime.configuration import Settings
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq import parameters as p
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
-from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.codes import LanguageCode, Release, RemotingFlag, ResponseCode, SerializeType
+from replispec.wire.rocketmq.options import RemotingLimits
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
 LANGUAGE: Final = LanguageCode.PYTHON.name
+BROKER_RELEASE: Final = Release.V5_4_0
+"""The release whose broker ours is towards others."""
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What peers may make grow.
-
-    `connections`: open at a time; further ones are closed. `frame_bytes`: the longest request.
-    `unanswered`: requests of one connection that were taken and not answered; `unsent_bytes`: answers that
-    wait for the peer to read; beyond either a connection is not read until it drains. `waiting_bytes`:
-    requests of all peers together that are cut or wait; beyond, whoever has most of it is dropped.
-    """
-
-    connections: int = 10_000
-    frame_bytes: int = 16 * 1024 * 1024
-    unanswered: int = 4_096
-    unsent_bytes: int = 1024 * 1024
-    waiting_bytes: int = 256 * 1024 * 1024
-
-    @classmethod
-    def of(cls, settings: Settings) -> Limits:
-        """What was configured."""
-        return cls(
-            connections=settings[p.CONNECTIONS_MAX],
-            frame_bytes=settings[p.REQUEST_BYTES_MAX],
-            unanswered=settings[p.UNANSWERED_MAX],
-            waiting_bytes=settings[p.WAITING_BYTES_MAX],
-        )
 
 
 @dataclass(slots=True, eq=False)
@@ -132,7 +106,7 @@ class RequestServer:
     """
 
     def __init__(
-        self, outbox: Outbox, handle: Callable[[Request], None], *, limits: Limits, version: int = 0
+        self, outbox: Outbox, handle: Callable[[Request], None], *, limits: RemotingLimits, version: int = 0
     ) -> None:
         self._outbox = outbox
         self._handle = handle
@@ -157,11 +131,11 @@ class RequestServer:
 
     def accepted(self, event: Accepted) -> None:
         """Take a connection, or close it when there are too many."""
-        if len(self._peers) >= self._limits.connections:
+        if len(self._peers) >= self._limits.connections_max:
             self._outbox.note(Level.WARNING, "too many connections", peer=event.peer)
             self._outbox.close(event.connection)
             return
-        buffer = FrameBuffer(REMOTING, limit_bytes=self._limits.frame_bytes)
+        buffer = FrameBuffer(REMOTING, limit_bytes=self._limits.request_bytes_max)
         self._peers[event.connection] = _Peer(event.peer, event.listener, buffer)
 
     def received(self, event: Received) -> None:
@@ -242,8 +216,8 @@ class RequestServer:
         limits = self._limits
         data = peer.answers[0] if len(peer.answers) == 1 else b"".join(peer.answers)
         peer.answers.clear()
-        drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered // 2
-        tell = not peer.told and (drained or peer.unsent_bytes > limits.unsent_bytes)
+        drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered_max // 2
+        tell = not peer.told and (drained or peer.unsent_bytes > limits.unsent_bytes_max)
         peer.told = peer.told or tell
         if data or tell:
             self._outbox.send(connection, data, tell=tell)
@@ -251,7 +225,11 @@ class RequestServer:
     def _serve(self, connection: int, peer: _Peer, now_ms: int) -> None:
         limits, waiting = self._limits, peer.waiting
         peer.serving = True
-        while waiting and peer.unanswered < limits.unanswered and peer.unsent_bytes <= limits.unsent_bytes:
+        while (
+            waiting
+            and peer.unanswered < limits.unanswered_max
+            and peer.unsent_bytes <= limits.unsent_bytes_max
+        ):
             try:
                 command = decode_command(waiting.popleft())
             except RemoteProtocolError as error:
@@ -271,7 +249,7 @@ class RequestServer:
         held = peer.buffer.waiting_bytes + (sum(map(len, waiting)) if waiting else 0)
         self._held_bytes += held - peer.held_bytes
         peer.held_bytes = held
-        while self._held_bytes > limits.waiting_bytes:
+        while self._held_bytes > limits.waiting_bytes_max:
             self._drop_greediest()
 
     def _drop_greediest(self) -> None:

@@ -3,6 +3,6 @@
 from replispec.runtime.rocketmq.replication.feed import Feed, SyncStateSetKeeper
 from replispec.runtime.rocketmq.replication.master import HaMaster
 from replispec.runtime.rocketmq.replication.replica import Follower, HaReplica
-from replispec.runtime.rocketmq.replication.settings import HaSettings
+from replispec.runtime.rocketmq.replication.settings import is_durable
 
-__all__ = ["Feed", "Follower", "HaMaster", "HaReplica", "HaSettings", "SyncStateSetKeeper"]
+__all__ = ["Feed", "Follower", "HaMaster", "HaReplica", "SyncStateSetKeeper", "is_durable"]

@@ -14,7 +14,7 @@ from replispec.runtime.primitives.machines import step
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.replication.frames import Frames
-from replispec.runtime.rocketmq.replication.settings import HaSettings
+from replispec.runtime.rocketmq.replication.settings import is_durable
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.codes import HaConnectionState
 from replispec.wire.rocketmq.ha import (
@@ -26,6 +26,7 @@ from replispec.wire.rocketmq.ha import (
     HaTransferHeaderFixed,
 )
 from replispec.wire.rocketmq.machines import ha_master as machine
+from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 
 EPOCHS_MAX: Final = HA_MASTER.form("HaHandshakeAnswer").maximum // len(HaEpochEntry().encode())
@@ -68,7 +69,7 @@ class Feed:
         outbox: Outbox,
         store: MessageStore,
         keeper: SyncStateSetKeeper,
-        settings: HaSettings,
+        options: ReplicationOptions,
         *,
         connection: int,
         peer: str,
@@ -77,7 +78,7 @@ class Feed:
         self._outbox = outbox
         self._store = store
         self._keeper = keeper
-        self._settings = settings
+        self._options = options
         self._connection = connection
         self.peer = peer
         self.broker_id: int | None = None
@@ -124,7 +125,7 @@ class Feed:
         """Where the log ends for replicas. What this disk may still lose is not sent, where durability is
         asked for: a master that comes back without it, in the same epoch, would write other bytes there."""
         log = self._store.log
-        return log.flushed if self._settings.durable else log.end
+        return log.flushed if is_durable(self._options) else log.end
 
     # What happens
 
@@ -179,16 +180,20 @@ class Feed:
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
         self._now_ms = now_ms
-        if now_ms >= self._heard_ms + self._settings.housekeeping_ms:
+        if now_ms >= self._heard_ms + self._options.ha_housekeeping_interval_ms:
             self._outbox.note(Level.WARNING, "replica silent", peer=self.peer, broker=self.broker_id)
             self._step(machine.Silence())
-        elif self._is_feeding() and now_ms >= self._wrote_ms + self._settings.heartbeat_ms:
+        elif self._is_feeding() and now_ms >= self._wrote_ms + self._options.ha_send_heartbeat_interval_ms:
             self._step(machine.HeartbeatDue())
 
     def deadline_ms(self) -> int:
         """When `ticked` has something to do."""
-        silence = self._heard_ms + self._settings.housekeeping_ms
-        return min(silence, self._wrote_ms + self._settings.heartbeat_ms) if self._is_feeding() else silence
+        silence = self._heard_ms + self._options.ha_housekeeping_interval_ms
+        return (
+            min(silence, self._wrote_ms + self._options.ha_send_heartbeat_interval_ms)
+            if self._is_feeding()
+            else silence
+        )
 
     # The machine
 
@@ -282,7 +287,7 @@ class Feed:
         """Send the next runs once those before have left, in one write of which the world tells."""
         if self._is_sending or not self._is_feeding():
             return
-        parts = self._runs(self._settings.window_bytes)
+        parts = self._runs(self._options.ha_window_bytes_max)
         if parts:
             self._is_sending = True
             self._wrote_ms = self._sent_ms = self._now_ms
@@ -298,7 +303,7 @@ class Feed:
         while size < size_max and self._has_next():
             at = self.next_offset
             label, label_end = self._label(at)
-            body = log.view(at, min(self._settings.batch_bytes, label_end - at))
+            body = log.view(at, min(self._options.ha_transfer_batch_size, label_end - at))
             header = HaTransferHeaderFixed(
                 HaConnectionState.TRANSFER, len(body), at, label.epoch, label.start_offset, confirm_offset
             )

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.replication.feed import Feed, SyncStateSetKeeper
-from replispec.runtime.rocketmq.replication.settings import HaSettings
 from replispec.runtime.world import Accepted, Closed, Level, Outbox, Received, Writable
+from replispec.wire.rocketmq.options import ReplicationOptions
 
 
 class HaMaster:
@@ -28,14 +28,14 @@ class HaMaster:
         outbox: Outbox,
         store: MessageStore,
         keeper: SyncStateSetKeeper,
-        settings: HaSettings,
+        options: ReplicationOptions,
         *,
         connections_max: int = 256,
     ) -> None:
         self._outbox = outbox
         self._store = store
         self._keeper = keeper
-        self._settings = settings
+        self._options = options
         self._connections_max = connections_max
         self._feeds: dict[int, Feed] = {}
 
@@ -64,7 +64,7 @@ class HaMaster:
             if rules.must_leave(
                 None if feed is None else feed.caught_up_ms,
                 now_ms,
-                self._settings.not_caught_up_ms,
+                self._options.ha_max_time_slave_not_catchup_ms,
                 False,
                 feed is not None,
             ):
@@ -75,7 +75,7 @@ class HaMaster:
 
     def log_grew(self, now_ms: int) -> None:
         """Send what is new. To be called once for all that was stored together: when it is on the disk where
-        the settings ask for durability, else at once."""
+        the options ask for durability, else at once."""
         for feed in tuple(self._feeds.values()):
             feed.log_grew(now_ms)
 
@@ -111,7 +111,7 @@ class HaMaster:
             self._outbox,
             self._store,
             self._keeper,
-            self._settings,
+            self._options,
             connection=event.connection,
             peer=event.peer,
             now_ms=event.now_ms,

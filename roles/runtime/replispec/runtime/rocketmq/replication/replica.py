@@ -13,7 +13,7 @@ from replispec.runtime.primitives.machines import step
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.replication.frames import Frames
-from replispec.runtime.rocketmq.replication.settings import HaSettings
+from replispec.runtime.rocketmq.replication.settings import is_durable
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
 from replispec.wire.rocketmq.ha import (
@@ -23,6 +23,7 @@ from replispec.wire.rocketmq.ha import (
     HaTransferHeaderFixed,
 )
 from replispec.wire.rocketmq.machines import ha_replica as machine
+from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER
 
 _HEADER_BYTES = HA_MASTER.form("HaTransferHeader").fixed
@@ -43,7 +44,7 @@ class Follower(Protocol):
 class HaReplica:
     """Copies the log of the master at the address that `follow` names, until `stop`.
 
-    A report says what is on the disk when the settings ask for durability, else what has arrived. A disk
+    A report says what is on the disk when the options ask for durability, else what has arrived. A disk
     without room ends the connection, and it is tried again after haReconnectInterval; a broken log halts.
     `ticked` is to be called when `deadline_ms` has come. Answers to flushes go to `commit`, which belongs to
     the log.
@@ -55,7 +56,7 @@ class HaReplica:
         store: MessageStore,
         commit: GroupCommit,
         follower: Follower,
-        settings: HaSettings,
+        options: ReplicationOptions,
         *,
         broker_id: int,
         is_learner: bool = False,
@@ -63,7 +64,7 @@ class HaReplica:
         self._outbox = outbox
         self._store = store
         self._follower = follower
-        self._settings = settings
+        self._options = options
         self._broker_id = broker_id
         self._is_learner = is_learner
         self._commit = commit
@@ -174,9 +175,9 @@ class HaReplica:
         elif not self._is_open:
             if now_ms >= self._give_up_ms:
                 self._give_up(Level.INFO, "master not reached", "no connection in time")
-        elif now_ms >= self._heard_ms + self._settings.housekeeping_ms:
+        elif now_ms >= self._heard_ms + self._options.ha_housekeeping_interval_ms:
             self._step(machine.Silence())
-        elif self._is_copying() and now_ms >= self._wrote_ms + self._settings.heartbeat_ms:
+        elif self._is_copying() and now_ms >= self._wrote_ms + self._options.ha_send_heartbeat_interval_ms:
             self._step(machine.ReportDue())
             self._report_if_due(repeat=True)
 
@@ -186,8 +187,12 @@ class HaReplica:
             return self._dial_at_ms
         if not self._is_open:
             return self._give_up_ms
-        silence = self._heard_ms + self._settings.housekeeping_ms
-        return min(silence, self._wrote_ms + self._settings.heartbeat_ms) if self._is_copying() else silence
+        silence = self._heard_ms + self._options.ha_housekeeping_interval_ms
+        return (
+            min(silence, self._wrote_ms + self._options.ha_send_heartbeat_interval_ms)
+            if self._is_copying()
+            else silence
+        )
 
     # The machine
 
@@ -219,10 +224,10 @@ class HaReplica:
     def _do_dial(self, _event: machine.DialDue) -> None:
         assert self._address is not None
         self._connection = self._outbox.dial(self._address)
-        self._give_up_ms = self._now_ms + self._settings.dial_ms
+        self._give_up_ms = self._now_ms + self._options.ha_dial_timeout_ms
 
     def _do_send_handshake(self, _event: machine.Connected) -> None:
-        message = HaHandshakeId(self._settings.sync_from_last_file, self._is_learner, self._broker_id)
+        message = HaHandshakeId(self._options.sync_from_last_file, self._is_learner, self._broker_id)
         self._send(message.encode())
         self._step(machine.HandshakeSent(message))
 
@@ -269,10 +274,10 @@ class HaReplica:
 
     def _do_close_connection(self, _event: object) -> None:
         self._hang_up()
-        self._dial_at_ms = self._now_ms + self._settings.reconnect_ms
+        self._dial_at_ms = self._now_ms + self._options.ha_reconnect_interval_ms
 
     def _do_wait_before_dialling(self, _event: machine.Closed) -> None:
-        self._dial_at_ms = self._now_ms + self._settings.reconnect_ms
+        self._dial_at_ms = self._now_ms + self._options.ha_reconnect_interval_ms
 
     def _tell_confirmed(self) -> None:
         if self._confirmed != self._variables.confirm_offset:
@@ -301,7 +306,7 @@ class HaReplica:
 
     def _reachable(self) -> int:
         """Up to where this replica vouches for its log."""
-        return self._store.log.flushed if self._settings.durable else self._store.log.end
+        return self._store.log.flushed if is_durable(self._options) else self._store.log.end
 
     def _report(self, offset: int) -> None:
         self._reported = offset

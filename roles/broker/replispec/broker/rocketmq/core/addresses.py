@@ -1,0 +1,41 @@
+"""Where a broker listens, and at which addresses it tells others to reach it.
+
+Source: apache/rocketmq rocketmq-all-5.4.0, BrokerConfig (brokerIP1, brokerIP2), BrokerController,
+NettyRemotingServer (the port of VIP channels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from replispec.runtime.rocketmq.places import join_address
+from replispec.wire.rocketmq.options import BrokerOptions
+
+MAIN: Final = "main"
+FAST: Final = "fast"
+HA: Final = "ha"
+FAST_BELOW: Final = 2
+"""The fast port lies this far below the one for requests, as clients of Apache's expect."""
+ANY_PORT: Final = 0
+
+
+def listeners(options: BrokerOptions) -> Mapping[str, str]:
+    """Clients and controllers come to `main`, clients and replicas to `fast`, replicas to `ha`."""
+    port = options.listen_port
+    ports = {
+        MAIN: port,
+        HA: options.ha_listen_port or (port + 1 if port else ANY_PORT),
+        FAST: port - FAST_BELOW if port > FAST_BELOW else ANY_PORT,
+    }
+    return {name: join_address(options.bind_address, each) for name, each in ports.items()}
+
+
+def host(options: BrokerOptions) -> str:
+    """What clients and the controller are told to reach this broker at."""
+    return options.broker_ip1 or options.bind_address
+
+
+def ha_host(options: BrokerOptions) -> str:
+    """What replicas are told to reach this broker at."""
+    return options.broker_ip2 or host(options)

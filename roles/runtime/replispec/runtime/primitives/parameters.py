@@ -1,0 +1,226 @@
+"""Parameters of a process: their names, what a text must be to be a value, and the options that values make.
+
+What a family declares is generated: a `Parameter` each, a frozen dataclass of options for each role, and a
+`RoleParameters` that joins both. Defaults stand in those dataclasses and nowhere else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Final, Generic, TypeVar
+
+T = TypeVar("T")
+PORT_MAX: Final = 65_535
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
+_ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:;\[\]]+):([0-9]{1,5})")
+_WITHOUT_EFFECT: Final = "without_effect"
+
+
+class ConfigurationError(Exception):
+    """A configuration that cannot be used: names the parameter, its value, and what is allowed."""
+
+    def __init__(self, name: str, value: str, allowed: str) -> None:
+        super().__init__(f"{name}={value}: allowed is {allowed}")
+        self.name = name
+        self.value = value
+        self.allowed = allowed
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[T]):
+    """What values a parameter takes: `read` raises ValueError for other texts, `allowed` says it in words.
+
+    `write` gives a text that `read` takes.
+    """
+
+    allowed: str
+    read: Callable[[str], T]
+    write: Callable[[T], str] = str
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter(Generic[T]):
+    """One parameter. `field` is its name in the options; `group` the field of the options that holds it,
+    empty when they hold it themselves. `aliases` are other names that files may use. `changes`: an
+    administrator may change it while the process runs.
+    """
+
+    name: str
+    field: str
+    kind: Kind[T]
+    about: str
+    group: str = ""
+    aliases: tuple[str, ...] = ()
+    changes: bool = False
+
+    def value(self, text: str) -> T:
+        """The value of a text. Raises ConfigurationError."""
+        try:
+            return self.kind.read(text)
+        except ValueError:
+            raise ConfigurationError(self.name, text, self.kind.allowed) from None
+
+    def of(self, options: Any) -> T:
+        """The value among the options of a role that has this parameter."""
+        found: T = getattr(getattr(options, self.group) if self.group else options, self.field)
+        return found
+
+    def refuse(self, options: Any, allowed: str) -> ConfigurationError:
+        """The error that a value is not allowed, for checks of several parameters together."""
+        return ConfigurationError(self.name, self.kind.write(self.of(options)), allowed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RoleParameters(Generic[T]):
+    """What may be configured of one role: `options` is the dataclass that the values make, `groups` those of
+    its fields that are dataclasses themselves. `elsewhere`: names of parameters of other roles.
+    """
+
+    name: str
+    options: type[T]
+    parameters: tuple[Parameter[Any], ...]
+    groups: Mapping[str, type[Any]]
+    elsewhere: frozenset[str]
+
+    @property
+    def without_effect(self) -> dict[str, str]:
+        """Names that files of the family hold and that do nothing here, with the text that is shown when
+        they are not given; it may be empty."""
+        held: Any = self.options
+        defaults: dict[str, Any] = {each.name: each.default for each in fields(held)}
+        return dict(defaults.get(_WITHOUT_EFFECT, ()))
+
+    def make(self, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
+        """The options of values by parameter name; what is not among them has its default.
+
+        Raises ConfigurationError for a parameter that has none.
+        """
+        own: dict[str, Any] = {}
+        inside: dict[str, dict[str, Any]] = {group: {} for group in self.groups}
+        for each in self.parameters:
+            if each.name in values:
+                (inside[each.group] if each.group else own)[each.field] = values[each.name]
+            elif self.is_required(each):
+                raise ConfigurationError(each.name, "", f"{each.kind.allowed} (it must be given)")
+        own |= {group: self.groups[group](**held) for group, held in inside.items()}
+        shown = self.without_effect
+        if shown:
+            own[_WITHOUT_EFFECT] = tuple((shown | dict(without_effect)).items())
+        return self.options(**own)
+
+    def like(self, others: Any) -> T:
+        """The options of this role in a process of another one, which holds all of its parameters."""
+        values = {each.name: each.of(others) for each in self.parameters}
+        given = dict(getattr(others, _WITHOUT_EFFECT, ()))
+        return self.make(values, {name: text for name, text in given.items() if name in self.without_effect})
+
+    def changed(self, options: T, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
+        """The options with other values, by parameter name."""
+        kept = {each.name: each.of(options) for each in self.parameters}
+        shown = dict(getattr(options, _WITHOUT_EFFECT, ()))
+        return self.make(kept | dict(values), shown | dict(without_effect))
+
+    def texts(self, options: T) -> dict[str, str]:
+        """Every parameter of the role as a text by its name, those without effect included."""
+        effective = {each.name: each.kind.write(each.of(options)) for each in self.parameters}
+        return effective | dict(getattr(options, _WITHOUT_EFFECT, ()))
+
+    def is_required(self, parameter: Parameter[Any]) -> bool:
+        """Whether a file has to give this parameter."""
+        holder = self.groups[parameter.group] if parameter.group else self.options
+        return parameter.field in _required(holder)
+
+
+def _required(kind: Any) -> Iterator[str]:
+    return (each.name for each in fields(kind) if each.default is MISSING)
+
+
+# Kinds of values
+
+
+def _text(value: str) -> str:
+    return value
+
+
+def _word(value: str) -> str:
+    if not value or any(character < " " for character in value):
+        raise ValueError(value)
+    return value
+
+
+def _known(value: str, names: tuple[str, ...]) -> str:
+    if value not in names:
+        raise ValueError(value)
+    return value
+
+
+def _address(value: str) -> str:
+    found = _ADDRESS.fullmatch(value)
+    if found is None or int(found[2]) > PORT_MAX:
+        raise ValueError(value)
+    return value
+
+
+def _addresses(value: str) -> tuple[str, ...]:
+    return tuple(_address(part.strip()) for part in value.split(";") if part.strip())
+
+
+def _peers(value: str) -> tuple[tuple[str, str], ...]:
+    found: dict[str, str] = {}
+    for part in value.split(";"):
+        if part.strip():
+            identity, separator, place = part.strip().partition("-")
+            if not separator or not identity or identity in found:
+                raise ValueError(value)
+            found[identity] = _address(place)
+    return tuple(found.items())
+
+
+def _number(minimum: int, maximum: int, words: str) -> Kind[int]:
+    def read(value: str) -> int:
+        if _NUMBER.fullmatch(value) is None or not minimum <= int(value) <= maximum:
+            raise ValueError(value)
+        return int(value)
+
+    return Kind(f"{words}, {minimum} to {maximum}", read)
+
+
+def number(minimum: int, maximum: int) -> Kind[int]:
+    """A decimal number within bounds."""
+    return _number(minimum, maximum, "a number")
+
+
+def size(minimum: int, maximum: int) -> Kind[int]:
+    """A number of bytes within bounds."""
+    return _number(minimum, maximum, "bytes")
+
+
+def duration(minimum: int, maximum: int) -> Kind[int]:
+    """A number of milliseconds within bounds."""
+    return _number(minimum, maximum, "milliseconds")
+
+
+def choice(*names: str) -> Kind[str]:
+    """One of these names, in any case."""
+    return Kind(" or ".join(names), lambda value: _known(value.upper(), names))
+
+
+TEXT: Final = Kind("any text", _text)
+PATH: Final = Kind("a path", _text)
+WORD: Final = Kind("a text that is not empty", _word)
+FLAG: Final = Kind(
+    "true or false",
+    lambda value: _known(value.lower(), ("true", "false")) == "true",
+    lambda value: str(value).lower(),
+)
+PORT: Final = _number(0, PORT_MAX, "a port")
+ADDRESSES: Final = Kind("HOST:PORT, several with ; between them", _addresses, ";".join)
+"""Values are tuples of HOST:PORT; an IPv6 host stands in brackets."""
+PEERS: Final = Kind(
+    "ID-HOST:PORT, several with ; between them",
+    _peers,
+    lambda value: ";".join(f"{identity}-{place}" for identity, place in value),
+)
+"""Values are pairs of id and HOST:PORT, each id once."""
