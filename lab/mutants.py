@@ -28,7 +28,7 @@ from pathlib import Path
 
 import yaml
 
-from replispec.compiler.edits import Edit, edits
+from lab.edits import Edit, edits
 
 ROOT = Path(__file__).parents[1]
 EQUIVALENT = Path(__file__).parent / "equivalent_edits.yaml"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from replispec.compiler.check import coverage
-from replispec.compiler.check.coverage import digest, paragraph_hash, paragraphs, read_coverage
+from lab import paragraphs as paragraphs_of
 from replispec.compiler.family import compile_family
 from replispec.compiler.model.message import SpecificationError
 from replispec.compiler.read.clauses import read_clauses
+from replispec.compiler.read.coverage import digest, paragraph_hash, paragraphs, read_coverage
 from replispec.compiler.read.yaml_source import parse_yaml, read_yaml
 from tests.compiler.small_family import small_model, write
 from tests.compiler.specification import ROOT, SPEC
@@ -184,7 +184,7 @@ def test_the_tool_prints_what_a_new_document_starts_from(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "text").write_text(TEXT, "utf-8")
-    assert coverage.main([str(tmp_path / "text")]) == 0
+    assert paragraphs_of.main([str(tmp_path / "text")]) == 0
     assert capsys.readouterr().out.splitlines() == [
         *(f"{number} {each}" for number, each in enumerate(HASHES, 1)),
         "paragraphs: 3",
@@ -206,7 +206,7 @@ def test_the_tool_names_the_paragraphs_that_differ(
     (tmp_path / "text").write_text(text, "utf-8")
     (tmp_path / "coverage.yaml").write_text(COVERAGE, "utf-8")
     arguments = [str(tmp_path / "text"), "--of", "Test", "--in", str(tmp_path / "coverage.yaml")]
-    assert coverage.main(arguments) == status
+    assert paragraphs_of.main(arguments) == status
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(said)
     assert all(re.fullmatch(wanted, line) for wanted, line in zip(said, lines, strict=True))

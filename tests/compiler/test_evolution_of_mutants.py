@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.compiler.edits import Edit, edits
+from lab.edits import Edit, edits
 from replispec.compiler.evolution.judge import changes
 from replispec.compiler.evolution.read import read_specification
 from replispec.compiler.evolution.verdict import Kind

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from replispec.compiler.check.citations import check_citations
+from replispec.compiler.emit.docs.examples import examples_document
+from replispec.compiler.model.clause import Clause
 from replispec.compiler.model.message import Field, Given, Message, Model, Place, SpecificationError, When
-from replispec.compiler.read.clauses import Clause, check_citations
-from replispec.compiler.read.examples import examples_document, read_examples
+from replispec.compiler.read.examples import read_examples
 from replispec.compiler.read.yaml_source import parse_yaml
 
 PLACE = Place("proto/sample.proto", 1)

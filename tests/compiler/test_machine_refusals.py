@@ -292,5 +292,5 @@ def test_an_order_that_checks_nothing_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_small_family_itself_is_accepted(tmp_path: Path) -> None:
-    assert len(compiled(tmp_path)) == 4 + 3 + 7
+    assert len(compiled(tmp_path)) == 6 + 3 + 7
     assert set(FILES) == {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.yaml")}

@@ -127,8 +127,8 @@ def test_walks_take_every_edge_of_the_machine_and_no_other(module: ModuleType) -
             at = len(step["guards_that_fail"])
             edges = machine.transitions[state, kinds[step["event"]]]
             edge = edges[at]
-            assert step["guards_that_fail"] == [each.text for each in edges[:at]]
-            assert (step["guard"], step["effects"]) == (edge.text or None, list(edge.do))
+            assert step["guards_that_fail"] == [each.condition for each in edges[:at]]
+            assert (step["guard"], step["effects"]) == (edge.condition or None, list(edge.do))
             taken.add((state, kinds[step["event"]], at))
             state = edge.to
             assert step["after"] == state.name

@@ -81,7 +81,7 @@ def _edges(machine: AnyMachine, transitions: Transitions[Any]) -> Iterator[dict[
             yield {
                 "from": state.name,
                 "event": machine.events[kind].name,
-                "guard": edge.text or None,
+                "guard": edge.condition or None,
                 "to": edge.to.name,
                 "effects": list(edge.do),
                 "clauses": list(edge.clauses),
@@ -122,8 +122,8 @@ def _step(machine: AnyMachine, taken: Taken) -> dict[str, Any]:
     return {
         "event": machine.events[taken.event].name,
         "before": taken.before.name,
-        "guard": edge.text or None,
-        "guards_that_fail": [each.text for each in edges[: taken.at]],
+        "guard": edge.condition or None,
+        "guards_that_fail": [each.condition for each in edges[: taken.at]],
         "after": edge.to.name,
         "effects": list(edge.do),
     }

@@ -13,14 +13,15 @@ from typing import Any, Final
 
 from google.protobuf import descriptor_pb2
 
-from replispec.compiler.check.coverage import read_coverage
+from replispec.compiler.check.citations import check_citations
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.check.own_messages import OwnFile, read_file
 from replispec.compiler.evolution.walk import Node, tree
 from replispec.compiler.family import read_family
 from replispec.compiler.model.invariant import EventStream
 from replispec.compiler.model.message import Model, Place, SpecificationError
-from replispec.compiler.read.clauses import check_citations, read_clauses
+from replispec.compiler.read.clauses import read_clauses
+from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.invariants import read_streams
 from replispec.compiler.read.own_messages import own_packages
 from replispec.compiler.read.protos import read_model

@@ -136,11 +136,21 @@ class _Python(_Writer):
     """Python over the names that `to_python` tells; enum values as their numbers' names."""
 
     def __init__(
-        self, enums: Mapping[str, str], guards: Mapping[tuple[str, str], str], *, all_known: bool = False
+        self,
+        enums: Mapping[str, str],
+        guards: Mapping[tuple[str, str], str],
+        helpers: Mapping[str, str],
+        *,
+        all_known: bool = False,
     ) -> None:
         self._enums = enums
         self._guards = guards
+        self._helpers = helpers
         self._all_known = all_known
+
+    def _helper(self, name: str) -> str:
+        """The Python name of a function or value of the runtime."""
+        return self._helpers.get(name, name)
 
     def write(self, node: ex.Expression) -> str:
         """The text of a node and all below it."""
@@ -182,15 +192,15 @@ class _Python(_Writer):
             case "only":
                 return f"frozenset(({arguments[0]},))"
             case "set":
-                return f"as_set({arguments[0]})"
+                return f"{self._helper('as_set')}({arguments[0]})"
             case "elements":
                 return f"frozenset({arguments[0]} or ())"
             case "get":
                 return f"{arguments[0]}.get({arguments[1]})"
             case "put":
-                return f"with_entry({', '.join(arguments)})"
+                return f"{self._helper('with_entry')}({', '.join(arguments)})"
             case "drop":
-                return f"without_entries({', '.join(arguments)})"
+                return f"{self._helper('without_entries')}({', '.join(arguments)})"
         return f"{name}({', '.join(arguments)})"
 
     def compare(self, node: ex.Compare) -> str:
@@ -200,9 +210,11 @@ class _Python(_Writer):
                 return f"{self.inside(left, node)} {'is' if node.operator == '==' else 'is not'} {value}"
             case ex.Compare("==" | "!=", left, ex.Literal(None)):
                 # `is None` would answer about what was not seen.
-                return f"{'' if node.operator == '==' else 'not '}is_none({self.write(left)})"
+                helper = self._helper("is_none")
+                return f"{'' if node.operator == '==' else 'not '}{helper}({self.write(left)})"
             case ex.Compare("==" | "!=", left, ex.UnknownLiteral()):
-                return f"{self.inside(left, node)} {'is' if node.operator == '==' else 'is not'} UNKNOWN"
+                says = "is" if node.operator == "==" else "is not"
+                return f"{self.inside(left, node)} {says} {self._helper('UNKNOWN')}"
             case ex.Compare("==" | "!=" as operator, left, ex.Literal(bool() as value)):
                 text = self.inside(left, node)
                 return text if value is (operator == "==") else f"not {text}"
@@ -212,7 +224,7 @@ class _Python(_Writer):
         return super().compare(node)
 
     def leaf(self, node: ex.Expression) -> str:
-        return "UNKNOWN" if isinstance(node, ex.UnknownLiteral) else super().leaf(node)
+        return self._helper("UNKNOWN") if isinstance(node, ex.UnknownLiteral) else super().leaf(node)
 
 
 class _English(_Writer):
@@ -291,16 +303,18 @@ def to_python(
     node: ex.Expression,
     enums: Mapping[str, str] | None = None,
     guards: Mapping[tuple[str, str], str] | None = None,
+    helpers: Mapping[str, str] | None = None,
     *,
     all_known: bool = False,
 ) -> str:
     """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
     `runtime.primitives.unknown`.
 
-    `enums` gives the Python name of each enum class, `guards` the Python call of each named guard.
+    `enums` gives the Python name of each enum class, `guards` the Python call of each named guard,
+    `helpers` what the runtime's functions and values are called where not by their own names.
     `all_known`: nothing that it reads is ever UNKNOWN.
     """
-    return _Python(enums or {}, guards or {}, all_known=all_known).write(node)
+    return _Python(enums or {}, guards or {}, helpers or {}, all_known=all_known).write(node)
 
 
 @dataclass(frozen=True, slots=True)

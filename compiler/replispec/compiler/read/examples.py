@@ -1,42 +1,15 @@
-"""Golden bytes: messages as bytes and as values, each group of bytes with its reason.
-
-They are derived by hand from the documents that a message follows, never written by our own codec, and
-decide what any implementation must read and write.
-"""
+"""From YAML to golden bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 
-from replispec.compiler.emit.docs.machines import banner, table
-from replispec.compiler.model.message import Field, Message, Model, Place, SpecificationError
+from replispec.compiler.model.example import Example
+from replispec.compiler.model.message import Field, Message, Model, SpecificationError
 from replispec.compiler.read.yaml_source import Node, Scalar, Tree
 from replispec.compiler.read.yaml_source import Sequence as Items
 
 _TYPES = {"string": str, "bool": bool, "int32": int, "int64": int, "uint32": int}
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """One message: its bytes in groups (bytes, reason), and its fields as plain values.
-
-    A message among the values is a mapping of its fields, a byte string is bytes, what is absent or null is
-    None. `given` holds the numbers that the message must be given.
-    """
-
-    name: str
-    message: str
-    given: Mapping[str, int]
-    groups: tuple[tuple[bytes, str], ...]
-    values: Mapping[str, object]
-    clauses: tuple[str, ...]
-    place: Place
-
-    @property
-    def data(self) -> bytes:
-        """All bytes of the message."""
-        return b"".join(data for data, _ in self.groups)
 
 
 def read_examples(tree: Tree, model: Model) -> Iterator[Example]:
@@ -129,16 +102,3 @@ def _hexadecimal(node: Scalar) -> bytes:
         raise SpecificationError(
             node.place, f"{node.text!r} are no bytes", "write pairs of hexadecimal digits, quoted"
         ) from None
-
-
-def examples_document(examples: Sequence[Example], sources: Mapping[str, bytes]) -> str:
-    """The Markdown page of all examples: groups of bytes with their meaning."""
-    lines = [*banner(sources), "# Messages byte by byte", ""]
-    lines += ["Derived by hand from the documents. Every implementation reads and writes them so.", ""]
-    for example in examples:
-        given = "".join(f", {name} {number}" for name, number in example.given.items())
-        lines += [f"## {example.name}", "", f"`{example.message}`{given}; {len(example.data)} bytes.", ""]
-        lines += table(
-            ("bytes", "what they are"), ((f"`{data.hex(' ')}`", why) for data, why in example.groups)
-        )
-    return "\n".join(lines)

@@ -18,9 +18,14 @@ class Rules(Protocol):
     def surviving_isr(
         self, assigned: Sequence[int], isr: frozenset[int], live: frozenset[int], unclean: bool
     ) -> frozenset[int]:
-        """The ISR after some brokers died. Its living members remain. When none lives, an unclean election takes the first living assigned broker alone; without that, nobody is left."""
+        """The ISR after some brokers died. Its living members remain. When none lives, an unclean election
+        takes the first living assigned broker alone; without that, nobody is left.
+        """
         ...
 
     def leader_of(self, assigned: Sequence[int], leader: int | None, isr: frozenset[int]) -> int | None:
-        """The leader of an ISR. The old leader stays if it is a member, else the first assigned member leads; among members that are not assigned, while a reassignment runs, the smallest id. None when the ISR is empty."""
+        """The leader of an ISR. The old leader stays if it is a member, else the first assigned member
+        leads; among members that are not assigned, while a reassignment runs, the smallest id. None
+        when the ISR is empty.
+        """
         ...

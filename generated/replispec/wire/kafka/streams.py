@@ -23,7 +23,6 @@ DESIGN_REQUESTS = Stream(
         ),
     ),
 )
-
 DESIGN_RESPONSES = Stream(
     name="DESIGN_RESPONSES",
     sender="BROKER",
@@ -39,7 +38,6 @@ DESIGN_RESPONSES = Stream(
         ),
     ),
 )
-
 APACHE_REQUESTS = Stream(
     name="APACHE_REQUESTS",
     sender="CONTROLLER",
@@ -55,7 +53,6 @@ APACHE_REQUESTS = Stream(
         ),
     ),
 )
-
 APACHE_RESPONSES = Stream(
     name="APACHE_RESPONSES",
     sender="BROKER",
@@ -71,7 +68,6 @@ APACHE_RESPONSES = Stream(
         ),
     ),
 )
-
 STREAMS: tuple[Stream, ...] = (
     DESIGN_REQUESTS,
     DESIGN_RESPONSES,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-from replispec.runtime.primitives.releases import NamedNumber, Releases
+from replispec.runtime.primitives.releases import NamedNumber, Releases, named_numbers
 
 
 class HaConnectionState(IntEnum):
@@ -24,14 +24,7 @@ class HaConnectionState(IntEnum):
     SHUTDOWN = 4
 
 
-# What each number of HaConnectionState is called, and in which releases.
-HA_CONNECTION_STATE_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(0, "READY", None),
-    NamedNumber(1, "HANDSHAKE", None),
-    NamedNumber(2, "TRANSFER", None),
-    NamedNumber(3, "SUSPEND", None),
-    NamedNumber(4, "SHUTDOWN", None),
-)
+HA_CONNECTION_STATE_NAMES: tuple[NamedNumber, ...] = named_numbers(HaConnectionState)
 
 
 class SerializeType(IntEnum):
@@ -41,15 +34,13 @@ class SerializeType(IntEnum):
     ROCKETMQ = 1
 
 
-# What each number of SerializeType is called, and in which releases.
-SERIALIZE_TYPE_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(0, "JSON", None),
-    NamedNumber(1, "ROCKETMQ", None),
-)
+SERIALIZE_TYPE_NAMES: tuple[NamedNumber, ...] = named_numbers(SerializeType)
 
 
 class Release(IntEnum):
-    """What the header's version says of the release that sent it. A development version has the number before."""
+    """What the header's version says of the release that sent it. A development version has the number
+    before.
+    """
 
     V5_0_0 = 413
     V5_1_0 = 433
@@ -67,23 +58,7 @@ class Release(IntEnum):
     V5_5_0 = 513
 
 
-# What each number of Release is called, and in which releases.
-RELEASE_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(413, "V5_0_0", None),
-    NamedNumber(433, "V5_1_0", None),
-    NamedNumber(435, "V5_1_1", None),
-    NamedNumber(437, "V5_1_2", None),
-    NamedNumber(439, "V5_1_3", None),
-    NamedNumber(441, "V5_1_4", None),
-    NamedNumber(453, "V5_2_0", None),
-    NamedNumber(473, "V5_3_0", None),
-    NamedNumber(475, "V5_3_1", None),
-    NamedNumber(477, "V5_3_2", None),
-    NamedNumber(479, "V5_3_3", None),
-    NamedNumber(481, "V5_3_4", None),
-    NamedNumber(493, "V5_4_0", None),
-    NamedNumber(513, "V5_5_0", None),
-)
+RELEASE_NAMES: tuple[NamedNumber, ...] = named_numbers(Release)
 
 
 class RemotingFlag(IntEnum):
@@ -94,12 +69,7 @@ class RemotingFlag(IntEnum):
     ONEWAY = 2
 
 
-# What each number of RemotingFlag is called, and in which releases.
-REMOTING_FLAG_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(0, "REQUEST", None),
-    NamedNumber(1, "RESPONSE", None),
-    NamedNumber(2, "ONEWAY", None),
-)
+REMOTING_FLAG_NAMES: tuple[NamedNumber, ...] = named_numbers(RemotingFlag)
 
 
 class LanguageCode(IntEnum):
@@ -121,23 +91,7 @@ class LanguageCode(IntEnum):
     NODE_JS = 13
 
 
-# What each number of LanguageCode is called, and in which releases.
-LANGUAGE_CODE_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(0, "JAVA", None),
-    NamedNumber(1, "CPP", None),
-    NamedNumber(2, "DOTNET", None),
-    NamedNumber(3, "PYTHON", None),
-    NamedNumber(4, "DELPHI", None),
-    NamedNumber(5, "ERLANG", None),
-    NamedNumber(6, "RUBY", None),
-    NamedNumber(7, "OTHER", None),
-    NamedNumber(8, "HTTP", None),
-    NamedNumber(9, "GO", None),
-    NamedNumber(10, "PHP", None),
-    NamedNumber(11, "OMS", None),
-    NamedNumber(12, "RUST", None),
-    NamedNumber(13, "NODE_JS", None),
-)
+LANGUAGE_CODE_NAMES: tuple[NamedNumber, ...] = named_numbers(LanguageCode)
 
 
 class RequestCode(IntEnum):
@@ -216,80 +170,7 @@ class RequestCode(IntEnum):
     DLEDGER_INSTALL_SNAPSHOT = 51006
 
 
-# What each number of RequestCode is called, and in which releases.
-REQUEST_CODE_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(10, "SEND_MESSAGE", None),
-    NamedNumber(11, "PULL_MESSAGE", None),
-    NamedNumber(12, "QUERY_MESSAGE", None),
-    NamedNumber(14, "QUERY_CONSUMER_OFFSET", None),
-    NamedNumber(15, "UPDATE_CONSUMER_OFFSET", None),
-    NamedNumber(17, "UPDATE_AND_CREATE_TOPIC", None),
-    NamedNumber(21, "GET_ALL_TOPIC_CONFIG", None),
-    NamedNumber(25, "UPDATE_BROKER_CONFIG", None),
-    NamedNumber(26, "GET_BROKER_CONFIG", None),
-    NamedNumber(28, "GET_BROKER_RUNTIME_INFO", None),
-    NamedNumber(29, "SEARCH_OFFSET_BY_TIMESTAMP", None),
-    NamedNumber(30, "GET_MAX_OFFSET", None),
-    NamedNumber(31, "GET_MIN_OFFSET", None),
-    NamedNumber(34, "HEART_BEAT", None),
-    NamedNumber(35, "UNREGISTER_CLIENT", None),
-    NamedNumber(36, "CONSUMER_SEND_MSG_BACK", None),
-    NamedNumber(38, "GET_CONSUMER_LIST_BY_GROUP", None),
-    NamedNumber(40, "NOTIFY_CONSUMER_IDS_CHANGED", None),
-    NamedNumber(41, "LOCK_BATCH_MQ", None),
-    NamedNumber(42, "UNLOCK_BATCH_MQ", None),
-    NamedNumber(43, "GET_ALL_CONSUMER_OFFSET", None),
-    NamedNumber(45, "GET_ALL_DELAY_OFFSET", None),
-    NamedNumber(60, "GET_TIMER_CHECK_POINT", None),
-    NamedNumber(61, "GET_TIMER_METRICS", None),
-    NamedNumber(100, "PUT_KV_CONFIG", None),
-    NamedNumber(101, "GET_KV_CONFIG", None),
-    NamedNumber(103, "REGISTER_BROKER", None),
-    NamedNumber(104, "UNREGISTER_BROKER", None),
-    NamedNumber(105, "GET_ROUTEINFO_BY_TOPIC", None),
-    NamedNumber(106, "GET_BROKER_CLUSTER_INFO", None),
-    NamedNumber(200, "UPDATE_AND_CREATE_SUBSCRIPTIONGROUP", None),
-    NamedNumber(201, "GET_ALL_SUBSCRIPTIONGROUP_CONFIG", None),
-    NamedNumber(202, "GET_TOPIC_STATS_INFO", None),
-    NamedNumber(310, "SEND_MESSAGE_V2", None),
-    NamedNumber(318, "UPDATE_NAMESRV_CONFIG", None),
-    NamedNumber(319, "GET_NAMESRV_CONFIG", None),
-    NamedNumber(320, "SEND_BATCH_MESSAGE", None),
-    NamedNumber(322, "QUERY_DATA_VERSION", None),
-    NamedNumber(351, "GET_TOPIC_CONFIG", None),
-    NamedNumber(361, "LITE_PULL_MESSAGE", None),
-    NamedNumber(402, "GET_ALL_MESSAGE_REQUEST_MODE", None),
-    NamedNumber(901, "GET_BROKER_MEMBER_GROUP", None),
-    NamedNumber(902, "ADD_BROKER", None),
-    NamedNumber(903, "REMOVE_BROKER", None),
-    NamedNumber(904, "BROKER_HEARTBEAT", None),
-    NamedNumber(905, "NOTIFY_MIN_BROKER_ID_CHANGE", None),
-    NamedNumber(906, "EXCHANGE_BROKER_HA_INFO", None),
-    NamedNumber(907, "GET_BROKER_HA_STATUS", None),
-    NamedNumber(908, "RESET_MASTER_FLUSH_OFFSET", None),
-    NamedNumber(1001, "CONTROLLER_ALTER_SYNC_STATE_SET", None),
-    NamedNumber(1002, "CONTROLLER_ELECT_MASTER", None),
-    NamedNumber(1003, "CONTROLLER_REGISTER_BROKER", None),
-    NamedNumber(1004, "CONTROLLER_GET_REPLICA_INFO", None),
-    NamedNumber(1005, "CONTROLLER_GET_METADATA_INFO", None),
-    NamedNumber(1006, "CONTROLLER_GET_SYNC_STATE_DATA", None),
-    NamedNumber(1007, "GET_BROKER_EPOCH_CACHE", None),
-    NamedNumber(1008, "NOTIFY_BROKER_ROLE_CHANGED", None),
-    NamedNumber(1009, "UPDATE_CONTROLLER_CONFIG", None),
-    NamedNumber(1010, "GET_CONTROLLER_CONFIG", None),
-    NamedNumber(1011, "CLEAN_BROKER_DATA", None),
-    NamedNumber(1012, "CONTROLLER_GET_NEXT_BROKER_ID", None),
-    NamedNumber(1013, "CONTROLLER_APPLY_BROKER_ID", None),
-    NamedNumber(50000, "DLEDGER_METADATA", None),
-    NamedNumber(50001, "DLEDGER_APPEND", None),
-    NamedNumber(50002, "DLEDGER_GET", None),
-    NamedNumber(51001, "DLEDGER_VOTE", None),
-    NamedNumber(51002, "DLEDGER_HEART_BEAT", None),
-    NamedNumber(51003, "DLEDGER_PULL", None),
-    NamedNumber(51004, "DLEDGER_PUSH", None),
-    NamedNumber(51005, "DLEDGER_LEADERSHIP_TRANSFER", None),
-    NamedNumber(51006, "DLEDGER_INSTALL_SNAPSHOT", None),
-)
+REQUEST_CODE_NAMES: tuple[NamedNumber, ...] = named_numbers(RequestCode)
 
 
 class ResponseCode(IntEnum):
@@ -349,61 +230,49 @@ class ResponseCode(IntEnum):
     CONTROLLER_BROKER_LIVE_INFO_NOT_EXISTS = 2016  # apache@5.2.0..
 
 
-# What each number of ResponseCode is called, and in which releases.
-RESPONSE_CODE_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(0, "SUCCESS", None),
-    NamedNumber(1, "SYSTEM_ERROR", None),
-    NamedNumber(2, "SYSTEM_BUSY", None),
-    NamedNumber(3, "REQUEST_CODE_NOT_SUPPORTED", None),
-    NamedNumber(4, "TRANSACTION_FAILED", None),
-    NamedNumber(10, "FLUSH_DISK_TIMEOUT", None),
-    NamedNumber(11, "SLAVE_NOT_AVAILABLE", None),
-    NamedNumber(12, "FLUSH_SLAVE_TIMEOUT", None),
-    NamedNumber(13, "MESSAGE_ILLEGAL", None),
-    NamedNumber(14, "SERVICE_NOT_AVAILABLE", None),
-    NamedNumber(15, "VERSION_NOT_SUPPORTED", None),
-    NamedNumber(16, "NO_PERMISSION", None),
-    NamedNumber(17, "TOPIC_NOT_EXIST", None),
-    NamedNumber(18, "TOPIC_EXIST_ALREADY", None),
-    NamedNumber(19, "PULL_NOT_FOUND", None),
-    NamedNumber(20, "PULL_RETRY_IMMEDIATELY", None),
-    NamedNumber(21, "PULL_OFFSET_MOVED", None),
-    NamedNumber(22, "QUERY_NOT_FOUND", None),
-    NamedNumber(23, "SUBSCRIPTION_PARSE_FAILED", None),
-    NamedNumber(24, "SUBSCRIPTION_NOT_EXIST", None),
-    NamedNumber(25, "SUBSCRIPTION_NOT_LATEST", None),
-    NamedNumber(26, "SUBSCRIPTION_GROUP_NOT_EXIST", None),
-    NamedNumber(29, "INVALID_PARAMETER", None),
-    NamedNumber(209, "POLLING_FULL", None),
-    NamedNumber(210, "POLLING_TIMEOUT", None),
-    NamedNumber(211, "BROKER_NOT_EXIST", None),
-    NamedNumber(212, "BROKER_DISPATCH_NOT_COMPLETE", None),
-    NamedNumber(213, "BROADCAST_CONSUMPTION", None),
-    NamedNumber(215, "FLOW_CONTROL", None),
-    NamedNumber(501, "NOT_LEADER_FOR_QUEUE", None),
-    NamedNumber(604, "ILLEGAL_OPERATION", None),
-    NamedNumber(1500, "GO_AWAY", None),
-    NamedNumber(2000, "CONTROLLER_FENCED_MASTER_EPOCH", None),
-    NamedNumber(2001, "CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH", None),
-    NamedNumber(2002, "CONTROLLER_INVALID_MASTER", None),
-    NamedNumber(2003, "CONTROLLER_INVALID_REPLICAS", None),
-    NamedNumber(2004, "CONTROLLER_MASTER_NOT_AVAILABLE", None),
-    NamedNumber(2005, "CONTROLLER_INVALID_REQUEST", None),
-    NamedNumber(2006, "CONTROLLER_BROKER_NOT_ALIVE", None),
-    NamedNumber(2007, "CONTROLLER_NOT_LEADER", None),
-    NamedNumber(2008, "CONTROLLER_BROKER_METADATA_NOT_EXIST", None),
-    NamedNumber(2009, "CONTROLLER_INVALID_CLEAN_BROKER_METADATA", None),
-    NamedNumber(2010, "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED", Releases("apache", (5, 0, 0), (5, 1, 0))),
-    NamedNumber(2010, "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED", Releases("apache", (5, 1, 1), None)),
-    NamedNumber(2011, "CONTROLLER_ELECT_MASTER_FAILED", Releases("apache", (5, 0, 0), (5, 1, 0))),
-    NamedNumber(2011, "CONTROLLER_MASTER_STILL_EXIST", Releases("apache", (5, 1, 1), None)),
-    NamedNumber(2012, "CONTROLLER_REGISTER_BROKER_FAILED", Releases("apache", (5, 0, 0), (5, 1, 0))),
-    NamedNumber(2012, "CONTROLLER_ELECT_MASTER_FAILED", Releases("apache", (5, 1, 1), None)),
-    NamedNumber(2013, "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED", Releases("apache", (5, 1, 1), None)),
-    NamedNumber(2014, "CONTROLLER_BROKER_ID_INVALID", Releases("apache", (5, 1, 1), None)),
-    NamedNumber(2015, "CONTROLLER_JRAFT_INTERNAL_ERROR", Releases("apache", (5, 2, 0), None)),
-    NamedNumber(2016, "CONTROLLER_BROKER_LIVE_INFO_NOT_EXISTS", Releases("apache", (5, 2, 0), None)),
+RESPONSE_CODE_NAMES: tuple[NamedNumber, ...] = named_numbers(
+    ResponseCode,
+    {
+        "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_A": (
+            "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED",
+            Releases("apache", (5, 0, 0), (5, 1, 0)),
+        ),
+        "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B": (
+            "CONTROLLER_BROKER_NEED_TO_BE_REGISTERED",
+            Releases("apache", (5, 1, 1), None),
+        ),
+        "CONTROLLER_ELECT_MASTER_FAILED_A": (
+            "CONTROLLER_ELECT_MASTER_FAILED",
+            Releases("apache", (5, 0, 0), (5, 1, 0)),
+        ),
+        "CONTROLLER_MASTER_STILL_EXIST_B": (
+            "CONTROLLER_MASTER_STILL_EXIST",
+            Releases("apache", (5, 1, 1), None),
+        ),
+        "CONTROLLER_REGISTER_BROKER_FAILED_A": (
+            "CONTROLLER_REGISTER_BROKER_FAILED",
+            Releases("apache", (5, 0, 0), (5, 1, 0)),
+        ),
+        "CONTROLLER_ELECT_MASTER_FAILED_B": (
+            "CONTROLLER_ELECT_MASTER_FAILED",
+            Releases("apache", (5, 1, 1), None),
+        ),
+        "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B": (
+            "CONTROLLER_ALTER_SYNC_STATE_SET_FAILED",
+            Releases("apache", (5, 1, 1), None),
+        ),
+        "CONTROLLER_BROKER_ID_INVALID": ("CONTROLLER_BROKER_ID_INVALID", Releases("apache", (5, 1, 1), None)),
+        "CONTROLLER_JRAFT_INTERNAL_ERROR": (
+            "CONTROLLER_JRAFT_INTERNAL_ERROR",
+            Releases("apache", (5, 2, 0), None),
+        ),
+        "CONTROLLER_BROKER_LIVE_INFO_NOT_EXISTS": (
+            "CONTROLLER_BROKER_LIVE_INFO_NOT_EXISTS",
+            Releases("apache", (5, 2, 0), None),
+        ),
+    },
 )
+"""What each number of ResponseCode is called, and in which releases."""
 
 
 class LogMagic(IntEnum):
@@ -414,15 +283,7 @@ class LogMagic(IntEnum):
     BLANK = -875286124
 
 
-# What each number of LogMagic is called, and in which releases.
-LOG_MAGIC_NAMES: tuple[NamedNumber, ...] = (
-    NamedNumber(-626843481, "MESSAGE_V1", None),
-    NamedNumber(-626843477, "MESSAGE_V2", None),
-    NamedNumber(-875286124, "BLANK", None),
-)
-
-
-# Every key that some message has on the wire.
+LOG_MAGIC_NAMES: tuple[NamedNumber, ...] = named_numbers(LogMagic)
 WIRE_KEYS: frozenset[str] = frozenset(
     (
         "IS_SUB_CHANGE",
@@ -621,3 +482,4 @@ WIRE_KEYS: frozenset[str] = frozenset(
         "zoneName",
     )
 )
+"""Every key that some message has on the wire."""

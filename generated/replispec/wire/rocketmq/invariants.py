@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -88,7 +88,6 @@ ONE_MASTER_PER_EPOCH: Final = SetInvariant(
     value=lambda event, _rules: event.master,
     otherwise=(),
 )
-
 EPOCHS_GROW: Final = OrderInvariant(
     id="epochs-grow",
     about="In what one controller answers on one connection neither epoch falls, and another master has a greater masterEpoch. Gaps are fine.",
@@ -203,7 +202,6 @@ EPOCHS_GROW: Final = OrderInvariant(
         }
     ),
 )
-
 SET_IS_FUNCTION_OF_EPOCH: Final = SetInvariant(
     id="set-is-function-of-epoch",
     about="Within a broker set a syncStateSetEpoch stands for one set of members.",
@@ -251,7 +249,6 @@ SET_IS_FUNCTION_OF_EPOCH: Final = SetInvariant(
         Otherwise(Verdict.VIOLATED),
     ),
 )
-
 ONLY_MASTER_ALTERS: Final = OrderInvariant(
     id="only-master-alters",
     about="A change of the SyncStateSet that was accepted came from the master of that masterEpoch.",
@@ -283,7 +280,6 @@ ONLY_MASTER_ALTERS: Final = OrderInvariant(
         }
     ),
 )
-
 LEARNER_OUTSIDE_SET: Final = OrderInvariant(
     id="learner-outside-set",
     about="A replica that called itself an async learner is in no SyncStateSet.",
@@ -367,7 +363,6 @@ LEARNER_OUTSIDE_SET: Final = OrderInvariant(
         }
     ),
 )
-
 ID_GRANTED_ONCE: Final = SetInvariant(
     id="id-granted-once",
     about="A broker id is granted to one owner, however often it applies.",
@@ -383,7 +378,6 @@ ID_GRANTED_ONCE: Final = SetInvariant(
     value=lambda event, _rules: event.check_code,
     otherwise=(),
 )
-
 HEARTBEATS_REACH_LEADER: Final = OrderInvariant(
     id="heartbeats-reach-leader",
     about="After the controllers have another leader, the heartbeats of every living broker reach it in time.",
@@ -422,7 +416,6 @@ HEARTBEATS_REACH_LEADER: Final = OrderInvariant(
         }
     ),
 )
-
 PAIRING: Final = PairingInvariant(
     id="pairing",
     about="A request has at most one answer, a one-way command none, and nobody answers what was not asked. Requests without an answer are no fault.",
@@ -479,7 +472,6 @@ PAIRING: Final = PairingInvariant(
     one_way="one_way",
     answer="answer",
 )
-
 ACKNOWLEDGED_SEND_SURVIVES: Final = EndInvariant(
     id="acknowledged-send-survives",
     about="A message that a producer was told is stored lies before the start of every later epoch.",
@@ -539,7 +531,6 @@ ACKNOWLEDGED_SEND_SURVIVES: Final = EndInvariant(
         text="(`latest` is at most the event's `epoch` and next start(`epochs`, the event's `epoch`) is absent) or (next start(`epochs`, the event's `epoch`) is present and survives(`epochs`, the event's `epoch`, the event's `offset`))",
     ),
 )
-
 ACK_WITHIN_SENT: Final = OrderInvariant(
     id="ack-within-sent",
     about="A replica reports no more than its master's log held at the handshake, or has sent since.",
@@ -599,7 +590,6 @@ ACK_WITHIN_SENT: Final = OrderInvariant(
         }
     ),
 )
-
 OFFSET_CHAIN: Final = OrderInvariant(
     id="offset-chain",
     about="On one connection every run of bytes starts where the one before it ended, the first one at the replica's first report. The condition is the one by which a replica takes or refuses a run.",
@@ -672,9 +662,7 @@ OFFSET_CHAIN: Final = OrderInvariant(
                     "batch",
                     checks=(
                         Check(
-                            holds=lambda variables, event, _rules: ha_replica.continues_the_log(
-                                variables, event
-                            ),
+                            holds=ha_replica.continues_the_log,
                             otherwise=(),
                             says="",
                             text="*continues the log* (ha_replica)",
@@ -691,7 +679,6 @@ OFFSET_CHAIN: Final = OrderInvariant(
         }
     ),
 )
-
 BATCH_IN_ONE_EPOCH: Final = OrderInvariant(
     id="batch-in-one-epoch",
     about="A run of bytes belongs to one masterEpoch, the one that its header names.",
@@ -741,7 +728,6 @@ BATCH_IN_ONE_EPOCH: Final = OrderInvariant(
         }
     ),
 )
-
 SAME_BYTES: Final = OrderInvariant(
     id="same-bytes",
     about="Within a masterEpoch an offset of the commit log stands for the same bytes on every connection.",
@@ -771,7 +757,6 @@ SAME_BYTES: Final = OrderInvariant(
         }
     ),
 )
-
 CONFIRM_COVERS_SET: Final = OrderInvariant(
     id="confirm-covers-set",
     about="Where every member of the SyncStateSet must acknowledge, the confirmOffset is no larger than what each of them has reported. Judged only where this is known to be configured.",
@@ -813,8 +798,7 @@ CONFIRM_COVERS_SET: Final = OrderInvariant(
         }
     ),
 )
-
-INVARIANTS: Final[MappingProxyType[str, Invariant]] = MappingProxyType(
+INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
     {
         "one-master-per-epoch": ONE_MASTER_PER_EPOCH,
         "epochs-grow": EPOCHS_GROW,

@@ -25,41 +25,62 @@ class Rules(Protocol):
         preferred: int | None,
         unclean: bool,
     ) -> int | None:
-        """The broker that becomes, or stays, master. Only living members of the SyncStateSet may; with `unclean`, any living broker when no member may. A living old master stays unless another is preferred; who is preferred is chosen or nobody of that group is. Then the later epoch, the longer log and the smaller election priority win; among equals the smaller id."""
+        """The broker that becomes, or stays, master. Only living members of the SyncStateSet may; with
+        `unclean`, any living broker when no member may. A living old master stays unless another is
+        preferred; who is preferred is chosen or nobody of that group is. Then the later epoch, the
+        longer log and the smaller election priority win; among equals the smaller id.
+        """
         ...
 
     def consistent_point(
         self, ours: Sequence[HaEpochEntry], our_end: int, theirs: Sequence[HaEpochEntry], their_end: int
     ) -> int | None:
-        """The offset up to which two logs surely agree: the smaller of both ends of the newest epoch that both know with the same start. An epoch ends where the next one starts, the last one where the log ends. None when no epoch is shared: then only an operator can decide."""
+        """The offset up to which two logs surely agree: the smaller of both ends of the newest epoch that
+        both know with the same start. An epoch ends where the next one starts, the last one where the
+        log ends. None when no epoch is shared: then only an operator can decide.
+        """
         ...
 
     def epochs_before(self, epochs: Sequence[HaEpochEntry], offset: int) -> Sequence[HaEpochEntry]:
-        """The epochs that are left when a log is cut at an offset; an epoch that starts at or behind the cut goes."""
+        """The epochs that are left when a log is cut at an offset; an epoch that starts at or behind the
+        cut goes.
+        """
         ...
 
     def with_epoch(
         self, epochs: Sequence[HaEpochEntry], epoch: int, start_offset: int
     ) -> Sequence[HaEpochEntry]:
-        """The epochs after a master's header named this epoch and its start. Only a greater epoch with a greater start is added: an epoch in which nothing was written leaves no trace."""
+        """The epochs after a master's header named this epoch and its start. Only a greater epoch with a
+        greater start is added: an epoch in which nothing was written leaves no trace.
+        """
         ...
 
     def epochs_as_master(
         self, epochs: Sequence[HaEpochEntry], epoch: int, log_end: int
     ) -> Sequence[HaEpochEntry]:
-        """The epochs of a broker that becomes master of `epoch`: entries at or behind the end of its log, and entries of a later epoch, go; then the new epoch is noted from the end of the log on. A master that comes back while its epoch lasts goes on with the start that its replicas know. (Apache RocketMQ 5.4.0 moves that start to the end of the log: AutoSwitchHAService.changeToMaster.)"""
+        """The epochs of a broker that becomes master of `epoch`: entries at or behind the end of its log,
+        and entries of a later epoch, go; then the new epoch is noted from the end of the log on. A
+        master that comes back while its epoch lasts goes on with the start that its replicas know.
+        (Apache RocketMQ 5.4.0 moves that start to the end of the log:
+        AutoSwitchHAService.changeToMaster.)
+        """
         ...
 
     def epochs_after_deletion(
         self, epochs: Sequence[HaEpochEntry], first_offset: int
     ) -> Sequence[HaEpochEntry]:
-        """The epochs that are left when the oldest files are deleted up to an offset; an epoch that ends there or before goes."""
+        """The epochs that are left when the oldest files are deleted up to an offset; an epoch that ends
+        there or before goes.
+        """
         ...
 
     def with_start(
         self, epochs: Sequence[HaEpochEntry], epoch: int, start_offset: int
     ) -> Sequence[HaEpochEntry]:
-        """Known epochs in ascending order, with what one more source says about the start of one of them. Sources may speak in any order; of two starts of one epoch the smaller is kept, because a first write may only come later."""
+        """Known epochs in ascending order, with what one more source says about the start of one of them.
+        Sources may speak in any order; of two starts of one epoch the smaller is kept, because a first
+        write may only come later.
+        """
         ...
 
     def start_inside(self, starts: Sequence[int], low: int, high: int) -> bool:
@@ -67,7 +88,9 @@ class Rules(Protocol):
         ...
 
     def next_start(self, epochs: Sequence[HaEpochEntry], epoch: int) -> int | None:
-        """Where the log of a later epoch begins that no byte of `epoch` may lie behind: the smallest start of all later epochs; none when no later epoch is known."""
+        """Where the log of a later epoch begins that no byte of `epoch` may lie behind: the smallest start
+        of all later epochs; none when no later epoch is known.
+        """
         ...
 
     def survives(self, epochs: Sequence[HaEpochEntry], epoch: int, offset: int) -> bool:
@@ -77,7 +100,10 @@ class Rules(Protocol):
     def confirm_offset(
         self, log_end: int, acknowledged: Sequence[int], others: int, all_acknowledge: bool, previous: int
     ) -> int:
-        """Up to where messages may be shown to consumers: the smallest log end of all members. A member that is not connected holds the offset where it was. Where a send does not wait for all members, Apache takes the master's own log end."""
+        """Up to where messages may be shown to consumers: the smallest log end of all members. A member
+        that is not connected holds the offset where it was. Where a send does not wait for all members,
+        Apache takes the master's own log end.
+        """
         ...
 
     def acknowledged_offset(
@@ -88,27 +114,39 @@ class Rules(Protocol):
         all_acknowledge: bool,
         in_sync_replicas: int,
     ) -> int:
-        """Up to where messages are held by as many members as a send waits for, and may be answered as stored: with allAckInSyncStateSet by every member of the SyncStateSet, otherwise by inSyncReplicas of them, the master included. While fewer members than that are connected it is 0: no send may be answered. A report of who is no member does not count."""
+        """Up to where messages are held by as many members as a send waits for, and may be answered as
+        stored: with allAckInSyncStateSet by every member of the SyncStateSet, otherwise by
+        inSyncReplicas of them, the master included. While fewer members than that are connected it is
+        0: no send may be answered. A report of who is no member does not count.
+        """
         ...
 
     def may_store(self, members: int, min_in_sync_replicas: int) -> bool:
-        """True when a master takes a message: the SyncStateSet, the master included, has at least minInSyncReplicas members."""
+        """True when a master takes a message: the SyncStateSet, the master included, has at least
+        minInSyncReplicas members.
+        """
         ...
 
     def may_join(
         self, acknowledged: int, confirmed: int, epoch_start: int, is_member: bool, is_learner: bool
     ) -> bool:
-        """True when the master asks for a replica to become a member: it is neither member nor learner, has all that is confirmed, and has reached the current epoch."""
+        """True when the master asks for a replica to become a member: it is neither member nor learner,
+        has all that is confirmed, and has reached the current epoch.
+        """
         ...
 
     def caught_up_at(
         self, acknowledged: int, log_end: int, end_at_send: int, sent_at: int, now: int, previous: int
     ) -> int:
-        """When a replica was last level with the master, after a report: now if it has everything, the time of the last send if it has what the master had then, else as before. Milliseconds."""
+        """When a replica was last level with the master, after a report: now if it has everything, the
+        time of the last send if it has what the master had then, else as before. Milliseconds.
+        """
         ...
 
     def must_leave(
         self, caught_up: int | None, now: int, allowed_ms: int, is_master: bool, is_connected: bool
     ) -> bool:
-        """True when the master asks for a member to be removed: it is not connected, never was, or was last level with the master more than haMaxTimeSlaveNotCatchup ago. The master itself stays."""
+        """True when the master asks for a member to be removed: it is not connected, never was, or was
+        last level with the master more than haMaxTimeSlaveNotCatchup ago. The master itself stays.
+        """
         ...

@@ -26,7 +26,6 @@ MESSAGE_BATCH = Stream(
         ),
     ),
 )
-
 HA_REPLICA = Stream(
     name="HA_REPLICA",
     sender="BROKER_REPLICA",
@@ -54,7 +53,6 @@ HA_REPLICA = Stream(
         FrameForm(message="HaReport", tests=(FrameTest(at=0, size=4, minimum=2, maximum=2),), fixed=12),
     ),
 )
-
 HA_MASTER = Stream(
     name="HA_MASTER",
     sender="BROKER_MASTER",
@@ -79,7 +77,6 @@ HA_MASTER = Stream(
         ),
     ),
 )
-
 HA_MASTER_5_0_0 = Stream(
     name="HA_MASTER_5_0_0",
     sender="BROKER_MASTER",
@@ -104,7 +101,6 @@ HA_MASTER_5_0_0 = Stream(
         ),
     ),
 )
-
 HA_LEGACY_REPLICA = Stream(
     name="HA_LEGACY_REPLICA",
     sender="BROKER_REPLICA",
@@ -116,7 +112,6 @@ HA_LEGACY_REPLICA = Stream(
         ),
     ),
 )
-
 HA_LEGACY_MASTER = Stream(
     name="HA_LEGACY_MASTER",
     sender="BROKER_MASTER",
@@ -132,7 +127,6 @@ HA_LEGACY_MASTER = Stream(
         ),
     ),
 )
-
 REMOTING = Stream(
     name="REMOTING",
     sender="",
@@ -148,7 +142,6 @@ REMOTING = Stream(
         ),
     ),
 )
-
 COMMIT_LOG = Stream(
     name="COMMIT_LOG",
     sender="",
@@ -173,7 +166,6 @@ COMMIT_LOG = Stream(
         ),
     ),
 )
-
 STREAMS: tuple[Stream, ...] = (
     MESSAGE_BATCH,
     HA_REPLICA,

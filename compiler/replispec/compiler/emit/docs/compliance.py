@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from replispec.compiler.check.coverage import Coverage
 from replispec.compiler.emit.docs.machines import banner, clause_links, table
+from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.message import Model, SpecificationError
-from replispec.compiler.read.clauses import Clause
-from replispec.compiler.read.rules import RuleSource
+from replispec.compiler.model.rule import RuleSource
 
 # The columns of the view, and the kinds of citation (the first word of each) that belong there.
 _COLUMNS: Final = {

@@ -12,7 +12,7 @@ Value = str | int | bool | None | Sequence["Value"] | Mapping[str, "Value"] | Ma
 def lua_value(value: Value, indent: int = 0, name: str = "") -> str:
     """`value` as a Lua expression, a member with this `name` when it has one.
 
-    Short ones stand on one line, others have one line a member.
+    Short ones stand on one line, plain members fill lines, others have a line each.
     """
     return name + _expression(value, indent, LINE_LENGTH - indent - len(name))
 
@@ -30,8 +30,27 @@ def _expression(value: Value, indent: int, room: int) -> str:
     line = "{" + ", ".join(members) + "}"
     if len(line) < room and "\n" not in line:
         return line
+    if "\n" not in line and not any(isinstance(each, Mapping | list | tuple) for each in _values(value)):
+        return _filled(members, indent, LINE_LENGTH - room)
     blank = " " * (indent + 2)
     return "{\n" + "".join(f"{blank}{member},\n" for member in members) + " " * indent + "}"
+
+
+def _values(value: Sequence[Value] | Mapping[str, Value] | Mapping[int, Value]) -> Iterator[Value]:
+    yield from value.values() if isinstance(value, Mapping) else value
+
+
+def _filled(members: Sequence[str], indent: int, start: int) -> str:
+    """A table whose members are one after the other on as many lines as they need, the first one being
+    `start` columns long already."""
+    lines, line, length = [], "{", start + 1
+    for member in members:
+        if length + len(member) + len(" },") > LINE_LENGTH:
+            lines.append(line.rstrip())
+            line, length = " " * (indent + 1), indent + 1
+        line += f"{member}, "
+        length += len(member) + 2
+    return "\n".join([*lines, line]).removesuffix(", ") + "}"
 
 
 def _members(

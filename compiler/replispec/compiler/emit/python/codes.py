@@ -5,8 +5,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 
+from replispec.compiler.emit.python.tree import (
+    PRIMITIVES,
+    Class,
+    Constant,
+    Module,
+    Names,
+    Node,
+    homes,
+    own,
+)
 from replispec.compiler.model.forms import Form, form_of, stream_members, stream_names
-from replispec.compiler.model.message import Enum, Message, Model, VersionRange
+from replispec.compiler.model.message import Enum, EnumValue, Message, Model, VersionRange
+
+_COMMANDS = Names(f"{PRIMITIVES}.commands")
+_RELEASES = Names(f"{PRIMITIVES}.releases")
+_STREAMS = Names(f"{PRIMITIVES}.streams")
 
 
 def certificate(sources: Mapping[str, bytes]) -> list[str]:
@@ -20,56 +34,46 @@ def certificate(sources: Mapping[str, bytes]) -> list[str]:
 
 def codes_text(model: Model, sources: Mapping[str, bytes]) -> str:
     """The enums of the family, the names of numbers that changed their meaning, and all wire keys, if any."""
-    lines = [
-        *certificate(sources),
-        f'"""Numbers and keys of {model.family}."""',
-        "",
-        "from __future__ import annotations",
-        "",
-    ]
-    lines += [
-        "from enum import IntEnum",
-        "",
-        "from replispec.runtime.primitives.releases import NamedNumber, Releases",
-        "",
-        "",
-    ]
+    nodes: list[Node] = []
     for enum in model.enums.values():
-        lines += [*_enum(enum), "", ""]
+        nodes += _enum(enum)
     keys = sorted(
         {field.key for message in model.messages.values() if _has_keys(message) for field in message.fields}
     )
     if keys:
-        lines += ["# Every key that some message has on the wire.", "WIRE_KEYS: frozenset[str] = frozenset(("]
-        lines += [*(f'    "{key}",' for key in keys), "))"]
-    return "\n".join(lines).rstrip() + "\n"
+        listed = " ".join(f'"{key}",' for key in keys)
+        about = "Every key that some message has on the wire."
+        nodes.append(Constant("WIRE_KEYS", f"frozenset(({listed}))", "frozenset[str]", about))
+    about = f"Numbers and keys of {model.family}." if keys else f"Numbers of {model.family}."
+    return Module(f"replispec.wire.{model.family}.codes", certificate(sources), about, nodes).text()
 
 
 def _has_keys(message: Message) -> bool:
     return message.layout in ("REMOTING_HEADER", "JSON") or message.also == "JSON"
 
 
-def _enum(enum: Enum) -> Iterator[str]:
-    yield f"class {enum.name}(IntEnum):"
-    yield f'    """{enum.about}"""'
-    yield ""
-    for value in enum.values:
-        note = f"  # {value.versions}" if value.versions else ""
-        yield f"    {value.name} = {value.number}{note}"
-    yield ""
-    yield ""
+def _enum(enum: Enum) -> Iterator[Node]:
+    values = [
+        Constant(value.name, str(value.number), comment=str(value.versions or "")) for value in enum.values
+    ]
+    yield Class(enum.name, enum.about, [str(Names("enum").IntEnum)], body=values)
     constant = "".join("_" + c if c.isupper() else c for c in enum.name).strip("_").upper() + "_NAMES"
-    yield f"# What each number of {enum.name} is called, and in which releases."
-    yield f"{constant}: tuple[NamedNumber, ...] = ("
-    for value in enum.values:
-        yield f'    NamedNumber({value.number}, "{value.wire_name}", {_releases(value.versions)}),'
-    yield ")"
+    special = [each for each in enum.values if each.versions or each.wire_name != each.name]
+    rows = " ".join(f'"{each.name}": {_meaning(each)},' for each in special)
+    others = f", {{{rows}}}" if special else ""
+    about = f"What each number of {enum.name} is called, and in which releases." if special else ""
+    kind = f"tuple[{_RELEASES.NamedNumber}, ...]"
+    yield Constant(constant, f"{_RELEASES.named_numbers}({enum.name}{others})", kind, about)
+
+
+def _meaning(value: EnumValue) -> str:
+    return f'("{value.wire_name}", {_releases(value.versions)})'
 
 
 def _releases(versions: VersionRange | None) -> str:
     if versions is None:
         return "None"
-    return f'Releases("{versions.implementation}", {versions.first!r}, {versions.last!r})'
+    return f'{_RELEASES.Releases}("{versions.implementation}", {versions.first!r}, {versions.last!r})'
 
 
 # ---- streams -------------------------------------------------------------------------------------
@@ -82,30 +86,22 @@ def streams_text(model: Model, sources: Mapping[str, bytes]) -> str:
     """
     if not any(message.streams for message in model.messages.values()):
         return ""
-    lines = [
-        *certificate(sources),
-        f'"""Byte streams of {model.family}."""',
-        "",
-        "from __future__ import annotations",
-        "",
-    ]
-    names = stream_names(model)
-    forms = {name: list(map(form_of, stream_members(model, name))) for name in names}
-    tested = any(form.tests for found in forms.values() for form in found)
-    imported = "FrameForm, FrameTest, Stream" if tested else "FrameForm, Stream"
-    lines += [f"from replispec.runtime.primitives.streams import {imported}", "", ""]
-    for name, found in forms.items():
-        sender = stream_members(model, name)[0].sender
-        lines.append(f'{name} = Stream(name="{name}", sender="{sender}", forms=(')
-        lines += [f"    {_form(form)}," for form in found]
-        lines += ["))", ""]
-    joined = ", ".join(names)
-    return "\n".join([*lines, f"STREAMS: tuple[Stream, ...] = ({joined},)"]) + "\n"
+    nodes: list[Node] = []
+    for name in stream_names(model):
+        members = stream_members(model, name)
+        forms = " ".join(f"{_form(form_of(each))}," for each in members)
+        sender = members[0].sender
+        nodes.append(Constant(name, f'{_STREAMS.Stream}(name="{name}", sender="{sender}", forms=({forms}))'))
+    joined = ", ".join(stream_names(model))
+    nodes.append(Constant("STREAMS", f"({joined},)", f"tuple[{_STREAMS.Stream}, ...]"))
+    name = f"replispec.wire.{model.family}.streams"
+    return Module(name, certificate(sources), f"Byte streams of {model.family}.", nodes).text()
 
 
 def _form(form: Form) -> str:
     tests = "".join(
-        f"FrameTest(at={test.at}, size={test.size}, minimum={test.minimum}, maximum={test.maximum}),"
+        f"{_STREAMS.FrameTest}(at={test.at}, size={test.size}, minimum={test.minimum},"
+        f" maximum={test.maximum}),"
         for test in form.tests
     )
     length = ""
@@ -113,7 +109,7 @@ def _form(form: Form) -> str:
         at, size = form.length.at, form.length.size
         limits = f"minimum={form.length.minimum}, maximum={form.length.maximum}"
         length = f", length_at={at}, length_size={size}, {limits}"
-    return f'FrameForm(message="{form.message}", tests=({tests}), fixed={form.fixed}{length})'
+    return f'{_STREAMS.FrameForm}(message="{form.message}", tests=({tests}), fixed={form.fixed}{length})'
 
 
 # ---- commands ------------------------------------------------------------------------------------
@@ -128,47 +124,33 @@ def commands_text(model: Model, sources: Mapping[str, bytes]) -> str:
     commands = [message for message in model.messages.values() if message.codes]
     if not commands:
         return ""
-    bodies = {name: model.messages[name] for message in commands for name in message.bodies}
     headers = [message for message in commands if not message.given]
     numbered = [message for message in commands if message.given]
-    about = "headers and bodies by request code" if headers else "messages by code and version"
-    lines = [*certificate(sources), f'"""Commands of {model.family}: {about}."""', ""]
-    lines += ["from __future__ import annotations", ""]
-    names = ["BodyType", "HeaderType"] * bool(headers) + ["VersionedForm"] * bool(numbered)
-    lines += [f"from replispec.runtime.primitives.commands import {', '.join(names)}"]
-    if any(message.versions for message in numbered):
-        lines += ["from replispec.runtime.primitives.releases import Releases"]
-    for module in sorted({message.module for message in [*commands, *bodies.values()]}):
-        names = sorted(
-            m.name
-            for m in model.messages.values()
-            if m.module == module and (m in commands or m.name in bodies)
-        )
-        lines.append(f"from replispec.wire.{model.family}.{module} import {', '.join(names)}")
-    lines.append("")
+    nodes: list[Node] = []
     for title, kinds in (("REQUEST", ("REQUEST", "ONEWAY")), ("RESPONSE", ("RESPONSE",))):
         if headers:
-            lines += _header_tables(title, [message for message in headers if message.kind in kinds])
+            nodes += _header_tables(title, [message for message in headers if message.kind in kinds])
         if numbered:
-            lines += _numbered_table(title, [message for message in numbered if message.kind in kinds])
-    return "\n".join(lines) + "\n"
+            nodes.append(_numbered_table(title, [message for message in numbered if message.kind in kinds]))
+    what = "headers and bodies by request code" if headers else "messages by code and version"
+    about = f"Commands of {model.family}: {what}."
+    name = f"replispec.wire.{model.family}.commands"
+    return Module(name, certificate(sources), about, nodes, homes(model)).text()
 
 
-def _header_tables(title: str, messages: Sequence[Message]) -> Iterator[str]:
-    yield f"{title}_HEADERS: dict[int, HeaderType] = {{"
-    yield from (f"    {code}: {message.name}," for message in messages for code in message.codes)
-    yield "}"
-    yield f"{title}_BODIES: dict[int, BodyType] = {{"
-    for message in messages:
-        if message.bodies:
-            yield from (f"    {code}: {message.bodies[0]}," for code in message.codes)
-    yield "}"
+def _header_tables(title: str, messages: Sequence[Message]) -> Iterator[Constant]:
+    rows = " ".join(f"{code}: {own(each.name)}," for each in messages for code in each.codes)
+    yield Constant(f"{title}_HEADERS", f"{{{rows}}}", f"dict[int, {_COMMANDS.HeaderType}]")
+    with_body = [each for each in messages if each.bodies]
+    rows = " ".join(f"{code}: {own(each.bodies[0])}," for each in with_body for code in each.codes)
+    yield Constant(f"{title}_BODIES", f"{{{rows}}}", f"dict[int, {_COMMANDS.BodyType}]")
 
 
-def _numbered_table(title: str, messages: Sequence[Message]) -> Iterator[str]:
-    yield f"{title}S: tuple[VersionedForm, ...] = ("
+def _numbered_table(title: str, messages: Sequence[Message]) -> Constant:
+    rows = []
     for message in messages:
         given, releases = message.given[0], _releases(message.versions)
         for code in message.codes:
-            yield f"    VersionedForm({code}, {given.first}, {given.last}, {releases}, {message.name}),"
-    yield ")"
+            numbers = f"{code}, {given.first}, {given.last}"
+            rows.append(f"{_COMMANDS.VersionedForm}({numbers}, {releases}, {own(message.name)}),")
+    return Constant(f"{title}S", f"({' '.join(rows)})", f"tuple[{_COMMANDS.VersionedForm}, ...]")

@@ -2,32 +2,55 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 
+from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
+from replispec.compiler.emit.python.expressions import (
+    ARGUMENTS,
+    bare_words,
+    enum_refs,
+    initial_value,
+    lambda_of,
+    python_of,
+    strings,
+    used_names,
+)
+from replispec.compiler.emit.python.tree import (
+    ABC,
+    DATACLASSES,
+    PRIMITIVES,
+    TYPING,
+    Class,
+    Constant,
+    Function,
+    Module,
+    Names,
+    Node,
+    Ref,
+    homes,
+    own,
+    plain,
+)
 from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.text import to_python, to_text
-from replispec.compiler.model.machine import Event, Guard, Machine, Table, Transition, Variable
+from replispec.compiler.language.text import to_text
+from replispec.compiler.model.machine import Event, Guard, Machine, Overlay, Table, Transition
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import Type
-from replispec.compiler.read.machines import guard_types
 
-_ZEROS = {"bool": "False", "string": '""', "bytes": 'b""', "list": "()", "set": "frozenset()"}
+_MACHINES = Names(f"{PRIMITIVES}.machines")
+_RELEASES = Names(f"{PRIMITIVES}.releases")
+_PROXY = Names("types").MappingProxyType
+_FROZEN = f"{DATACLASSES.dataclass}(frozen=True, slots=True)"
+__all__ = ["MachineEmitter", "bare_words", "class_name", "docstring", "enum_names", "package_module"]
+# An assignment that is shorter than this is not worth a name.
+_ASSIGNMENT_NAMED_FROM = 70
 
 
 def class_name(name: str) -> str:
     """`batch_received` as a class: BatchReceived."""
     return "".join(word.capitalize() for word in name.split("_"))
-
-
-def quoted(text: str) -> str:
-    """A Python literal of the text."""
-    return repr(text)
-
-
-def strings(names: tuple[str, ...]) -> str:
-    """A Python tuple of the texts."""
-    return f"({', '.join(map(repr, names))}{',' if len(names) == 1 else ''})"
 
 
 def docstring(*paragraphs: str) -> list[str]:
@@ -46,46 +69,22 @@ def enum_names(model: Model) -> dict[str, str]:
     return {name: f"codes.{name}" for name in model.enums}
 
 
-def import_of(message: str, model: Model) -> str:
-    """The line that imports the class of a message."""
-    return f"from replispec.wire.{model.family}.{model.messages[message].module} import {message}"
-
-
-def import_of_unknown(*, says_unknown: bool, asks_none: bool) -> Iterator[str]:
-    """The line that imports what expressions need to speak of what was not seen."""
-    names = ["UNKNOWN"] * says_unknown + ["is_none"] * asks_none
-    if names:
-        yield f"from replispec.runtime.primitives.unknown import {', '.join(names)}"
-
-
-def value_text(variable: Variable, enums: Mapping[str, str]) -> str:
-    """The Python text of a variable's value at the start."""
-    if variable.initial is not None:
-        return to_python(variable.initial, enums)
-    return "None" if variable.type.optional else _ZEROS.get(variable.type.kind, "0")
-
-
 class MachineEmitter:
     """Writes one machine. Pure: equal specifications give equal text."""
 
     def __init__(self, machine: Machine, model: Model) -> None:
         self._machine = machine
         self._model = model
-        self._enums = enum_names(model)
-        self._guards = {
-            ("", name): f"{name}(variables, event{', rules' if kind.uses_rules else ''})"
-            for name, kind in guard_types(machine).items()
-        }
+        self._enums = enum_refs(model)
+        self._guards = {("", name): f"{name}({', '.join(ARGUMENTS)})" for name in machine.guards}
+        self._assignments = self._named_assignments()
 
     def text(self, sources: Mapping[str, bytes]) -> str:
         """The module, not yet formatted."""
-        machine = self._machine
-        body = "\n".join(self._body())
-        lines = certificate(sources)
-        lines += docstring(machine.about, self._instance())
-        lines += ["", "from __future__ import annotations", ""]
-        lines += self._imports(body)
-        return "\n".join([*lines, "", body, ""])
+        machine, package = self._machine, f"replispec.wire.{self._model.family}.machines"
+        about = "\n\n".join(filter(None, (machine.about, self._instance())))
+        name = f"{package}.{machine.name}"
+        return Module(name, certificate(sources), about, list(self._nodes()), homes(self._model)).text()
 
     def _instance(self) -> str:
         machine = self._machine
@@ -94,94 +93,41 @@ class MachineEmitter:
         learns = "".join(f"; learns {name} from {source}" for name, source in machine.learns.items())
         return f"One instance per {machine.instance_key}{learns}."
 
-    def _imports(self, body: str) -> Iterator[str]:
-        yield "import enum"
-        kinds = [name for name in ("Mapping", "Sequence") if f"{name}[" in body]
-        if kinds:
-            yield f"from collections.abc import {', '.join(kinds)}"
-        yield "from dataclasses import dataclass"
-        yield "from types import MappingProxyType"
-        extra = "Any, " if "Any" in body else ""
-        yield f"from typing import {extra}Final, Protocol, TypeVar"
-        names = "Edge, EventKind, Machine, Origin, Overlay, Transitions"
-        yield f"from replispec.runtime.primitives.machines import {names}"
-        if "Releases(" in body:
-            yield "from replispec.runtime.primitives.releases import Releases"
-        yield from import_of_unknown(says_unknown=self._says_unknown(), asks_none="is_none(" in body)
-        if "codes." in body:
-            yield f"from replispec.wire.{self._model.family} import codes"
-        for message in sorted(self._messages()):
-            yield import_of(message, self._model)
-
-    def _says_unknown(self) -> bool:
-        """True when some expression of the machine says `unknown`."""
-        nodes = [node for edge in self._machine.transitions() for node in edge.assign.values()]
-        nodes += [each.initial for each in self._machine.variables.values() if each.initial is not None]
-        return any(isinstance(part, ex.UnknownLiteral) for node in nodes for part in ex.walk(node))
-
-    def _messages(self) -> set[str]:
-        """Every message that the module names."""
-        found: set[str] = set()
-        for variable in self._machine.variables.values():
-            found |= variable.type.messages()
+    def _nodes(self) -> Iterator[Node]:
+        yield self._states()
+        yield self._variables()
         for event in self._machine.events.values():
-            found |= set(event.messages)
-            read = event.fields.items() if not event.messages else self._read_fields(event)
-            for _, kind in read:
-                found |= kind.messages()
-        return found
-
-    def _body(self) -> Iterator[str]:
-        yield from self._states()
-        yield from self._variables()
-        for event in self._machine.events.values():
-            yield from self._event(event)
-        names = " | ".join(class_name(name) for name in self._machine.events)
-        yield f"Event = {names}"
+            yield self._event(event)
+        yield Constant("Event", " | ".join(map(class_name, self._machine.events)))
         yield from self._effects()
         yield from self._answers()
         for guard in self._machine.guards.values():
-            yield from self._guard(guard)
+            yield self._guard(guard)
         yield from self._tables()
 
-    def _states(self) -> Iterator[str]:
-        yield "class State(enum.Enum):"
-        yield from _indented(
-            docstring("The states.", f"Those of {self._machine.enum}." if self._machine.enum else "")
-        )
-        yield ""
+    def _states(self) -> Class:
+        values = []
         for state in self._machine.states.values():
-            yield f"    {state.name} = {quoted(state.name)}"
             notes = [state.about] + [f"Never entered: {state.unreached}"] * bool(state.unreached)
-            if any(notes):
-                yield from _indented(docstring(" ".join(filter(None, notes))))
-        yield ""
+            values.append(Constant(state.name, repr(state.name), comment=" ".join(filter(None, notes))))
+        about = f"The states, those of {self._machine.enum}." if self._machine.enum else "The states."
+        return Class("State", about, [str(Names("enum").Enum)], body=values)
 
-    def _variables(self) -> Iterator[str]:
-        variables = self._machine.variables.values()
-        lines = [f"{each.name}: {each.about}" for each in variables if each.about]
-        yield "@dataclass(frozen=True, slots=True)"
-        yield "class Variables:"
-        yield from _indented(docstring("What the machine remembers beside its state.", "\n".join(lines)))
-        yield ""
-        for each in variables:
-            yield f"    {each.name}: {each.type.python()} = {value_text(each, self._enums)}"
-        yield ""
+    def _variables(self) -> Class:
+        values = [
+            Constant(each.name, initial_value(each, self._enums), annotation(each.type), comment=each.about)
+            for each in self._machine.variables.values()
+        ]
+        return Class("Variables", "What the machine remembers beside its state.", [], [_FROZEN], values)
 
-    def _event(self, event: Event) -> Iterator[str]:
-        yield "@dataclass(frozen=True, slots=True)"
-        yield f"class {class_name(event.name)}:"
-        yield from _indented(docstring(event.about or _event_about(event)))
-        yield ""
-        if not event.messages:
-            for name, kind in event.fields.items():
-                yield f"    {name}: {kind.python()}"
-            yield ""
-            return
-        yield f"    message: {' | '.join(event.messages)}"
-        for name, kind in self._read_fields(event):
-            yield from _indented(self._property(event, name, kind))
-        yield ""
+    def _event(self, event: Event) -> Class:
+        body: list[Constant | Function] = []
+        if event.messages:
+            body.append(Constant("message", annotation=" | ".join(str(own(each)) for each in event.messages)))
+            body += [self._property(event, name, kind) for name, kind in self._read_fields(event)]
+        else:
+            body += [Constant(name, annotation=annotation(kind)) for name, kind in event.fields.items()]
+        return Class(class_name(event.name), event.about or _event_about(event), [], [_FROZEN], body)
 
     def _read_fields(self, event: Event) -> list[tuple[str, Type]]:
         """The fields that some expression about the event reads, by name."""
@@ -199,105 +145,81 @@ class MachineEmitter:
         }
         return [(name, event.fields[name]) for name in sorted(read)]
 
-    def _property(self, event: Event, name: str, kind: Type) -> Iterator[str]:
+    def _property(self, event: Event, name: str, kind: Type) -> Function:
         messages = [self._model.messages[each] for each in event.messages]
-        everywhere = all(message.field_named(name) is not None for message in messages)
-        yield "@property"
-        yield f"def {name}(self) -> {kind.python()}:"
-        yield f'    """The message\'s {name}."""'
-        if everywhere:
-            yield f"    return self.message.{name}"
+        if all(message.field_named(name) is not None for message in messages):
+            body = [f"return self.message.{name}"]
         else:
-            yield f'    value: {kind.python()} = getattr(self.message, "{name}", None)'
-            yield "    return value"
+            body = [f'value: {annotation(kind)} = getattr(self.message, "{name}", None)', "return value"]
+        return Function(name, "self", annotation(kind), body, decorators=["property"])
 
-    def _effects(self) -> Iterator[str]:
-        effects = self._machine.effects()
-        yield ""
-        yield 'EffectT_co = TypeVar("EffectT_co", covariant=True)'
-        yield ""
-        yield ""
-        yield "class Effects(Protocol[EffectT_co]):"
-        yield from _indented(
-            docstring("What a core does on its edges: each method returns effects, in their order.")
-        )
-        for name, events in effects.items():
+    def _effects(self) -> Iterator[Node]:
+        yield Constant("EffectT_co", f'{TYPING.TypeVar}("EffectT_co", covariant=True)')
+        methods = []
+        for name, events in self._machine.effects().items():
             kinds = " | ".join(map(class_name, events))
-            yield f"    def {name}(self, event: {kinds}, /) -> tuple[EffectT_co, ...]:"
-            yield f'        """Do {name.replace("_", " ")}."""'
-            yield "        ..."
-        yield ""
+            methods.append(Function(name, f"self, event: {kinds}, /", "tuple[EffectT_co, ...]", ["..."]))
+        about = "What a core does on its edges: each method returns effects, in their order."
+        yield Class("Effects", about, [f"{TYPING.Protocol}[EffectT_co]"], body=methods)
 
-    def _answers(self) -> Iterator[str]:
+    def _answers(self) -> Iterator[Constant]:
         """The codes of the effects that answer a request; nothing for machines that answer none."""
-        if not self._machine.answers:
-            return
-        yield "ANSWERS: Final[Mapping[str, int]] = MappingProxyType({"
-        for name, code in sorted(self._machine.answers.items()):
-            yield f"    {quoted(name)}: codes.{code},"
-        yield "})"
-        yield '"""The code with which an effect answers the request that its event is."""'
-        yield ""
+        if self._machine.answers:
+            codes = {name: code.partition(".") for name, code in sorted(self._machine.answers.items())}
+            rows = [f"{name!r}: {self._enums[enum]}.{value}," for name, (enum, _, value) in codes.items()]
+            about = "The code with which an effect answers the request that its event is."
+            kind = f"{TYPING.Final}[{ABC.Mapping}[str, int]]"
+            yield Constant("ANSWERS", f"{_PROXY}({{{' '.join(rows)}}})", kind, about)
 
-    def _guard(self, guard: Guard) -> Iterator[str]:
-        kind = guard_types(self._machine)[guard.name]
-        variables = "variables" if kind.variables else "_variables"
-        rules = ", rules: Any" if kind.uses_rules else ""
-        yield f"def {guard.name}({variables}: Any, event: Any{rules}) -> bool:"
-        yield from _indented(docstring(guard.about, f"`{to_text(guard.condition)}`"))
-        yield f"    holds: bool = {self._python(guard.condition)}"
-        yield "    return holds"
-        yield ""
-        yield ""
+    def _guard(self, guard: Guard) -> Function:
+        text = self._python(guard.condition)
+        parameters = ", ".join(f"{name}: {TYPING.Any}" for name in used_names(text))
+        about = f"{guard.about}\n\n`{to_text(guard.condition)}`"
+        return Function(guard.name, parameters, "bool", [f"holds: bool = {text}", "return holds"], about)
 
     def _python(self, node: ex.Expression) -> str:
-        return to_python(node, self._enums, self._guards)
+        return python_of(node, self._enums, self._guards)
 
-    def _function(self, node_text: str) -> str:
-        """A lambda of (variables, event, rules), parameters that it does not use marked so."""
-        names = [
-            name if name in bare_words(node_text) else f"_{name}" for name in ("variables", "event", "rules")
-        ]
-        return f"lambda {', '.join(names)}: {node_text}"
+    def _tables(self) -> Iterator[Constant]:
+        machine, final = self._machine, TYPING.Final
+        kinds = (f"{class_name(event.name)}: {self._kind(event)}," for event in machine.events.values())
+        yield Constant("EVENTS", f"{_PROXY}({{{' '.join(kinds)}}})", str(final))
+        for text, name in self._assignments.items():
+            yield Constant(name, text, f"{final}[{ABC.Mapping}[str, {_MACHINES.Assign}]]")
+        rows = " ".join(self._rows(machine.table, {}))
+        yield Constant("TRANSITIONS", f"{_PROXY}({{{rows}}})", f"{final}[{_MACHINES.Transitions}[State]]")
+        if machine.overlays:
+            overlays = " ".join(f"{self._overlay(each)}," for each in machine.overlays)
+            kind = f"{final}[tuple[{_MACHINES.Overlay}[State], ...]]"
+            yield Constant("OVERLAYS", f"({overlays})", kind)
+        yield Constant("MACHINE", self._whole(), f"{final}[{_MACHINES.Machine}[State, Variables]]")
 
-    def _tables(self) -> Iterator[str]:
+    def _overlay(self, overlay: Overlay) -> str:
+        versions = overlay.versions
+        releases = f'{_RELEASES.Releases}("{versions.implementation}", {versions.first!r}, {versions.last!r})'
+        rows = " ".join(self._rows(overlay.table, self._machine.table))
+        return f"{_MACHINES.Overlay}({releases}, {_PROXY}({{{rows}}}))"
+
+    def _whole(self) -> str:
         machine = self._machine
-        yield "EVENTS: Final = MappingProxyType({"
-        for event in machine.events.values():
-            yield f"    {class_name(event.name)}: {self._kind(event)},"
-        yield "})"
-        yield ""
-        yield "TRANSITIONS: Final[Transitions[State]] = MappingProxyType({"
-        yield from self._rows(machine.table)
-        yield "})"
-        yield ""
-        yield "OVERLAYS: Final[tuple[Overlay[State], ...]] = ("
-        for overlay in machine.overlays:
-            versions = overlay.versions
-            yield "    Overlay("
-            yield f'        Releases("{versions.implementation}", {versions.first!r}, {versions.last!r}),'
-            yield "        MappingProxyType({"
-            yield from self._rows(overlay.table)
-            yield "        }),"
-            yield "    ),"
-        yield ")"
-        yield ""
         named = {
-            mark: [f"State.{each.name}" for each in machine.states.values() if getattr(each, mark)]
+            mark: ", ".join(f"State.{each.name}" for each in machine.states.values() if getattr(each, mark))
             for mark in ("initial", "final", "unreached")
         }
-        yield "MACHINE: Final[Machine[State, Variables]] = Machine("
-        yield f'    name="{machine.name}", states=State, initial={named["initial"][0]},'
-        for mark in ("final", "unreached"):
-            inside = f"{{{', '.join(named[mark])}}}" if named[mark] else ""
-            yield f"    {mark}=frozenset({inside}),"
-        yield "    variables=Variables(), events=EVENTS, transitions=TRANSITIONS, overlays=OVERLAYS,"
+        parts = [f'name="{machine.name}", states=State, initial={named["initial"]}']
+        parts += [
+            f"{mark}=frozenset({f'{{{named[mark]}}}' if named[mark] else ''})"
+            for mark in ("final", "unreached")
+        ]
+        parts.append("variables=Variables(), events=EVENTS, transitions=TRANSITIONS")
+        if machine.overlays:
+            parts.append("overlays=OVERLAYS")
         if machine.finding:
-            yield f"    finding={quoted(machine.finding)}, evaluated={quoted(machine.evaluated)},"
-        yield ")"
+            parts.append(f"finding={machine.finding!r}, evaluated={machine.evaluated!r}")
+        return f"{_MACHINES.Machine}({', '.join(parts)},)"
 
     def _kind(self, event: Event) -> str:
-        parts = [quoted(event.name), f"Origin.{'PEER' if event.is_peer else 'LOCAL'}"]
+        parts = [repr(event.name), f"{_MACHINES.Origin}.{'PEER' if event.is_peer else 'LOCAL'}"]
         if event.messages:
             parts.append(f"messages={strings(event.messages)}")
         if event.sends:
@@ -305,15 +227,20 @@ class MachineEmitter:
         if event.where is not None:
             parts.append(f"where={lambda_of(self._python(event.where))}")
         if event.timer:
-            parts.append(f"timer={quoted(event.timer)}, default_ms={event.default_ms}")
+            parts.append(f"timer={event.timer!r}, default_ms={event.default_ms}")
         if event.hidden:
             parts.append("hidden=True")
-        return f"EventKind({', '.join(parts)})"
+        return f"{_MACHINES.EventKind}({', '.join(parts)})"
 
-    def _rows(self, table: Table) -> Iterator[str]:
-        for (state, event), edges in table.items():
-            inside = ", ".join(map(self._edge, edges))
-            yield f"    (State.{state}, {class_name(event)}): ({inside}{',' if edges else ''}),"
+    def _rows(self, table: Table, base: Table) -> Iterator[str]:
+        """The pairs with their edges; those of `base` that come last are taken from there."""
+        for pair, edges in table.items():
+            state, event = (f"State.{pair[0]}", class_name(pair[1]))
+            kept = base.get(pair, ())
+            inside = list(map(self._edge, edges))
+            if kept and edges[-len(kept) :] == kept:
+                inside[-len(kept) :] = [f"*TRANSITIONS[{state}, {event}]"]
+            yield f"({state}, {event}): ({', '.join(inside)}{',' if inside else ''}),"
 
     def _edge(self, edge: Transition) -> str:
         parts = [f"State.{edge.to}"]
@@ -322,56 +249,60 @@ class MachineEmitter:
         if edge.condition is not None:
             parts.append(f"guard={lambda_of(self._python(edge.condition))}")
         if edge.assign:
-            rows = (f"{quoted(name)}: {lambda_of(self._python(node))}" for name, node in edge.assign.items())
-            parts.append(f"assign=MappingProxyType({{{', '.join(rows)}}})")
+            text = self._assignment(edge)
+            parts.append(f"assign={self._assignments.get(text, text)}")
         if edge.clauses:
             parts.append(f"clauses={strings(edge.clauses)}")
         if edge.blames_peer:
             parts.append("blames_peer=True")
         if edge.tolerated:
-            parts.append(f"tolerated={quoted(edge.tolerated)}")
+            parts.append(f"tolerated={edge.tolerated!r}")
         if edge.diverges:
-            parts.append(f"diverges={quoted(edge.diverges)}")
-        if edge.condition is not None:
-            parts.append(f"text={quoted(to_text(edge.condition))}")
-        return f"Edge({', '.join(parts)})"
+            parts.append(f"diverges={edge.diverges!r}")
+        if edge.condition is not None and not isinstance(edge.condition, ex.GuardName):
+            parts.append(f"text={to_text(edge.condition)!r}")
+        return f"{_MACHINES.Edge}({', '.join(parts)})"
+
+    def _assignment(self, edge: Transition) -> str:
+        rows = (f"{name!r}: {lambda_of(self._python(node))}" for name, node in edge.assign.items())
+        return f"{_PROXY}({{{', '.join(rows)}}})"
+
+    def _named_assignments(self) -> dict[str, str]:
+        """The assignments that several edges make, with the names of constants: after what they do."""
+        edges = [edge for edge in self._machine.transitions() if edge.assign]
+        counts = Counter(text for edge in edges for text in [self._assignment(edge)] * len(edge.sources))
+        found: dict[str, str] = {}
+        for edge in edges:
+            text = self._assignment(edge)
+            if counts[text] == 1 or text in found or len(plain(text)) < _ASSIGNMENT_NAMED_FROM:
+                continue
+            name = f"_{(edge.do or (edge.event,))[0].upper()}"
+            if name in found.values():
+                name = f"{name}_ON_{edge.event.upper()}"
+            while name in found.values():
+                name = f"{name}_TOO"
+            found[text] = name
+        return found
 
 
 def _event_about(event: Event) -> str:
     """A sentence for an event that the specification does not explain."""
-    words = event.name.replace("_", " ")
     if event.timer:
         return f"The timer {event.timer} ran out."
     if event.messages:
         return f"{' or '.join(event.messages)} was {'sent' if event.sends else 'received'}."
-    return f"{words[:1].upper()}{words[1:]}."
+    return ""
 
 
-def _indented(lines: list[str] | Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        for part in line.split("\n"):
-            yield f"    {part}" if part else ""
-
-
-def bare_words(text: str) -> set[str]:
-    """The bare names of a piece of Python (not those after a dot)."""
-    found: set[str] = set()
-    word, after_dot = "", False
-    for letter in f"{text} ":
-        if letter.isalnum() or letter == "_":
-            word += letter
-            continue
-        if word and not after_dot:
-            found.add(word)
-        after_dot = letter == "."
-        word = ""
-    return found
-
-
-def lambda_of(text: str, names: tuple[str, ...] = ("variables", "event", "rules")) -> str:
-    """A lambda with these parameters; those that `text` does not use start with an underscore."""
-    called, _, arguments = text.partition("(")
-    if called.isidentifier() and arguments == f"{', '.join(names)})":
-        return called
-    used = bare_words(text)
-    return f"lambda {', '.join(name if name in used else f'_{name}' for name in names)}: {text}"
+def package_module(machines: Mapping[str, Machine], family: str) -> str:
+    """The package of the family's machines, with those that judges of traffic watch."""
+    package = f"replispec.wire.{family}.machines"
+    watched = {each.finding: name for name, each in machines.items() if each.finding}
+    nodes: list[Node] = []
+    if watched:
+        rows = " ".join(f'"{finding}": {Ref(package, name)}.MACHINE,' for finding, name in watched.items())
+        kind = f"{TYPING.Final}[{ABC.Mapping}[str, {_MACHINES.Machine}[{TYPING.Any}, {TYPING.Any}]]]"
+        about = "The machines that judges of traffic watch, by the name of what they find."
+        nodes.append(Constant("WATCHED", f"{_PROXY}({{{rows}}})", kind, about))
+    header = ["# @generated by `make generate`. Do not edit."]
+    return Module(f"{package}.__init__", header, f"Machines of {family}, one module each.", nodes).text()

@@ -13,7 +13,16 @@ from replispec.compiler.emit.python import second_json
 from replispec.compiler.emit.python import text as emit_text
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.fixed import fixed_class
-from replispec.compiler.emit.python.tree import DATACLASSES, TYPING, Class, Constant, Function, Module, Node
+from replispec.compiler.emit.python.tree import (
+    DATACLASSES,
+    TYPING,
+    Class,
+    Constant,
+    Function,
+    Module,
+    Node,
+    homes,
+)
 from replispec.compiler.model.message import Field, Message, Model, When
 
 
@@ -40,7 +49,7 @@ def module_text(model: Model, module: str, sources: Mapping[str, bytes]) -> str:
     home = dict.fromkeys(model.enums, f"{package}.codes")
     home |= {each.name: f"{package}.{each.module}" for each in model.messages.values()}
     about = f"The messages of {module}.proto."
-    return Module(f"{package}.{module}", certificate(sources), about, nodes, home).text()
+    return Module(f"{package}.{module}", certificate(sources), about, nodes, homes(model)).text()
 
 
 def _needed_first(messages: list[Message]) -> list[Message]:

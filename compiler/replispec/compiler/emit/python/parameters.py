@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from replispec.compiler.emit.python.codes import certificate
-from replispec.compiler.emit.python.machines import docstring, quoted, strings
+from replispec.compiler.emit.python.expressions import strings
+from replispec.compiler.emit.python.machines import docstring
 from replispec.compiler.model.parameter import Configuration, Group, Parameter, Role, Value
 from replispec.compiler.read.parameters import field_name
 
@@ -53,7 +54,7 @@ def _class(name: str, about: str) -> Iterator[str]:
 def _attribute(parameter: Parameter, default: Value | None) -> Iterator[str]:
     kind = _TYPES.get(parameter.type, "int")
     if parameter.type == "choice":
-        kind = f"Literal[{', '.join(map(quoted, parameter.values))}]"
+        kind = f"Literal[{', '.join(map(repr, parameter.values))}]"
     yield f"{field_name(parameter)}: {kind}" + ("" if default is None else f" = {_literal(default)}")
 
 
@@ -125,9 +126,9 @@ def constant_name(parameter: Parameter) -> str:
 
 
 def _constant(parameter: Parameter, group: Group) -> Iterator[str]:
-    parts = [quoted(parameter.name), quoted(field_name(parameter)), _kind(parameter), quoted(parameter.about)]
+    parts = [repr(parameter.name), repr(field_name(parameter)), _kind(parameter), repr(parameter.about)]
     if group.field:
-        parts.append(f"group={quoted(group.field)}")
+        parts.append(f"group={group.field!r}")
     if parameter.aliases:
         parts.append(f"aliases={strings(parameter.aliases)}")
     if parameter.changes:
@@ -137,7 +138,7 @@ def _constant(parameter: Parameter, group: Group) -> Iterator[str]:
 
 def _kind(parameter: Parameter) -> str:
     if parameter.type == "choice":
-        return f"choice({', '.join(map(quoted, parameter.values))})"
+        return f"choice({', '.join(map(repr, parameter.values))})"
     if parameter.type in _BOUNDED:
         return f"{_BOUNDED[parameter.type]}({parameter.minimum}, {parameter.maximum})"
     return parameter.type.upper()
@@ -153,10 +154,10 @@ def _role(role: Role, configuration: Configuration) -> Iterator[str]:
     every = {*configuration.parameters, *(one.name for one in configuration.idle)}
     elsewhere = sorted(every - {each.name for each in mine} - idle)
     yield f"{role.name.upper()}: Final = RoleParameters("
-    yield f"    {quoted(role.name)},"
+    yield f"    {role.name!r},"
     yield f"    {role.options},"
     yield f"    ({''.join(f'{constant_name(each)}, ' for each in mine)}),"
-    groups = ", ".join(f"{quoted(group.field)}: {group.options}" for group in _groups_of(role, configuration))
+    groups = ", ".join(f"{group.field!r}: {group.options}" for group in _groups_of(role, configuration))
     yield f"    groups=MappingProxyType({{{groups}}}),"
     yield f"    elsewhere=frozenset({elsewhere!r})," if elsewhere else "    elsewhere=frozenset(),"
     yield ")"

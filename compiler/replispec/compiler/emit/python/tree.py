@@ -12,6 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from replispec.compiler.model.message import Model
+
 # Columns of a line of generated code, and of a docstring's or comment's text.
 LINE_LENGTH = 110
 WIDTH = 96
@@ -116,7 +118,7 @@ class Class:
             yield from indented(docstring(self.about))
             yield ""
         for node in self.body:
-            if isinstance(node, Function):
+            if isinstance(node, Function) and (node.about or node.body != ["..."]):
                 yield ""
             yield from indented(node.lines())
         if not self.body and not self.about:
@@ -154,6 +156,13 @@ class Module:
         imports = [f"from {module} import {', '.join(sorted(used[module]))}" for module in sorted(used)]
         head = [*self.header, *docstring(self.about), "", "from __future__ import annotations", ""]
         return "\n".join([*head, *imports, "", *lines]).rstrip() + "\n"
+
+
+def homes(model: Model) -> dict[str, str]:
+    """The module that defines each name of the specification, as `Module.home` wants it."""
+    package = f"replispec.wire.{model.family}"
+    found = dict.fromkeys(model.enums, f"{package}.codes")
+    return found | {each.name: f"{package}.{each.module}" for each in model.messages.values()}
 
 
 def _apart(node: Node) -> Iterator[str]:

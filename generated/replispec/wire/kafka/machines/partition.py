@@ -7,52 +7,41 @@ One instance per topic and partition.
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import (
+    Assign,
     Edge,
     EventKind,
     Machine,
     Origin,
-    Overlay,
     Transitions,
 )
 from replispec.runtime.primitives.unknown import is_none
 
 
-class State(enum.Enum):
+class State(Enum):
     """The states."""
 
-    NONEXISTENT = "NONEXISTENT"
-    """No assignment is known, or the topic was deleted."""
-    NEW = "NEW"
-    """Brokers are assigned; there is no record yet."""
-    ONLINE = "ONLINE"
-    """The record names a leader."""
-    OFFLINE = "OFFLINE"
-    """The record names no leader."""
+    NONEXISTENT = "NONEXISTENT"  # No assignment is known, or the topic was deleted.
+    NEW = "NEW"  # Brokers are assigned; there is no record yet.
+    ONLINE = "ONLINE"  # The record names a leader.
+    OFFLINE = "OFFLINE"  # The record names no leader.
 
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What the machine remembers beside its state.
+    """What the machine remembers beside its state."""
 
-    assigned: The assigned brokers, the preferred leader first.
-    leader: Broker id of the leader.
-    isr: The in-sync replicas, the leader among them.
-    leader_epoch: Counts the writes of the controller to the record.
-    version: Counts all writes to the record, those of leaders included.
-    """
-
-    assigned: Sequence[int] = ()
-    leader: int | None = None
-    isr: frozenset[int] = frozenset()
-    leader_epoch: int = 0
-    version: int = 0
+    assigned: Sequence[int] = ()  # The assigned brokers, the preferred leader first.
+    leader: int | None = None  # Broker id of the leader.
+    isr: frozenset[int] = frozenset()  # The in-sync replicas, the leader among them.
+    leader_epoch: int = 0  # Counts the writes of the controller to the record.
+    version: int = 0  # Counts all writes to the record, those of leaders included.
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +53,9 @@ class AssignmentRead:
 
 @dataclass(frozen=True, slots=True)
 class BrokersChanged:
-    """The set of living brokers was read. unclean says whether a leader may be elected that may lack messages."""
+    """The set of living brokers was read. unclean says whether a leader may be elected that may lack
+    messages.
+    """
 
     live: frozenset[int]
     unclean: bool
@@ -85,48 +76,21 @@ class TopicDeleted:
 
 
 Event = AssignmentRead | BrokersChanged | IsrWritten | TopicDeleted
-
 EffectT_co = TypeVar("EffectT_co", covariant=True)
 
 
 class Effects(Protocol[EffectT_co]):
     """What a core does on its edges: each method returns effects, in their order."""
 
-    def answer_conflict(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]:
-        """Do answer conflict."""
-        ...
-
-    def answer_refused(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]:
-        """Do answer refused."""
-        ...
-
-    def answer_written(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]:
-        """Do answer written."""
-        ...
-
-    def create_record(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]:
-        """Do create record."""
-        ...
-
-    def delete_record(self, event: TopicDeleted, /) -> tuple[EffectT_co, ...]:
-        """Do delete record."""
-        ...
-
-    def note_unclean_election(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]:
-        """Do note unclean election."""
-        ...
-
-    def send_leader_and_isr(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]:
-        """Do send leader and isr."""
-        ...
-
-    def send_stop_replica(self, event: TopicDeleted, /) -> tuple[EffectT_co, ...]:
-        """Do send stop replica."""
-        ...
-
-    def write_record(self, event: BrokersChanged | IsrWritten, /) -> tuple[EffectT_co, ...]:
-        """Do write record."""
-        ...
+    def answer_conflict(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]: ...
+    def answer_refused(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]: ...
+    def answer_written(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]: ...
+    def create_record(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]: ...
+    def delete_record(self, event: TopicDeleted, /) -> tuple[EffectT_co, ...]: ...
+    def note_unclean_election(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]: ...
+    def send_leader_and_isr(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]: ...
+    def send_stop_replica(self, event: TopicDeleted, /) -> tuple[EffectT_co, ...]: ...
+    def write_record(self, event: BrokersChanged | IsrWritten, /) -> tuple[EffectT_co, ...]: ...
 
 
 def nobody_assigned_lives(variables: Any, event: Any, rules: Any) -> bool:
@@ -138,7 +102,7 @@ def nobody_assigned_lives(variables: Any, event: Any, rules: Any) -> bool:
     return holds
 
 
-def unaffected(variables: Any, event: Any) -> bool:
+def unaffected(variables: Any, event: Any, _rules: Any) -> bool:
     """The whole ISR lives, and so does the leader.
 
     `size(without(isr, event.live)) == 0`
@@ -147,7 +111,7 @@ def unaffected(variables: Any, event: Any) -> bool:
     return holds
 
 
-def somebody_in_sync_lives(variables: Any, event: Any) -> bool:
+def somebody_in_sync_lives(variables: Any, event: Any, _rules: Any) -> bool:
     """A member of the ISR lives.
 
     `size(common(isr, event.live)) > 0`
@@ -165,7 +129,7 @@ def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
     return holds
 
 
-def stale_record(variables: Any, event: Any) -> bool:
+def stale_record(variables: Any, event: Any, _rules: Any) -> bool:
     """The record was written since the leader read it.
 
     `event.version != version`
@@ -174,7 +138,7 @@ def stale_record(variables: Any, event: Any) -> bool:
     return holds
 
 
-def lacks_the_leader(variables: Any, event: Any) -> bool:
+def lacks_the_leader(variables: Any, event: Any, _rules: Any) -> bool:
     """Whoever asks does not lead, or would leave its own ISR.
 
     `leader == none or event.leader != leader or size(common(event.isr, only(event.leader))) == 0`
@@ -195,7 +159,26 @@ EVENTS: Final = MappingProxyType(
         TopicDeleted: EventKind("topic_deleted", Origin.LOCAL),
     }
 )
-
+_NOTE_UNCLEAN_ELECTION: Final[Mapping[str, Assign]] = MappingProxyType(
+    {
+        "leader": lambda variables, event, rules: rules.leader_of(
+            variables.assigned,
+            None,
+            rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean),
+        ),
+        "isr": lambda variables, event, rules: rules.surviving_isr(
+            variables.assigned, variables.isr, event.live, event.unclean
+        ),
+        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
+        "version": lambda variables, _event, _rules: variables.version + 1,
+    }
+)
+_SEND_STOP_REPLICA: Final[Mapping[str, Assign]] = MappingProxyType(
+    {
+        "leader": lambda _variables, _event, _rules: None,
+        "isr": lambda variables, _event, _rules: variables.isr.difference(variables.isr),
+    }
+)
 TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
     {
         (State.NONEXISTENT, AssignmentRead): (
@@ -222,7 +205,6 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     }
                 ),
                 clauses=("KV3-TOPIC-1",),
-                text="guard.nobody_assigned_lives",
             ),
             Edge(
                 State.ONLINE,
@@ -243,16 +225,11 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             ),
         ),
         (State.ONLINE, BrokersChanged): (
-            Edge(
-                State.ONLINE,
-                guard=lambda variables, event, _rules: unaffected(variables, event),
-                clauses=("KV3-ELECT-1",),
-                text="guard.unaffected",
-            ),
+            Edge(State.ONLINE, guard=unaffected, clauses=("KV3-ELECT-1",)),
             Edge(
                 State.ONLINE,
                 do=("write_record", "send_leader_and_isr"),
-                guard=lambda variables, event, _rules: somebody_in_sync_lives(variables, event),
+                guard=somebody_in_sync_lives,
                 assign=MappingProxyType(
                     {
                         "leader": lambda variables, event, rules: rules.leader_of(
@@ -264,7 +241,6 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     }
                 ),
                 clauses=("KV3-ELECT-1", "KV3-EPOCH-1"),
-                text="guard.somebody_in_sync_lives",
             ),
             Edge(
                 State.OFFLINE,
@@ -278,25 +254,11 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     }
                 ),
                 clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
-                text="guard.nobody_electable",
             ),
             Edge(
                 State.ONLINE,
                 do=("note_unclean_election", "write_record", "send_leader_and_isr"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda variables, event, rules: rules.leader_of(
-                            variables.assigned,
-                            None,
-                            rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean),
-                        ),
-                        "isr": lambda variables, event, rules: rules.surviving_isr(
-                            variables.assigned, variables.isr, event.live, event.unclean
-                        ),
-                        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
-                        "version": lambda variables, _event, _rules: variables.version + 1,
-                    }
-                ),
+                assign=_NOTE_UNCLEAN_ELECTION,
                 clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
             ),
         ),
@@ -325,7 +287,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.ONLINE,
                 do=("write_record", "send_leader_and_isr"),
-                guard=lambda variables, event, _rules: somebody_in_sync_lives(variables, event),
+                guard=somebody_in_sync_lives,
                 assign=MappingProxyType(
                     {
                         "leader": lambda variables, event, rules: rules.leader_of(
@@ -337,46 +299,23 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     }
                 ),
                 clauses=("KV3-ELECT-1", "KV3-EPOCH-1"),
-                text="guard.somebody_in_sync_lives",
             ),
-            Edge(
-                State.OFFLINE, guard=nobody_electable, clauses=("KV3-ELECT-2",), text="guard.nobody_electable"
-            ),
+            Edge(State.OFFLINE, guard=nobody_electable, clauses=("KV3-ELECT-2",)),
             Edge(
                 State.ONLINE,
                 do=("note_unclean_election", "write_record", "send_leader_and_isr"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda variables, event, rules: rules.leader_of(
-                            variables.assigned,
-                            None,
-                            rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean),
-                        ),
-                        "isr": lambda variables, event, rules: rules.surviving_isr(
-                            variables.assigned, variables.isr, event.live, event.unclean
-                        ),
-                        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
-                        "version": lambda variables, _event, _rules: variables.version + 1,
-                    }
-                ),
+                assign=_NOTE_UNCLEAN_ELECTION,
                 clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
             ),
         ),
         (State.ONLINE, IsrWritten): (
-            Edge(
-                State.ONLINE,
-                do=("answer_conflict",),
-                guard=lambda variables, event, _rules: stale_record(variables, event),
-                clauses=("KV3-ISR-1",),
-                text="guard.stale_record",
-            ),
+            Edge(State.ONLINE, do=("answer_conflict",), guard=stale_record, clauses=("KV3-ISR-1",)),
             Edge(
                 State.ONLINE,
                 do=("answer_refused",),
-                guard=lambda variables, event, _rules: lacks_the_leader(variables, event),
+                guard=lacks_the_leader,
                 clauses=("KV3-ISR-2",),
                 blames_peer=True,
-                text="guard.lacks_the_leader",
             ),
             Edge(
                 State.ONLINE,
@@ -391,13 +330,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             ),
         ),
         (State.OFFLINE, IsrWritten): (
-            Edge(
-                State.OFFLINE,
-                do=("answer_conflict",),
-                guard=lambda variables, event, _rules: stale_record(variables, event),
-                clauses=("KV3-ISR-1",),
-                text="guard.stale_record",
-            ),
+            Edge(State.OFFLINE, do=("answer_conflict",), guard=stale_record, clauses=("KV3-ISR-1",)),
             Edge(State.OFFLINE, do=("answer_refused",), clauses=("KV3-ISR-2",), blames_peer=True),
         ),
         (State.NONEXISTENT, IsrWritten): (
@@ -411,12 +344,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.NONEXISTENT,
                 do=("send_stop_replica", "delete_record"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, _event, _rules: None,
-                        "isr": lambda variables, _event, _rules: variables.isr.difference(variables.isr),
-                    }
-                ),
+                assign=_SEND_STOP_REPLICA,
                 clauses=("KV3-TOPIC-2",),
             ),
         ),
@@ -424,20 +352,12 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.NONEXISTENT,
                 do=("send_stop_replica", "delete_record"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, _event, _rules: None,
-                        "isr": lambda variables, _event, _rules: variables.isr.difference(variables.isr),
-                    }
-                ),
+                assign=_SEND_STOP_REPLICA,
                 clauses=("KV3-TOPIC-2",),
             ),
         ),
     }
 )
-
-OVERLAYS: Final[tuple[Overlay[State], ...]] = ()
-
 MACHINE: Final[Machine[State, Variables]] = Machine(
     name="partition",
     states=State,
@@ -447,5 +367,4 @@ MACHINE: Final[Machine[State, Variables]] = Machine(
     variables=Variables(),
     events=EVENTS,
     transitions=TRANSITIONS,
-    overlays=OVERLAYS,
 )

@@ -2,67 +2,52 @@
 # Do not edit: change the specification, then run `make generate`.
 """One broker's replica of one partition, from the first command to its deletion.
 
-One instance per topic and partition on one broker; learns leader from DesignLeaderAndIsr.leader.
+One instance per topic and partition on one broker; learns leader from
+DesignLeaderAndIsr.leader.
 """
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import (
+    Assign,
     Edge,
     EventKind,
     Machine,
     Origin,
-    Overlay,
     Transitions,
 )
 from replispec.wire.kafka.design import DesignLeaderAndIsr, DesignPartition
 
 
-class State(enum.Enum):
+class State(Enum):
     """The states."""
 
-    NONE = "NONE"
-    """The broker has no replica of the partition."""
-    STARTING = "STARTING"
-    """Its directory and log are made or opened."""
-    FOLLOWER = "FOLLOWER"
-    """It fetches from the leader."""
-    LEADER = "LEADER"
-    """It takes messages and decides which are committed."""
-    OFFLINE = "OFFLINE"
-    """The log is there, but the partition has no leader."""
-    STOPPING = "STOPPING"
-    """Its directory is being deleted."""
-    DELETED = "DELETED"
-    """Nothing of it is left."""
+    NONE = "NONE"  # The broker has no replica of the partition.
+    STARTING = "STARTING"  # Its directory and log are made or opened.
+    FOLLOWER = "FOLLOWER"  # It fetches from the leader.
+    LEADER = "LEADER"  # It takes messages and decides which are committed.
+    OFFLINE = "OFFLINE"  # The log is there, but the partition has no leader.
+    STOPPING = "STOPPING"  # Its directory is being deleted.
+    DELETED = "DELETED"  # Nothing of it is left.
 
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What the machine remembers beside its state.
+    """What the machine remembers beside its state."""
 
-    broker_id: The id of the broker itself.
-    leader: Broker id of the leader, -1 for none.
-    leader_epoch: The epoch of the newest command that was carried out.
-    isr: The in-sync replicas.
-    version: The version of the record in the store, for the next change of the ISR.
-    high_watermark: The first offset that is not known to be committed.
-    log_end: Where the log ends.
-    """
-
-    broker_id: int = 0
-    leader: int = -1
-    leader_epoch: int = -1
-    isr: Sequence[int] = ()
-    version: int = 0
-    high_watermark: int = 0
-    log_end: int = 0
+    broker_id: int = 0  # The id of the broker itself.
+    leader: int = -1  # Broker id of the leader, -1 for none.
+    leader_epoch: int = -1  # The epoch of the newest command that was carried out.
+    isr: Sequence[int] = ()  # The in-sync replicas.
+    version: int = 0  # The version of the record in the store, for the next change of the ISR.
+    high_watermark: int = 0  # The first offset that is not known to be committed.
+    log_end: int = 0  # Where the log ends.
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +58,18 @@ class LeaderAndIsr:
 
     @property
     def isr(self) -> Sequence[int]:
-        """The message's isr."""
         return self.message.isr
 
     @property
     def leader(self) -> int:
-        """The message's leader."""
         return self.message.leader
 
     @property
     def leader_epoch(self) -> int:
-        """The message's leader_epoch."""
         return self.message.leader_epoch
 
     @property
     def zk_version(self) -> int:
-        """The message's zk_version."""
         return self.message.zk_version
 
 
@@ -114,7 +95,9 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The leader answered a fetch with messages from an offset on, and with its own high watermark. size counts offsets."""
+    """The leader answered a fetch with messages from an offset on, and with its own high watermark.
+    size counts offsets.
+    """
 
     offset: int
     size: int
@@ -130,85 +113,37 @@ class AllFetched:
 
 @dataclass(frozen=True, slots=True)
 class DirectoryDeleted:
-    """Directory deleted."""
+    pass
 
 
 Event = LeaderAndIsr | StopReplica | LeftOut | Started | Fetched | AllFetched | DirectoryDeleted
-
 EffectT_co = TypeVar("EffectT_co", covariant=True)
 
 
 class Effects(Protocol[EffectT_co]):
     """What a core does on its edges: each method returns effects, in their order."""
 
-    def acknowledge(self, event: AllFetched, /) -> tuple[EffectT_co, ...]:
-        """Do acknowledge."""
-        ...
-
+    def acknowledge(self, event: AllFetched, /) -> tuple[EffectT_co, ...]: ...
     def answer_done(
         self, event: StopReplica | Started | LeaderAndIsr | DirectoryDeleted, /
-    ) -> tuple[EffectT_co, ...]:
-        """Do answer done."""
-        ...
-
-    def answer_stale(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do answer stale."""
-        ...
-
-    def append(self, event: Fetched, /) -> tuple[EffectT_co, ...]:
-        """Do append."""
-        ...
-
-    def delete_directory(self, event: StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]:
-        """Do delete directory."""
-        ...
-
-    def fetch_more(self, event: Fetched, /) -> tuple[EffectT_co, ...]:
-        """Do fetch more."""
-        ...
-
-    def open_log(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do open log."""
-        ...
-
-    def refuse_until_deleted(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do refuse until deleted."""
-        ...
-
-    def start_checkpoints(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do start checkpoints."""
-        ...
-
-    def start_commits(self, event: Started | LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do start commits."""
-        ...
-
-    def start_fetching(self, event: Started | LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do start fetching."""
-        ...
-
-    def stop_checkpoints(self, event: StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]:
-        """Do stop checkpoints."""
-        ...
-
-    def stop_commits(self, event: LeaderAndIsr | StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]:
-        """Do stop commits."""
-        ...
-
-    def stop_fetching(self, event: LeaderAndIsr | StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]:
-        """Do stop fetching."""
-        ...
-
-    def take_isr(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do take isr."""
-        ...
-
-    def truncate_log(self, event: Started | LeaderAndIsr, /) -> tuple[EffectT_co, ...]:
-        """Do truncate log."""
-        ...
+    ) -> tuple[EffectT_co, ...]: ...
+    def answer_stale(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
+    def append(self, event: Fetched, /) -> tuple[EffectT_co, ...]: ...
+    def delete_directory(self, event: StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]: ...
+    def fetch_more(self, event: Fetched, /) -> tuple[EffectT_co, ...]: ...
+    def open_log(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
+    def refuse_until_deleted(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
+    def start_checkpoints(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
+    def start_commits(self, event: Started | LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
+    def start_fetching(self, event: Started | LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
+    def stop_checkpoints(self, event: StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]: ...
+    def stop_commits(self, event: LeaderAndIsr | StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]: ...
+    def stop_fetching(self, event: LeaderAndIsr | StopReplica | LeftOut, /) -> tuple[EffectT_co, ...]: ...
+    def take_isr(self, event: LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
+    def truncate_log(self, event: Started | LeaderAndIsr, /) -> tuple[EffectT_co, ...]: ...
 
 
-def stale(variables: Any, event: Any) -> bool:
+def stale(variables: Any, event: Any, _rules: Any) -> bool:
     """The command is older than one that was carried out.
 
     `event.leader_epoch < leader_epoch`
@@ -217,7 +152,7 @@ def stale(variables: Any, event: Any) -> bool:
     return holds
 
 
-def told_again(variables: Any, event: Any) -> bool:
+def told_again(variables: Any, event: Any, _rules: Any) -> bool:
     """The leader and its epoch are the ones already known.
 
     `event.leader_epoch == leader_epoch and event.leader == leader`
@@ -226,7 +161,7 @@ def told_again(variables: Any, event: Any) -> bool:
     return holds
 
 
-def leads_itself(variables: Any, event: Any) -> bool:
+def leads_itself(variables: Any, event: Any, _rules: Any) -> bool:
     """The broker itself shall lead.
 
     `event.leader == broker_id`
@@ -235,7 +170,7 @@ def leads_itself(variables: Any, event: Any) -> bool:
     return holds
 
 
-def leads_nobody(_variables: Any, event: Any) -> bool:
+def leads_nobody(_variables: Any, event: Any, _rules: Any) -> bool:
     """The partition has no leader.
 
     `event.leader == -1`
@@ -244,7 +179,7 @@ def leads_nobody(_variables: Any, event: Any) -> bool:
     return holds
 
 
-def continues_the_log(variables: Any, event: Any) -> bool:
+def continues_the_log(variables: Any, event: Any, _rules: Any) -> bool:
     """The messages start where the log ends.
 
     `event.offset == log_end`
@@ -264,57 +199,57 @@ EVENTS: Final = MappingProxyType(
         DirectoryDeleted: EventKind("directory_deleted", Origin.LOCAL),
     }
 )
-
+_OPEN_LOG: Final[Mapping[str, Assign]] = MappingProxyType(
+    {
+        "leader": lambda _variables, event, _rules: event.leader,
+        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
+        "isr": lambda _variables, event, _rules: event.isr,
+        "version": lambda _variables, event, _rules: event.zk_version,
+    }
+)
+_START_COMMITS: Final[Mapping[str, Assign]] = MappingProxyType(
+    {
+        "high_watermark": lambda _variables, event, _rules: event.high_watermark,
+        "log_end": lambda _variables, event, _rules: event.log_end,
+    }
+)
+_STOP_FETCHING: Final[Mapping[str, Assign]] = MappingProxyType(
+    {
+        "leader": lambda _variables, event, _rules: event.leader,
+        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
+        "isr": lambda _variables, event, _rules: event.isr,
+        "version": lambda _variables, event, _rules: event.zk_version,
+        "log_end": lambda variables, _event, _rules: variables.high_watermark,
+    }
+)
+_TAKE_ISR: Final[Mapping[str, Assign]] = MappingProxyType(
+    {
+        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
+        "isr": lambda _variables, event, _rules: event.isr,
+        "version": lambda _variables, event, _rules: event.zk_version,
+    }
+)
 TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
     {
         (State.NONE, LeaderAndIsr): (
             Edge(
                 State.STARTING,
                 do=("open_log", "start_checkpoints"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
+                assign=_OPEN_LOG,
                 clauses=("KV3-COMMAND-2",),
             ),
         ),
         (State.NONE, StopReplica): (Edge(State.NONE, do=("answer_done",), clauses=("KV3-STOP-1",)),),
         (State.STARTING, LeaderAndIsr): (
-            Edge(
-                State.STARTING,
-                do=("answer_stale",),
-                guard=lambda variables, event, _rules: stale(variables, event),
-                clauses=("KV3-EPOCH-1",),
-                text="guard.stale",
-            ),
-            Edge(
-                State.STARTING,
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
-                clauses=("KV3-COMMAND-2",),
-            ),
+            Edge(State.STARTING, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
+            Edge(State.STARTING, assign=_OPEN_LOG, clauses=("KV3-COMMAND-2",)),
         ),
         (State.STARTING, Started): (
             Edge(
                 State.LEADER,
                 do=("start_commits", "answer_done"),
                 guard=lambda variables, _event, _rules: variables.leader == variables.broker_id,
-                assign=MappingProxyType(
-                    {
-                        "high_watermark": lambda _variables, event, _rules: event.high_watermark,
-                        "log_end": lambda _variables, event, _rules: event.log_end,
-                    }
-                ),
+                assign=_START_COMMITS,
                 clauses=("KV3-LEADER-1",),
                 text="leader == broker_id",
             ),
@@ -322,12 +257,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                 State.OFFLINE,
                 do=("answer_done",),
                 guard=lambda variables, _event, _rules: variables.leader == -1,
-                assign=MappingProxyType(
-                    {
-                        "high_watermark": lambda _variables, event, _rules: event.high_watermark,
-                        "log_end": lambda _variables, event, _rules: event.log_end,
-                    }
-                ),
+                assign=_START_COMMITS,
                 clauses=("KV3-ELECT-2",),
                 text="leader == -1",
             ),
@@ -344,17 +274,11 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             ),
         ),
         (State.FOLLOWER, LeaderAndIsr): (
-            Edge(
-                State.FOLLOWER,
-                do=("answer_stale",),
-                guard=lambda variables, event, _rules: stale(variables, event),
-                clauses=("KV3-EPOCH-1",),
-                text="guard.stale",
-            ),
+            Edge(State.FOLLOWER, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
             Edge(
                 State.FOLLOWER,
                 do=("answer_done",),
-                guard=lambda variables, event, _rules: told_again(variables, event),
+                guard=told_again,
                 assign=MappingProxyType(
                     {
                         "isr": lambda _variables, event, _rules: event.isr,
@@ -362,50 +286,25 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     }
                 ),
                 clauses=("KV3-COMMAND-2",),
-                text="guard.told_again",
             ),
             Edge(
                 State.LEADER,
                 do=("stop_fetching", "start_commits", "answer_done"),
-                guard=lambda variables, event, _rules: leads_itself(variables, event),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
+                guard=leads_itself,
+                assign=_OPEN_LOG,
                 clauses=("KV3-LEADER-1",),
-                text="guard.leads_itself",
             ),
             Edge(
                 State.OFFLINE,
                 do=("stop_fetching", "answer_done"),
-                guard=lambda variables, event, _rules: leads_nobody(variables, event),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
+                guard=leads_nobody,
+                assign=_OPEN_LOG,
                 clauses=("KV3-ELECT-2",),
-                text="guard.leads_nobody",
             ),
             Edge(
                 State.FOLLOWER,
                 do=("stop_fetching", "truncate_log", "start_fetching", "answer_done"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                        "log_end": lambda variables, _event, _rules: variables.high_watermark,
-                    }
-                ),
+                assign=_STOP_FETCHING,
                 clauses=("KV3-FOLLOWER-1",),
             ),
         ),
@@ -413,7 +312,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.FOLLOWER,
                 do=("append", "fetch_more"),
-                guard=lambda variables, event, _rules: continues_the_log(variables, event),
+                guard=continues_the_log,
                 assign=MappingProxyType(
                     {
                         "log_end": lambda _variables, event, _rules: event.offset + event.size,
@@ -423,59 +322,29 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     }
                 ),
                 clauses=("KV3-WATERMARK-1",),
-                text="guard.continues_the_log",
             ),
             Edge(State.FOLLOWER, do=("fetch_more",), clauses=("KV3-WATERMARK-1",), blames_peer=True),
         ),
         (State.LEADER, LeaderAndIsr): (
-            Edge(
-                State.LEADER,
-                do=("answer_stale",),
-                guard=lambda variables, event, _rules: stale(variables, event),
-                clauses=("KV3-EPOCH-1",),
-                text="guard.stale",
-            ),
+            Edge(State.LEADER, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
             Edge(
                 State.LEADER,
                 do=("take_isr", "answer_done"),
-                guard=lambda variables, event, _rules: leads_itself(variables, event),
-                assign=MappingProxyType(
-                    {
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
+                guard=leads_itself,
+                assign=_TAKE_ISR,
                 clauses=("KV3-COMMAND-2",),
-                text="guard.leads_itself",
             ),
             Edge(
                 State.OFFLINE,
                 do=("stop_commits", "answer_done"),
-                guard=lambda variables, event, _rules: leads_nobody(variables, event),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
+                guard=leads_nobody,
+                assign=_OPEN_LOG,
                 clauses=("KV3-ELECT-2",),
-                text="guard.leads_nobody",
             ),
             Edge(
                 State.FOLLOWER,
                 do=("stop_commits", "truncate_log", "start_fetching", "answer_done"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                        "log_end": lambda variables, _event, _rules: variables.high_watermark,
-                    }
-                ),
+                assign=_STOP_FETCHING,
                 clauses=("KV3-FOLLOWER-1",),
             ),
         ),
@@ -494,54 +363,25 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             ),
         ),
         (State.OFFLINE, LeaderAndIsr): (
-            Edge(
-                State.OFFLINE,
-                do=("answer_stale",),
-                guard=lambda variables, event, _rules: stale(variables, event),
-                clauses=("KV3-EPOCH-1",),
-                text="guard.stale",
-            ),
+            Edge(State.OFFLINE, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
             Edge(
                 State.LEADER,
                 do=("start_commits", "answer_done"),
-                guard=lambda variables, event, _rules: leads_itself(variables, event),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
+                guard=leads_itself,
+                assign=_OPEN_LOG,
                 clauses=("KV3-LEADER-1",),
-                text="guard.leads_itself",
             ),
             Edge(
                 State.OFFLINE,
                 do=("answer_done",),
-                guard=lambda variables, event, _rules: leads_nobody(variables, event),
-                assign=MappingProxyType(
-                    {
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
+                guard=leads_nobody,
+                assign=_TAKE_ISR,
                 clauses=("KV3-COMMAND-2",),
-                text="guard.leads_nobody",
             ),
             Edge(
                 State.FOLLOWER,
                 do=("truncate_log", "start_fetching", "answer_done"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, event, _rules: event.leader,
-                        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                        "log_end": lambda variables, _event, _rules: variables.high_watermark,
-                    }
-                ),
+                assign=_STOP_FETCHING,
                 clauses=("KV3-FOLLOWER-1",),
             ),
         ),
@@ -611,9 +451,6 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
         ),
     }
 )
-
-OVERLAYS: Final[tuple[Overlay[State], ...]] = ()
-
 MACHINE: Final[Machine[State, Variables]] = Machine(
     name="replica",
     states=State,
@@ -623,5 +460,4 @@ MACHINE: Final[Machine[State, Variables]] = Machine(
     variables=Variables(),
     events=EVENTS,
     transitions=TRANSITIONS,
-    overlays=OVERLAYS,
 )

@@ -7,9 +7,9 @@ One instance per connection; learns broker_id from HaHandshakeId.broker_id.
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
@@ -34,38 +34,25 @@ from replispec.wire.rocketmq.ha import (
 )
 
 
-class State(enum.Enum):
-    """The states.
+class State(Enum):
+    """The states, those of HaConnectionState."""
 
-    Those of HaConnectionState.
-    """
-
+    # No handshake on a connection. The half-copied record at the end of the log has been cut.
     READY = "READY"
-    """No handshake on a connection. The half-copied record at the end of the log has been cut."""
-    HANDSHAKE = "HANDSHAKE"
-    """The handshake is sent; the master's epochs are awaited."""
-    TRANSFER = "TRANSFER"
-    """The logs agree up to where ours ends; bytes of the master are appended."""
-    SUSPEND = "SUSPEND"
-    """Never entered: Declared by RIP-44; no release of Apache RocketMQ enters it."""
-    SHUTDOWN = "SHUTDOWN"
-    """The replica stopped, or became master."""
+    HANDSHAKE = "HANDSHAKE"  # The handshake is sent; the master's epochs are awaited.
+    TRANSFER = "TRANSFER"  # The logs agree up to where ours ends; bytes of the master are appended.
+    SUSPEND = "SUSPEND"  # Never entered: Declared by RIP-44; no release of Apache RocketMQ enters it.
+    SHUTDOWN = "SHUTDOWN"  # The replica stopped, or became master.
 
 
 @dataclass(frozen=True, slots=True)
 class Variables:
-    """What the machine remembers beside its state.
+    """What the machine remembers beside its state."""
 
-    log_end: Where the commit log ends and its next byte belongs; 0 for an empty log.
-    epochs: The epochs of our log, ascending.
-    confirm_offset: Up to where messages may be shown to consumers.
-    silent: An answer has come, and no report was sent since.
-    """
-
-    log_end: int = 0
-    epochs: Sequence[HaEpochEntry] = ()
-    confirm_offset: int = 0
-    silent: bool = False
+    log_end: int = 0  # Where the commit log ends and its next byte belongs; 0 for an empty log.
+    epochs: Sequence[HaEpochEntry] = ()  # The epochs of our log, ascending.
+    confirm_offset: int = 0  # Up to where messages may be shown to consumers.
+    silent: bool = False  # An answer has come, and no report was sent since.
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +87,10 @@ class HandshakeAnswered:
 
     @property
     def entries(self) -> Sequence[HaEpochEntry]:
-        """The message's entries."""
         return self.message.entries
 
     @property
     def max_offset(self) -> int:
-        """The message's max_offset."""
         return self.message.max_offset
 
 
@@ -117,27 +102,22 @@ class BatchReceived:
 
     @property
     def body_size(self) -> int:
-        """The message's body_size."""
         return self.message.body_size
 
     @property
     def confirm_offset(self) -> int:
-        """The message's confirm_offset."""
         return self.message.confirm_offset
 
     @property
     def epoch(self) -> int:
-        """The message's epoch."""
         return self.message.epoch
 
     @property
     def epoch_start_offset(self) -> int:
-        """The message's epoch_start_offset."""
         return self.message.epoch_start_offset
 
     @property
     def offset(self) -> int:
-        """The message's offset."""
         return self.message.offset
 
 
@@ -149,22 +129,18 @@ class HeartbeatReceived:
 
     @property
     def body_size(self) -> int:
-        """The message's body_size."""
         return self.message.body_size
 
     @property
     def confirm_offset(self) -> int:
-        """The message's confirm_offset."""
         return self.message.confirm_offset
 
     @property
     def epoch(self) -> int:
-        """The message's epoch."""
         return self.message.epoch
 
     @property
     def epoch_start_offset(self) -> int:
-        """The message's epoch_start_offset."""
         return self.message.epoch_start_offset
 
 
@@ -181,7 +157,6 @@ class ReportSent:
 
     @property
     def max_offset(self) -> int:
-        """The message's max_offset."""
         return self.message.max_offset
 
 
@@ -214,65 +189,33 @@ Event = (
     | Closed
     | Stop
 )
-
 EffectT_co = TypeVar("EffectT_co", covariant=True)
 
 
 class Effects(Protocol[EffectT_co]):
     """What a core does on its edges: each method returns effects, in their order."""
 
-    def advance_confirm_offset(self, event: BatchReceived | HeartbeatReceived, /) -> tuple[EffectT_co, ...]:
-        """Do advance confirm offset."""
-        ...
-
-    def append(self, event: BatchReceived, /) -> tuple[EffectT_co, ...]:
-        """Do append."""
-        ...
-
-    def ask_for_operator(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]:
-        """Do ask for operator."""
-        ...
-
+    def advance_confirm_offset(
+        self, event: BatchReceived | HeartbeatReceived, /
+    ) -> tuple[EffectT_co, ...]: ...
+    def append(self, event: BatchReceived, /) -> tuple[EffectT_co, ...]: ...
+    def ask_for_operator(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]: ...
     def close_connection(
         self, event: HandshakeAnswered | BatchReceived | HeartbeatReceived | Silence | Stop, /
-    ) -> tuple[EffectT_co, ...]:
-        """Do close connection."""
-        ...
-
-    def correct_epochs(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]:
-        """Do correct epochs."""
-        ...
-
-    def dial(self, event: DialDue, /) -> tuple[EffectT_co, ...]:
-        """Do dial."""
-        ...
-
-    def note_epoch(self, event: BatchReceived | HeartbeatReceived, /) -> tuple[EffectT_co, ...]:
-        """Do note epoch."""
-        ...
-
-    def send_handshake(self, event: Connected, /) -> tuple[EffectT_co, ...]:
-        """Do send handshake."""
-        ...
-
-    def send_report(self, event: HandshakeAnswered | BatchReceived | ReportDue, /) -> tuple[EffectT_co, ...]:
-        """Do send report."""
-        ...
-
-    def truncate_log(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]:
-        """Do truncate log."""
-        ...
-
-    def truncate_tail(self, event: DialDue, /) -> tuple[EffectT_co, ...]:
-        """Do truncate tail."""
-        ...
-
-    def wait_before_dialling(self, event: Closed, /) -> tuple[EffectT_co, ...]:
-        """Do wait before dialling."""
-        ...
+    ) -> tuple[EffectT_co, ...]: ...
+    def correct_epochs(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]: ...
+    def dial(self, event: DialDue, /) -> tuple[EffectT_co, ...]: ...
+    def note_epoch(self, event: BatchReceived | HeartbeatReceived, /) -> tuple[EffectT_co, ...]: ...
+    def send_handshake(self, event: Connected, /) -> tuple[EffectT_co, ...]: ...
+    def send_report(
+        self, event: HandshakeAnswered | BatchReceived | ReportDue, /
+    ) -> tuple[EffectT_co, ...]: ...
+    def truncate_log(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]: ...
+    def truncate_tail(self, event: DialDue, /) -> tuple[EffectT_co, ...]: ...
+    def wait_before_dialling(self, event: Closed, /) -> tuple[EffectT_co, ...]: ...
 
 
-def continues_the_log(variables: Any, event: Any) -> bool:
+def continues_the_log(variables: Any, event: Any, _rules: Any) -> bool:
     """The run starts where our log ends; an empty log takes any start.
 
     `event.offset == log_end or log_end == 0`
@@ -311,7 +254,6 @@ EVENTS: Final = MappingProxyType(
         Stop: EventKind("stop", Origin.LOCAL),
     }
 )
-
 TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
     {
         (State.READY, DialDue): (
@@ -382,7 +324,7 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
             Edge(
                 State.TRANSFER,
                 do=("append", "note_epoch", "advance_confirm_offset", "send_report"),
-                guard=lambda variables, event, _rules: continues_the_log(variables, event),
+                guard=continues_the_log,
                 assign=MappingProxyType(
                     {
                         "log_end": lambda _variables, event, _rules: event.offset + event.body_size,
@@ -395,7 +337,6 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                     }
                 ),
                 clauses=("RIP44-TRANSFER-1", "RIP44-EPOCH-1", "RIP44-CONFIRM-2", "RIP44-REPORT-1"),
-                text="guard.continues_the_log",
             ),
             Edge(State.READY, do=("close_connection",), clauses=("RIP44-CHAIN-1",), blames_peer=True),
         ),
@@ -446,7 +387,6 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
         (State.TRANSFER, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
     }
 )
-
 OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     Overlay(
         Releases("apache", (5, 0, 0), None),
@@ -491,7 +431,6 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
         ),
     ),
 )
-
 MACHINE: Final[Machine[State, Variables]] = Machine(
     name="ha_replica",
     states=State,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Clause(NamedTuple):
@@ -24,3 +24,17 @@ class Clause(NamedTuple):
     not_yet: str
     divergence: Mapping[str, str]
     uses: tuple[str, ...]
+
+
+def read_clauses(entries: Mapping[str, Mapping[str, Any]]) -> dict[str, Clause]:
+    """The clauses of a data file by id; a key that is not there stands for an empty value."""
+    empty = dict.fromkeys(("section", "case", "not_yet"), "")
+    return {
+        name: Clause(
+            id=name,
+            divergence=entry.get("divergence", {}),
+            uses=tuple(entry.get("uses", ())),
+            **empty | {key: entry[key] for key in entry if key not in ("divergence", "uses")},
+        )
+        for name, entry in entries.items()
+    }

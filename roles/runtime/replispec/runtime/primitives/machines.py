@@ -63,7 +63,8 @@ class Edge(Generic[StateT]):
     `do` names the effects in the order in which they are to be carried out. `assign` gives the new
     values of some variables by name, all of them from the old ones. `blames_peer` marks an edge that is taken
     because the peer broke the protocol, `tolerated` says why an implementation's deviation is let
-    pass, `diverges` which known deviation is reported. `text` is the guard as the specification words it.
+    pass, `diverges` which known deviation is reported. `text` is the guard as the specification words it,
+    where it is not a guard that has a name.
     """
 
     to: StateT
@@ -75,6 +76,11 @@ class Edge(Generic[StateT]):
     tolerated: str = ""
     diverges: str = ""
     text: str = ""
+
+    @property
+    def condition(self) -> str:
+        """The guard as the specification words it; empty when there is none."""
+        return self.text or ("" if self.guard is None else f"guard.{self.guard.__name__}")
 
 
 Transitions = Mapping[tuple[StateT, type], tuple[Edge[StateT], ...]]

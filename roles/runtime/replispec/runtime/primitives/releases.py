@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from typing import NamedTuple
 
 
@@ -30,6 +31,16 @@ class NamedNumber(NamedTuple):
     number: int
     name: str
     releases: Releases | None
+
+
+def named_numbers(
+    kind: type[IntEnum], special: Mapping[str, tuple[str, Releases | None]] | None = None
+) -> tuple[NamedNumber, ...]:
+    """The numbers of an enum with their names; `special` gives, for some members, name and releases."""
+    return tuple(
+        NamedNumber(int(member), *(special or {}).get(name, (name, None)))
+        for name, member in kind.__members__.items()
+    )
 
 
 def names_of(

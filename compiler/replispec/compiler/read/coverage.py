@@ -1,49 +1,24 @@
-"""Coverage: which clauses stand for each paragraph of the documents that a family follows.
+"""From YAML to coverage: which clauses stand for each paragraph of the documents that a family follows.
 
 A document is known by its paragraphs alone, each by its number and a hash, so that coverage.yaml can be
-checked for completeness without the text. Whoever has the text compares it with
-
-    python -m replispec.compiler.check.coverage TEXT --of DOCUMENT --in COVERAGE
+checked for completeness without the text. `python -m lab.paragraphs` compares it with a text.
 """
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import re
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-from replispec.compiler.model.message import Place, SpecificationError
-from replispec.compiler.read.clauses import Clause
-from replispec.compiler.read.yaml_source import Tree, read_yaml
+from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.coverage import Coverage, Paragraph
+from replispec.compiler.model.message import SpecificationError
+from replispec.compiler.read.yaml_source import Tree
 
 _BLANK: Final = re.compile(r"\n[ \t]*\n")
 _HASH: Final = re.compile(r"[0-9a-f]{8}")
 _NUMBER: Final = re.compile(r"[1-9][0-9]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """One paragraph: its number from 1 on, its hash, and the clauses of what it demands, or why none."""
-
-    number: int
-    hash: str
-    clauses: tuple[str, ...]
-    no_requirement: str
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """All paragraphs of one document, in order."""
-
-    document: str
-    paragraphs: tuple[Paragraph, ...]
-    place: Place
 
 
 def paragraphs(text: str) -> tuple[str, ...]:
@@ -68,7 +43,7 @@ def read_coverage(trees: Mapping[str, Tree], clauses: Mapping[str, Clause]) -> t
     those of the digest, for a clause that nobody defined, and for a clause of one of these documents that
     no paragraph names.
     """
-    found = tuple(_document(item, clauses) for tree in trees.values() for item in _items(tree))
+    found = tuple(_document(item, clauses) for tree in trees.values() for item in documents(tree))
     for number, coverage in enumerate(found):
         for other in found[:number]:
             if other.document == coverage.document:
@@ -76,9 +51,9 @@ def read_coverage(trees: Mapping[str, Tree], clauses: Mapping[str, Clause]) -> t
                     coverage.place, f"{coverage.document} stands twice", f"see {other.place}"
                 )
     named = {name for each in found for paragraph in each.paragraphs for name in paragraph.clauses}
-    documents = {each.document for each in found}
+    covered = {each.document for each in found}
     for clause in clauses.values():
-        if clause.document in documents and clause.id not in named:
+        if clause.document in covered and clause.id not in named:
             raise SpecificationError(
                 clause.place,
                 f"no paragraph of {clause.document} names the clause {clause.id}",
@@ -87,7 +62,8 @@ def read_coverage(trees: Mapping[str, Tree], clauses: Mapping[str, Clause]) -> t
     return found
 
 
-def _items(tree: Tree) -> tuple[Tree, ...]:
+def documents(tree: Tree) -> tuple[Tree, ...]:
+    """The documents of one coverage.yaml, unread."""
     tree.only("documents")
     return tree.listed("documents")
 
@@ -122,7 +98,7 @@ def _document(tree: Tree, clauses: Mapping[str, Clause]) -> Coverage:
         raise SpecificationError(
             tree.place_of("digest"),
             f"the paragraphs of {name} are not those of its digest",
-            "compare with the text: python -m replispec.compiler.check.coverage --help",
+            "compare with the text: python -m lab.paragraphs --help",
         )
     return Coverage(name, tuple(found), tree.place)
 
@@ -160,42 +136,3 @@ def _number(tree: Tree, key: str) -> int:
     if not _NUMBER.fullmatch(text):
         raise SpecificationError(tree.place_of(key), f"{text!r} is no number", f"write {key}: 1 or more")
     return int(text)
-
-
-def differences(recorded: Sequence[str], text: str) -> Iterator[str]:
-    """What parts the recorded hashes from those of a text, one line a paragraph; nothing when equal."""
-    hashes = [paragraph_hash(each) for each in paragraphs(text)]
-    for number in range(1, max(len(hashes), len(recorded)) + 1):
-        ours = recorded[number - 1] if number <= len(recorded) else "none"
-        theirs = hashes[number - 1] if number <= len(hashes) else "none"
-        if ours != theirs:
-            yield f"paragraph {number}: recorded {ours}, in the text {theirs}"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Command line: print the hashes of a text, or compare it with what is recorded (1 when it differs)."""
-    parser = argparse.ArgumentParser(description="Paragraphs of a document and their hashes.")
-    parser.add_argument("text", type=Path, help="the document as text in UTF-8")
-    parser.add_argument("--of", metavar="DOCUMENT", help="compare with this document of coverage.yaml")
-    parser.add_argument("--in", dest="coverage", type=Path, metavar="COVERAGE", help="the coverage.yaml")
-    options = parser.parse_args(arguments)
-    text = options.text.read_text("utf-8")
-    hashes = [paragraph_hash(each) for each in paragraphs(text)]
-    if options.coverage is None:
-        lines = [f"{number} {each}" for number, each in enumerate(hashes, 1)]
-        sys.stdout.write("\n".join([*lines, f"paragraphs: {len(hashes)}", f"digest: {digest(hashes)}", ""]))
-        return 0
-    tree = read_yaml(options.coverage, options.coverage.parent)
-    recorded = [
-        paragraph.text("hash")
-        for document in _items(tree)
-        if document.text("document") == options.of
-        for paragraph in document.listed("coverage")
-    ]
-    lines = list(differences(recorded, text))
-    sys.stdout.write("\n".join([*lines, f"{len(recorded)} recorded, {len(lines)} differ", ""]))
-    return 1 if lines else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

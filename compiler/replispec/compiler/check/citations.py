@@ -1,0 +1,74 @@
+"""Where clauses are cited, and that every cited clause is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.example import Example
+from replispec.compiler.model.invariant import Invariant
+from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.rule import RuleSource
+
+
+def check_citations(
+    clauses: Mapping[str, Clause],
+    model: Model,
+    machines: Mapping[str, Machine],
+    rules: Mapping[str, RuleSource],
+    invariants: Mapping[str, Invariant],
+    examples: Sequence[Example] = (),
+) -> dict[str, list[str]]:
+    """Where each clause is cited. Raises SpecificationError when a cited clause is not defined."""
+    uses: dict[str, list[str]] = {name: [] for name in clauses}
+    for name, where, place in (
+        *_citations(model, machines, rules, invariants),
+        *((name, f"example: {each.name}", each.place) for each in examples for name in each.clauses),
+    ):
+        if name not in uses:
+            raise SpecificationError(
+                place, f"nobody defined the clause {name!r}", "define it under spec/clauses"
+            )
+        if where not in uses[name]:
+            uses[name].append(where)
+    return uses
+
+
+def _citations(
+    model: Model,
+    machines: Mapping[str, Machine],
+    rules: Mapping[str, RuleSource],
+    invariants: Mapping[str, Invariant],
+) -> Iterator[tuple[str, str, Place]]:
+    """(clause, where it is cited, place)."""
+    for cited, where, place in (*_of_messages(model), *_of_machines(machines)):
+        for name in cited:
+            yield name, where, place
+    for rule in rules.values():
+        for name in rule.clauses:
+            yield name, f"rule {rule.name}", rule.place
+    for invariant in invariants.values():
+        for name in invariant.clauses:
+            yield name, f"invariant {invariant.id}", invariant.place
+
+
+_Cited = tuple[tuple[str, ...], str, Place]
+
+
+def _of_messages(model: Model) -> Iterator[_Cited]:
+    for message in model.messages.values():
+        yield message.clauses, f"message {message.name}", message.place
+        for field in message.fields:
+            yield field.clauses, f"field {message.name}.{field.name}", field.place
+    for enum in model.enums.values():
+        for value in enum.values:
+            yield value.clauses, f"value {enum.name}.{value.name}", value.place
+
+
+def _of_machines(machines: Mapping[str, Machine]) -> Iterator[_Cited]:
+    for machine in machines.values():
+        for edge in machine.transitions():
+            yield edge.clauses, f"edge {machine.name}: {'/'.join(edge.sources)} on {edge.event}", edge.place
+        for guard in machine.guards.values():
+            yield guard.clauses, f"guard {machine.name}.{guard.name}", guard.place

@@ -1,0 +1,25 @@
+"""The Python module with the signatures that the runtime's algorithms must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from replispec.compiler.emit.python.annotations import annotation
+from replispec.compiler.emit.python.codes import certificate
+from replispec.compiler.emit.python.tree import TYPING, Class, Function, Module, homes
+from replispec.compiler.model.message import Model
+from replispec.compiler.model.rule import RuleSource
+
+
+def rules_text(rules: Mapping[str, RuleSource], model: Model, sources: Mapping[str, bytes]) -> str:
+    """The module, not yet formatted."""
+    package = f"replispec.wire.{model.family}"
+    methods = []
+    for name, rule in rules.items():
+        parameters = [f"{each}: {annotation(kind)}" for each, kind in rule.type.parameters.items()]
+        returns = annotation(rule.type.result)
+        methods.append(Function(name, ", ".join(["self", *parameters]), returns, ["..."], rule.about))
+    about = "What the rules of the runtime offer to guards and checks."
+    protocol = Class("Rules", about, [str(TYPING.Protocol)], body=methods)
+    about = f"The pure algorithms that the machines and invariants of {model.family} call."
+    return Module(f"{package}.rules", certificate(sources), about, [protocol], homes(model)).text()
