@@ -1,4 +1,4 @@
-# `make demo` and `make test` are all a fresh machine needs: both do the set-up. `make help` lists the rest.
+# `make smoke`, `make demo` and `make test` are all a fresh machine needs: they do the set-up. `make help` lists the rest.
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -11,7 +11,8 @@ ROOMS := $(shell sed -n '/^dev-mode-dirs = \[/,/^]/s/^ *"\(.*\)",$$/\1/p' pyproj
 # Bytecode is compiled when a module is first imported: most of what is installed never is.
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 CAPTURE ?= spark_replay/captures/failover_lost.pcap
-OUT ?= out/demo
+# Where a demo writes report.html and the rest: out/demo, out/demo-replay, unless OUT says so.
+OUT ?=
 # Which implementations `make conformance` plays against; none named: all that can be had.
 TARGETS ?=
 # Megabytes of the generated capture that is measured.
@@ -31,6 +32,11 @@ rooms: ## print the rooms: the folders that hold parts of the package
 prerequisites:
 	@.ci/prerequisites >/dev/null
 
+# Only what starts Spark or Apache RocketMQ asks for a JDK.
+.PHONY: jdk
+jdk:
+	@.ci/prerequisites jdk >/dev/null
+
 .PHONY: setup
 setup: $(READY) ## make the environment .venv (done by every target that needs it)
 
@@ -43,15 +49,19 @@ $(READY): pyproject.toml constraints.txt | prerequisites
 	@touch $@
 
 .PHONY: demo
-demo: $(READY) ## a cluster of ours loses its master and gets it back; Spark judges its traffic (OUT=...)
-	@$(BIN)/python -m lab.demo --out "$(OUT)"
+demo: jdk $(READY) ## a cluster of ours loses its master and gets it back; Spark judges its traffic (OUT=...)
+	@$(BIN)/python -m lab.demo --out "$(or $(OUT),out/demo)"
 
 .PHONY: demo-replay
-demo-replay: $(READY) ## replay a real fail-over that lost messages on Spark (CAPTURE=..., OUT=...)
-	@$(BIN)/replispec replay "$(CAPTURE)" --out "$(OUT)" || test $$? -eq 1
+demo-replay: jdk $(READY) ## replay a real fail-over that lost messages on Spark (CAPTURE=..., OUT=...)
+	@$(BIN)/replispec replay "$(CAPTURE)" --engine spark --out "$(or $(OUT),out/demo-replay)" || test $$? -eq 1
+
+.PHONY: smoke
+smoke: $(READY) ## a minute that proves a checkout: quick tests, fresh code, one replay, one controller; no JDK
+	@$(BIN)/python -m lab.smoke
 
 .PHONY: test
-test: lint types spec-check check ## everything that must pass: lint, types, tests
+test: jdk lint types spec-check check ## everything that must pass: lint, types, tests (about ten minutes)
 
 .PHONY: lint
 lint: $(READY) ## ruff: rules and format
@@ -63,7 +73,7 @@ types: $(READY) ## mypy, strict, every room
 	@$(BIN)/mypy $(ROOMS) benchmarks lab tests
 
 .PHONY: check
-check: $(READY) ## pytest alone (ARGS="tests/cli -k help")
+check: $(if $(ARGS),,jdk) $(READY) ## pytest alone (ARGS="tests/cli -k help")
 	@$(BIN)/python -m pytest $(ARGS)
 
 .PHONY: spec-check
@@ -71,7 +81,7 @@ spec-check: $(READY) ## since the last tag: no break of the wire that CHANGELOG.
 	@$(BIN)/replispec spec check
 
 .PHONY: test-full
-test-full: $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault
+test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault
 	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all $(BIN)/python -m pytest \
 		tests/replay/test_damage.py tests/replay/test_mixtures.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
@@ -82,15 +92,15 @@ generate: $(READY) ## compile spec/ into generated/
 	@$(BIN)/python -m replispec.compiler.generate
 
 .PHONY: bench-replay
-bench-replay: $(READY) ## rates of tshark and both engines on a generated capture (SIZE=400; see docs/benchmarks.md)
+bench-replay: jdk $(READY) ## rates of tshark and both engines on a generated capture (SIZE=400; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE)
 
 .PHONY: mutants
-mutants: $(READY) ## change the specification in one place at a time, and see that something notices (ARGS=--help)
+mutants: jdk $(READY) ## change the specification in one place at a time, and see that something notices (ARGS=--help)
 	@$(BIN)/python -m lab.mutants $(ARGS)
 
 .PHONY: bench-roles
-bench-roles: $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
+bench-roles: jdk $(READY) ## our controller and brokers against Apache RocketMQ's, in turns (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_roles $(ARGS)
 
 .PHONY: bench-codec
@@ -102,7 +112,7 @@ conformance: $(READY) ## play the suite against the real implementations (TARGET
 	@$(BIN)/python -m lab.conformance --table docs/compliance.md $(TARGETS)
 
 .PHONY: interop
-interop: $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these)
+interop: jdk $(READY) ## our roles among Apache RocketMQ's own programs (SCENARIOS="a c": only these)
 	@$(BIN)/python -m lab.interop $(SCENARIOS)
 
 .PHONY: kills

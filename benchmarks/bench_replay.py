@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import statistics
 import subprocess
 import sys
@@ -35,6 +36,10 @@ RUN_SECONDS_MAXIMUM = 300.0
 READ_BYTES = 1 << 20
 COLUMNS = ("MB/s", "wall s", "CPU s", "wall s", "CPU s", "MB/s", "ratio", "  peak MB: own/JVM/worker")
 PLAIN_FIELDS = ("frame.number", "frame.time_epoch", "ip.src", "ip.dst", "tcp.stream", "tcp.seq", "tcp.len")
+DISSECTED = (
+    *("-X", f"lua_script:{DISSECTOR}", "-o", "tcp.reassemble_out_of_order:TRUE"),
+    *("-Y", "rocketmq or rocketmq_ha"),
+)
 OWN_FIELDS = (
     *("frame.number", "tcp.stream", "rocketmq.code", "rocketmq.opaque", "rocketmq.flag"),
     *("rocketmq_ha.offset", "rocketmq_ha.epoch", "rocketmq_ha.confirm_offset"),
@@ -42,7 +47,7 @@ OWN_FIELDS = (
 Figures = dict[str, float]
 
 
-class Measured:
+class Replayer:
     """A process of benchmarks.measured that replays when asked, and is killed when it takes too long."""
 
     def __init__(self, *arguments: str) -> None:
@@ -141,22 +146,32 @@ def measure(capture: Path, rounds: int, prefix_packets: int, split_bytes: int) -
             log = str(OUT / f"spark{cores}.log")
             name = f"spark, {cores} core{'s' if cores > 1 else ''}, warm"
             shape = ("--split-bytes", str(split_bytes))
-            sparks[name] = Measured("--spark-cores", str(cores), "--log", log, *shape)
+            sparks[name] = Replayer("--spark-cores", str(cores), "--log", log, *shape)
             stack.callback(sparks[name].close)
             sparks[name].replay(capture, OUT / f"spark{cores}")
-        own = ("-X", f"lua_script:{DISSECTOR}", "-o", "tcp.reassemble_out_of_order:TRUE")
-        shown = ("-Y", "rocketmq or rocketmq_ha")
+        has_tshark = _has_tshark()
         for _ in range(rounds):
             _add(runs, "page cache", page_cache(capture))
-            _add(runs, "tshark, plain fields", tshark(capture, prefix_packets, fields=PLAIN_FIELDS))
-            dissected = tshark(capture, prefix_packets, *own, *shown, fields=OWN_FIELDS)
-            _add(runs, "tshark, our dissector", dissected)
-            engine = Measured()
+            if has_tshark:
+                _add(runs, "tshark, plain fields", tshark(capture, prefix_packets, fields=PLAIN_FIELDS))
+                dissected = tshark(capture, prefix_packets, *DISSECTED, fields=OWN_FIELDS)
+                _add(runs, "tshark, our dissector", dissected)
+            engine = Replayer()
             _add(runs, "local", engine.replay(capture, OUT / "local"))
             engine.close()
             for cores, (name, spark) in enumerate(sparks.items(), start=1):
                 _add(runs, name, spark.replay(capture, OUT / f"spark{cores}"))
     return runs
+
+
+def _has_tshark() -> bool:
+    """Whether tshark can be measured too; says so in one line when it cannot."""
+    if shutil.which("tshark"):
+        return True
+    sys.stderr.write(
+        "bench-replay: tshark is missing, its rows are left out (Debian, Ubuntu: apt-get install tshark)\n"
+    )
+    return False
 
 
 def _add(runs: dict[str, list[Figures]], name: str, figures: Figures) -> None:

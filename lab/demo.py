@@ -145,7 +145,7 @@ def _collect(out: Path, story: Story) -> Path:
 
 
 def _replay(capture: Path, out: Path, engine: str, story: Story) -> int:
-    command = [sys.executable, "-m", "replispec.cli", "replay", str(capture), "--out", str(out / "replay")]
+    command = [sys.executable, "-m", "replispec.cli", "replay", str(capture), "--out", str(out)]
     code = subprocess.run(
         [*command, "--engine", engine, "--all-ack-in-sync-state-set"], check=False
     ).returncode

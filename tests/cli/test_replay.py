@@ -20,7 +20,9 @@ def test_lost_messages_are_the_first_line_and_exit_code_1(tmp_path: Path) -> Non
     assert (code, errors) == (1, "")
     assert shown.splitlines()[0] == "220 acknowledged messages of LabDLedger/broker-a were lost"
     assert "acknowledged-send-survives" in shown
-    assert shown.splitlines()[-1] == f"Report:   {tmp_path / 'report.html'}"
+    assert (
+        shown.splitlines()[-1] == f"Report:   {tmp_path / 'report.html'} (one file: open it in any browser)"
+    )
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 
@@ -29,7 +31,24 @@ def test_a_capture_in_which_all_is_well_is_exit_code_0(tmp_path: Path) -> None:
     assert (code, errors) == (0, "")
     assert shown.splitlines()[0] == "No acknowledged message was lost"
     assert ", 0 violated, " in shown
-    assert "\nnothing\n" in shown
+    assert "\nEvery rule that could be judged held.\n" in shown
+
+
+def test_what_the_rules_that_had_nothing_to_judge_would_have_needed_is_told(tmp_path: Path) -> None:
+    _, shown, _ = _replay(CLEAN, out=tmp_path)
+    lines = shown.splitlines()
+    first = lines.index("16 of 20 rules applied; the others judge what was not captured:")
+    assert (
+        lines[first + 2] == "  heartbeats-reach-leader: a change of the leader, which takes two controllers"
+    )
+    assert lines[first + 5].startswith("Verdicts: ")
+
+
+def test_a_capture_without_anything_to_judge_is_not_said_to_be_right(tmp_path: Path) -> None:
+    empty = tmp_path / "empty.pcap"
+    empty.write_bytes(CLEAN.read_bytes()[:24])
+    _, shown, _ = _replay(empty, out=tmp_path / "out")
+    assert "\nNo rule could be judged.\n" in shown
 
 
 def test_json_is_the_content_of_the_summary(tmp_path: Path) -> None:
@@ -89,8 +108,31 @@ def test_an_output_that_is_a_file_is_a_wrong_command_line(tmp_path: Path) -> Non
     assert _replay(CLEAN, out=tmp_path / "out")[0] == 2
 
 
+def test_without_a_named_engine_the_local_one_replays_where_spark_cannot(tmp_path: Path) -> None:
+    """The default command of the default install works, and says which engine it took, and why."""
+    for missing, why in (("/nowhere", "JAVA_HOME (/nowhere) holds no bin/java"), *_old_java(tmp_path)):
+        shown = replispec("replay", CLEAN, "--out", tmp_path / "out", environment={"JAVA_HOME": str(missing)})
+        assert (shown.returncode, shown.stderr) == (
+            0,
+            f"replispec: the local engine replays, in one process: {why}\n",
+        )
+        assert json.loads((tmp_path / "out" / "summary.json").read_text())["engine"] == "local"
+
+
+def _old_java(folder: Path) -> list[tuple[Path, str]]:
+    java = folder / "jdk" / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(
+        "#!/bin/sh\necho 'Picked up JAVA_TOOL_OPTIONS' >&2\necho 'java version \"1.8.0_402\"' >&2\n"
+    )
+    java.chmod(0o755)
+    return [(folder / "jdk", f"{java} is version 1.8")]
+
+
 def test_spark_without_java_says_what_to_do(tmp_path: Path) -> None:
-    shown = replispec("replay", CLEAN, "--out", tmp_path, environment={"JAVA_HOME": "/nowhere"})
+    shown = replispec(
+        "replay", CLEAN, "--out", tmp_path, "--engine", "spark", environment={"JAVA_HOME": "/nowhere"}
+    )
     assert shown.returncode == 2
     assert "JAVA_HOME (/nowhere) holds no bin/java" in shown.stderr
     assert "--engine local" in shown.stderr

@@ -9,12 +9,16 @@ Tell = Callable[[str, int, int], None]
 
 
 @contextmanager
-def counting(what: str, total: int, *, quiet: bool = False) -> Iterator[Tell]:
+def counting(what: str, total: int, *, quiet: bool = False, unwatched: str = "") -> Iterator[Tell]:
     """Show `what` with a moving sign and a bar until the block ends; the block tells how far it is.
 
-    `quiet`, or nobody watches: shows nothing.
+    Where nobody watches only the line `unwatched` is written, if any, so that the silence is explained;
+    `quiet` shows nothing at all.
     """
     if quiet or not sys.stderr.isatty():
+        if unwatched and not quiet:
+            sys.stderr.write(f"replispec: {unwatched}\n")
+            sys.stderr.flush()
         yield lambda _name, _done, _total: None
         return
     from rich.console import Console

@@ -1,16 +1,13 @@
 """`replispec replay`: captures to verdicts, losses and a report."""
 
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from importlib.util import find_spec
-from os import environ
 from pathlib import Path
 
 import click
 
-from replispec.cli.failures import EXIT_UNUSABLE
+from replispec.cli import engines
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.progress import counting
 
@@ -38,10 +35,11 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
 @click.option(
     "--engine",
     "engine_name",
-    type=click.Choice(["spark", "local"]),
-    default="spark",
+    type=click.Choice([engines.AUTO, engines.SPARK, engines.LOCAL]),
+    default=engines.AUTO,
     show_default=True,
-    help="Spark on all cores of this machine, or one process without a JVM. Both give the same.",
+    help="Spark on all cores of this machine, or one process without a JVM; both give the same. "
+    "auto: Spark where it is installed with a JDK.",
 )
 @click.option(
     "--format",
@@ -109,7 +107,10 @@ def replay(
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used; the others were
     replayed.
     """
-    _check(captures, engine_name)
+    _check(captures)
+    engine, said = engines.choose(engine_name)
+    if said and not quiet:
+        click.echo(f"replispec: {said}", err=True)
     from replispec.cli.summary_text import summary_json, summary_text
     from replispec.replay import run
     from replispec.replay.rotation import look_rotated
@@ -120,8 +121,9 @@ def replay(
     sources = [captures] if rotated else list(captures)
     if not rotated and not quiet and look_rotated(captures):
         click.echo(HINT, err=True)
-    with counting(f"replaying with {engine_name}", len(sources), quiet=quiet) as progress:
-        summary = run.replay(sources, out, run.EngineName(engine_name), options, progress)
+    unwatched = "judging with Spark (about 15 s)" if engine == engines.SPARK else ""
+    with counting(f"replaying with {engine}", len(sources), quiet=quiet, unwatched=unwatched) as progress:
+        summary = run.replay(sources, out, run.EngineName(engine), options, progress)
     for capture in summary.captures:
         for complaint in filter(None, (capture.error, *capture.warnings)):
             name = "" if complaint.startswith(f"{capture.file}:") else f"{capture.file}: "
@@ -137,27 +139,8 @@ def replay(
     return summary.exit_code
 
 
-def _check(captures: Sequence[Path], engine_name: str) -> None:
+def _check(captures: Sequence[Path]) -> None:
     """Refuse what cannot work before anything is started. Raises click.ClickException."""
     twice = [name for name, count in Counter(path.name for path in captures).items() if count > 1]
     if twice:
         raise click.UsageError(f"two captures are called {twice[0]}: results are told apart by this name")
-    if engine_name != "spark":
-        return
-    if find_spec("pyspark") is None:
-        raise _Missing("the Spark engine is not installed", "pip install 'replispec[spark]'")
-    home = environ.get("JAVA_HOME")
-    if shutil.which(f"{home}/bin/java" if home else "java") is None:
-        where = (
-            f"JAVA_HOME ({home}) holds no bin/java" if home else "no java on PATH, and JAVA_HOME is not set"
-        )
-        raise _Missing(where, "install a JDK 17 or later")
-
-
-class _Missing(click.ClickException):
-    """Something that the Spark engine needs is not on this machine."""
-
-    exit_code = EXIT_UNUSABLE
-
-    def __init__(self, what: str, remedy: str) -> None:
-        super().__init__(f"{what}: {remedy}, or use --engine local")

@@ -1,7 +1,6 @@
 """The outcome of a replay for people, and as JSON for scripts."""
 
 import io
-from collections import Counter
 from pathlib import Path
 
 import orjson
@@ -12,7 +11,7 @@ from rich.text import Text
 
 from replispec.replay.report.fill import fill
 from replispec.replay.report.model import ReportModel
-from replispec.replay.report.wording import headline
+from replispec.replay.report.wording import applied, headline
 from replispec.replay.summary import Summary
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.visible import visible
@@ -43,21 +42,20 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     console.print(_shown(said.text, TONES[said.tone]))
     for line in said.lines:
         console.print(_shown(f"  {line}"))
-    for table in (_findings(model), _captures(summary)):
+    for part in (_findings(model), _captures(summary)):
         console.print()
-        console.print(table)
+        console.print(part)
     console.print()
-    idle = Counter(finding.invariant for finding in model.findings if finding.idle)
-    if idle:
-        names = ", ".join(f"{name} ({count})" if count > 1 else name for name, count in idle.items())
-        console.print(_shown(f"Nothing to evaluate: {names}"))
+    for line in applied(model):
+        console.print(_shown(line), soft_wrap=True)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in summary.verdicts.items())
     console.print(_shown(f"Verdicts: {counts}"))
-    console.print(_shown(f"Report:   {report}"))
+    console.print(_shown(f"Report:   {report} (one file: open it in any browser)"), soft_wrap=True)
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
 
 
-def _findings(model: ReportModel) -> Table:
+def _findings(model: ReportModel) -> Table | Text:
+    """What is not ok; a sentence when nothing is."""
     several = len(model.captures) > 1
     table = _table("not ok", "rule", "group", *(["capture"] if several else []))
     table.add_column("evaluated", justify="right")
@@ -68,9 +66,11 @@ def _findings(model: ReportModel) -> Table:
                 Text(finding.verdict, STYLES[finding.verdict]),
                 *map(_shown, (finding.invariant, *where, str(finding.evaluated))),
             )
-    if not table.row_count:
-        table.add_row(Text("nothing", STYLES[Verdict.OK]))
-    return table
+    if table.row_count:
+        return table
+    if not any(finding.evaluated for finding in model.findings):
+        return Text("No rule could be judged.", STYLES[Verdict.UNKNOWN])
+    return Text("Every rule that could be judged held.", STYLES[Verdict.OK])
 
 
 def _captures(summary: Summary) -> Table:

@@ -19,6 +19,8 @@ from replispec.replay.report.model import (
     Switch,
     Verdict,
 )
+from replispec.wire.rocketmq.invariants import INVARIANTS
+from replispec.wire.rocketmq.machines import WATCHED
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_SECOND = 10**9
@@ -71,6 +73,22 @@ def headline(model: ReportModel) -> Headline:
     total = sum(finding.evaluated for finding in judged)
     checked = f"{counted(total, 'acknowledged message')} checked against every later master."
     return Headline("kept", "No acknowledged message was lost", (checked, *unread))
+
+
+def applied(model: ReportModel) -> tuple[str, ...]:
+    """How many of the rules had something to judge, and what the others would have needed, a line each."""
+    rules = {finding.invariant for finding in model.findings}
+    idle = sorted(rules - {finding.invariant for finding in model.findings if not finding.idle})
+    if not idle:
+        return (f"All {len(rules)} rules applied.",) if rules else ()
+    others = "other judges" if len(idle) == 1 else "others judge"
+    first = f"{len(rules) - len(idle)} of {len(rules)} rules applied; the {others} what was not captured:"
+    return (first, *(f"  {name}: {_evaluated(name)}" for name in idle))
+
+
+def _evaluated(rule: str) -> str:
+    """What one evaluation of a rule is about, in the words of the specification."""
+    return WATCHED[rule].evaluated if rule in WATCHED else INVARIANTS[rule].evaluated
 
 
 def _lost(losses: tuple[Loss, ...]) -> str:

@@ -1,0 +1,75 @@
+"""Which engine replays: the one that was asked for, or what this machine has."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from importlib.util import find_spec
+from os import environ
+
+import click
+
+from replispec.cli.failures import EXIT_UNUSABLE
+
+AUTO, SPARK, LOCAL = "auto", "spark", "local"
+JAVA_MINIMUM = 17
+JAVA_S_MAXIMUM = 30
+# 'openjdk version "17.0.15" 2025-04-15', 'java version "1.8.0_402"', 'openjdk version "21" 2023-09-19'
+JAVA_VERSION = re.compile(r'^.* version "((?:1\.)?(\d+))', re.MULTILINE)
+INSTALL_SPARK = "pip install '.[spark]'"
+INSTALL_JAVA = f"install a JDK {JAVA_MINIMUM} or later"
+
+
+class MissingError(click.ClickException):
+    """Something that the Spark engine needs is not on this machine."""
+
+    exit_code = EXIT_UNUSABLE
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(f"{what}: {remedy}, or use --engine local")
+        self.what = what
+
+
+def choose(asked: str) -> tuple[str, str]:
+    """The engine, `spark` or `local`, and the line that says which one `auto` took, empty when it was named.
+
+    Raises MissingError when Spark was asked for and cannot run here.
+    """
+    if asked == LOCAL:
+        return LOCAL, ""
+    missing = _missing()
+    if asked == SPARK:
+        if missing is not None:
+            raise missing
+        return SPARK, ""
+    if missing is None:
+        return SPARK, "the Spark engine replays; --engine local starts sooner, in one process"
+    return LOCAL, f"the local engine replays, in one process: {missing.what}"
+
+
+def _missing() -> MissingError | None:
+    """What the Spark engine lacks here; None when it can run."""
+    if find_spec("pyspark") is None:
+        return MissingError("the Spark engine is not installed", INSTALL_SPARK)
+    home = environ.get("JAVA_HOME")
+    java = shutil.which(f"{home}/bin/java" if home else "java")
+    if java is None:
+        where = f"JAVA_HOME ({home}) holds no bin/java" if home else "no java on PATH, JAVA_HOME not set"
+        return MissingError(where, INSTALL_JAVA)
+    version, major = _java_version(java)
+    if major < JAVA_MINIMUM:
+        return MissingError(f"{java} is version {version}", INSTALL_JAVA)
+    return None
+
+
+def _java_version(java: str) -> tuple[str, int]:
+    """Its version as people call it, such as 1.8, and as a number, such as 8; `unknown` and 0 without one."""
+    try:
+        done = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=False, timeout=JAVA_S_MAXIMUM
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown", 0
+    found = JAVA_VERSION.search(done.stderr + done.stdout)
+    return (found[1], int(found[2])) if found else ("unknown", 0)

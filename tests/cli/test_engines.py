@@ -1,0 +1,65 @@
+"""Which engine a replay takes: `auto` prefers Spark where it can run; what is missing is named."""
+
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+
+import pytest
+
+from replispec.cli import engines
+
+INSTALLED = ModuleSpec("pyspark", None)
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The java of a machine that has Spark and a JDK 21."""
+    path = tmp_path / "bin" / "java"
+    path.parent.mkdir()
+    _says(path, 'openjdk version "21" 2023-09-19')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    monkeypatch.setattr(engines, "find_spec", lambda _name: INSTALLED)
+    return path
+
+
+def _says(path: Path, line: str) -> None:
+    path.write_text(f"#!/bin/sh\necho '{line}' >&2\n")
+    path.chmod(0o755)
+
+
+@pytest.mark.usefixtures("java")
+def test_auto_takes_spark_where_it_can_run_and_says_so() -> None:
+    engine, said = engines.choose("auto")
+    assert engine == "spark"
+    assert said.startswith("the Spark engine replays; --engine local")
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ('java version "1.8.0_402"', "1.8"),
+        ('openjdk version "11.0.22" 2024-01-16', "11"),
+        ("no idea", "unknown"),
+    ],
+)
+def test_an_old_java_is_named_by_the_version_that_people_call_it(java: Path, line: str, version: str) -> None:
+    _says(java, line)
+    assert engines.choose("auto") == (
+        "local",
+        f"the local engine replays, in one process: {java} is version {version}",
+    )
+    with pytest.raises(engines.MissingError, match="install a JDK 17 or later, or use --engine local"):
+        engines.choose("spark")
+
+
+@pytest.mark.usefixtures("java")
+def test_without_pyspark_the_remedy_is_that_of_the_readme(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "find_spec", lambda _name: None)
+    assert engines.choose("auto")[0] == "local"
+    with pytest.raises(engines.MissingError, match=r"pip install '\.\[spark\]', or use --engine local"):
+        engines.choose("spark")
+
+
+def test_an_engine_that_is_named_is_taken_without_a_word(java: Path) -> None:
+    assert engines.choose("spark") == ("spark", "")
+    java.unlink()
+    assert engines.choose("local") == ("local", "")
