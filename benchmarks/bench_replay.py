@@ -131,7 +131,7 @@ def tshark(capture: Path, packets: int, *arguments: str, fields: Sequence[str]) 
 
 
 def prefix_bytes(capture: Path, packets: int) -> int:
-    """Bytes of the file before the record behind that many packets."""
+    """Bytes of the file before the record after that many packets."""
     with open_capture(capture) as opened:
         offsets = opened.records().record_offset
         return int(offsets[packets]) if packets < len(offsets) else capture.stat().st_size

@@ -72,8 +72,10 @@ def _play(cluster: Cluster, story: Story) -> None:
     before = wait_master(cluster)
     dead = next(name for name in BROKERS if cluster.address(name) == before.address)
     other = next(name for name in BROKERS if name != dead)
-    start, behind = leave_a_tail(cluster, dead, other, TOPIC)
-    story.tell(f"{other} is stopped; the master takes {behind - start} bytes more, acknowledged to nobody")
+    start, end_alone = leave_a_tail(cluster, dead, other, TOPIC)
+    story.tell(
+        f"{other} is stopped; the master takes {end_alone - start} bytes more, none of them acknowledged"
+    )
     killed_s = cluster.kill(dead)
     cluster.resume(other)
     after = wait_master(cluster, after_epoch=before.epoch)
@@ -86,9 +88,9 @@ def _play(cluster: Cluster, story: Story) -> None:
         entry.epoch: entry.start_offset for entry in questions.epochs(cluster.port(dead)).epoch_list or []
     }
     cut = starts[after.epoch] or 0
-    if cut >= behind:
-        raise LabError(f"the old master had nothing to cut: {behind} bytes, the new epoch starts at {cut}")
-    story.tell(f"the old master is back: cut from {behind} to {cut}, and in the SyncStateSet again")
+    if cut >= end_alone:
+        raise LabError(f"the old master had nothing to truncate: {end_alone} bytes, new epoch at {cut}")
+    story.tell(f"the old master is back: truncated from {end_alone} to {cut}, in the SyncStateSet again")
     end = wait_same_end(cluster, *BROKERS, "learner")
     digest = one_digest(cluster, (*BROKERS, "learner"), end)
     story.tell(f"all three logs are the same {end} bytes (sha256 {digest[:16]})")

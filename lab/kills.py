@@ -52,7 +52,7 @@ class Sender(threading.Thread):
                 continue
 
     def stop(self) -> None:
-        """End behind the message under way."""
+        """End after the message under way."""
         self._stopping.set()
         self.join()
 

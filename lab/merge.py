@@ -1,6 +1,6 @@
 """One capture out of several that were written side by side, in the order of time.
 
-Source: the libpcap file format, classic form: a header of 24 bytes, then records, each behind 16 bytes.
+Source: the libpcap file format, classic form: a header of 24 bytes, then records, each with a header of 16.
 """
 
 from __future__ import annotations

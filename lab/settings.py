@@ -65,6 +65,6 @@ def broker(cluster: Cluster, name: str, **more: object) -> Settings:
 
 
 def learner(cluster: Cluster, name: str = "learner", **more: object) -> Settings:
-    """A learner: a broker's settings, and where it writes what it learnt."""
+    """A learner: a broker's settings, and where it exports messages."""
     data = cluster.part("data", name)
     return broker(cluster, name, asyncLearner="true", exportPath=data / "messages.jsonl", **more)

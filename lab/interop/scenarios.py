@@ -215,8 +215,8 @@ def _switch(stage: Stage, old: str, new: str) -> None:
     """Kill the master while it has bytes that its paused replica lacks, and let it come back."""
     cluster, measured = stage.cluster, stage.measured
     before = waiting.wait_master(cluster)
-    start, behind = waiting.leave_a_tail(cluster, old, new, TOPIC)
-    measured.note(f"bytes behind {start} that {old} takes and {new} does not acknowledge", behind - start)
+    start, end_alone = waiting.leave_a_tail(cluster, old, new, TOPIC)
+    measured.note(f"bytes after {start} that {old} takes and {new} does not acknowledge", end_alone - start)
     killed_s = cluster.kill(old)
     cluster.resume(new)
     after = waiting.wait_master(cluster, after_epoch=before.epoch)
@@ -226,12 +226,12 @@ def _switch(stage: Stage, old: str, new: str) -> None:
     starts = {each.epoch: each.start_offset for each in questions.epochs(cluster.port(new)).epoch_list or []}
     left = questions.epochs(cluster.port(old)).max_offset or 0
     measured.note(f"epoch {after.epoch} starts at", starts.get(after.epoch))
-    measured.demand(left < behind, f"{old} truncated: bytes dropped", behind - left)
+    measured.demand(left < end_alone, f"{old} truncated: bytes dropped", end_alone - left)
 
 
 SCENARIOS: dict[str, tuple[Callable[[Stage], None], str]] = {
     "a": (java_brokers, "three Java brokers on our controller and our name server"),
-    "b": (our_followers, "our replica and our learner behind a Java master and controller"),
-    "c": (java_replica, "a Java replica behind our master"),
+    "b": (our_followers, "our replica and our learner follow a Java master, under Java's controller"),
+    "c": (java_replica, "a Java replica follows our master"),
     "d": (switches, "Java -> ours -> Java, the old master truncates each time"),
 }
