@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 
 from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
-from replispec.broker.rocketmq.core.role import Told
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
@@ -24,8 +23,10 @@ from replispec.wire.rocketmq.controller import (
     RegisterBrokerToControllerResponse,
     SyncStateSet,
 )
+from replispec.wire.rocketmq.machines.broker_role import Told
 from replispec.wire.rocketmq.machines.replicas_manager import State
 from replispec.wire.rocketmq.options import BrokerOptions
+from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.playbook import Answer, Playbook
 from tests.runtime.membership.ids import CONTROLLER, Granting
 
@@ -91,7 +92,10 @@ class Managed:
 
     def notified(self, master: int | None, epoch: int, body: bytes = ONE) -> None:
         request = NotifyBrokerRoleChangedRequest("m:1", master, epoch, 4)
-        self.playbook >> (lambda now_ms: self.manager.notified(request, body, now_ms))
+        header = RemotingHeader(
+            code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED, opaque=1, flag=0, ext_fields=request.to_ext_fields()
+        )
+        self.playbook >> (lambda now_ms: self.manager.notified(Command(header, body), now_ms))
 
     def _answered(self, command: Command) -> Answer | None:
         made = self.answers.get(command.header.code)

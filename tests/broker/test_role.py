@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from replispec.broker.rocketmq.core.role import Role, Told
+from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
+from replispec.wire.rocketmq.machines.broker_role import Told
 from tests.playbook import Action, Answer, Playbook
 
 CONTROLLER = "127.0.0.1:9878"

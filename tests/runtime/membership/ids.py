@@ -12,6 +12,7 @@ from replispec.wire.rocketmq.controller import (
     GetNextBrokerIdResponse,
     RegisterBrokerToControllerRequest,
     RegisterBrokerToControllerResponse,
+    SyncStateSet,
 )
 from tests.playbook import Answer, Playbook
 
@@ -92,9 +93,7 @@ class Registering:
             cluster_name=cluster,
             broker_name=BROKER,
             retry_interval_ms=1_000,
-            registered=lambda told, members, _now_ms: self.told.append(
-                (told.master_broker_id, members.sync_state_set_epoch)
-            ),
+            registered=self._registered,
             failed=lambda _now_ms: None,
         )
 
@@ -107,3 +106,8 @@ class Registering:
         """Let time pass."""
         self.playbook.now_ms += passed_ms
         self.playbook >> self.registration.ticked
+
+    def _registered(self, answer: Command, _now_ms: int) -> None:
+        header = RegisterBrokerToControllerResponse.from_ext_fields(answer.header.ext_fields or {})
+        members = SyncStateSet.decode(answer.body)
+        self.told.append((header.master_broker_id, members.sync_state_set_epoch))

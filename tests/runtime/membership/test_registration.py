@@ -4,13 +4,14 @@ import pytest
 
 from replispec.runtime.rocketmq.membership.identity import FINAL, TEMPORARY
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedFiles
-from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.machines.broker_registration import State
 from tests.runtime.membership.ids import MASTER, Granting, Registering
 
 NEXT = RequestCode.CONTROLLER_GET_NEXT_BROKER_ID
 APPLY = RequestCode.CONTROLLER_APPLY_BROKER_ID
 REGISTER = RequestCode.CONTROLLER_REGISTER_BROKER
+INFO = RequestCode.CONTROLLER_GET_REPLICA_INFO
 ASK = RequestCode.CONTROLLER_GET_METADATA_INFO
 
 
@@ -138,8 +139,8 @@ def test_who_is_forgotten_registers_again_until_it_is_known() -> None:
     broker = Registering(disk, controller)
     broker.begin()
     controller.lost = {REGISTER}
-    broker.registration.unknown(broker.playbook.now_ms)
-    broker.wait(0)
+    unknown = ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
+    broker.playbook >> (lambda now_ms: broker.registration.answered(INFO, unknown, now_ms))
     broker.wait(3_000)
     assert broker.registration.state is State.REGISTERED
     controller.lost = set()

@@ -11,7 +11,7 @@ from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.broker.rocketmq.core.replicated import Replicated
-from replispec.broker.rocketmq.core.role import Role, Told
+from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.topics import Topics
@@ -41,7 +41,7 @@ from replispec.runtime.world import (
 )
 from replispec.wire.rocketmq.client import HaRuntimeInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import NotifyBrokerRoleChangedRequest
+from replispec.wire.rocketmq.machines import broker_role
 from replispec.wire.rocketmq.options import BrokerOptions
 
 
@@ -244,8 +244,7 @@ class BrokerNode:
                 request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
 
     def _role_told(self, request: Request) -> None:
-        header = NotifyBrokerRoleChangedRequest.from_ext_fields(request.command.header.ext_fields or {})
-        self._manager.notified(header, request.command.body, request.now_ms)
+        self._manager.notified(request.command, request.now_ms)
         request.answer(ResponseCode.SUCCESS)
 
     # What the controllers decide
@@ -255,7 +254,7 @@ class BrokerNode:
         last = self._log.store.epochs.last
         self._role.identified(broker_id, last.epoch if last is not None else 0, now_ms)
 
-    def told(self, told: Told, now_ms: int) -> None:
+    def told(self, told: broker_role.Told, now_ms: int) -> None:
         """A controller said who is master and who is in the set."""
         self._role.told(told, now_ms)
 

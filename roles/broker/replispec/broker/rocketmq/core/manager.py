@@ -5,32 +5,33 @@ Source: RIP-44 "RegisterBroker"; apache/rocketmq rocketmq-all-5.4.0, ReplicasMan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from replispec.broker.rocketmq.core.role import Told
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership import (
+    Controllers,
+    IdentityFiles,
+    Nothing,
+    Registration,
+    Walker,
+    note_failure,
+    read_answer,
+)
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import (
     BrokerHeartbeatRequest,
     ElectMasterRequest,
-    ElectMasterResponse,
-    ElectMasterResponseBody,
     GetMetadataRequest,
-    GetMetadataResponse,
     GetReplicaInfoRequest,
-    GetReplicaInfoResponse,
-    NotifyBrokerRoleChangedRequest,
-    RegisterBrokerToControllerResponse,
-    SyncStateSet,
 )
+from replispec.wire.rocketmq.machines import broker_role, broker_role_wire
 from replispec.wire.rocketmq.machines import replicas_manager as machine
+from replispec.wire.rocketmq.machines import replicas_manager_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
 
 
@@ -50,7 +51,7 @@ class ManagerOwner(Protocol):
         """The broker has its id."""
         ...
 
-    def told(self, told: Told, now_ms: int) -> None:
+    def told(self, told: broker_role.Told, now_ms: int) -> None:
         """A controller said who is master and who is in the set."""
         ...
 
@@ -93,7 +94,7 @@ class ReplicasManager:
         self._walker = Walker(machine.MACHINE, self)
         self._address = ""
         self._now_ms = 0
-        self._told: Told | None = None
+        self._told: broker_role.Told | None = None
         self._retry_ms: int | None = None
         self._heartbeat_ms: int | None = None
         self._info_ms: int | None = None
@@ -115,17 +116,12 @@ class ReplicasManager:
         self._leader_ms = now_ms + self._options.sync_controller_metadata_period_ms
         self._take(machine.RetryDue(), now_ms)
 
-    def notified(self, request: NotifyBrokerRoleChangedRequest, body: bytes, now_ms: int) -> None:
-        """A controller told of a role. Raises RemoteProtocolError when its set cannot be read."""
-        told = SyncStateSet.decode(body) if body else SyncStateSet()
-        self._told = Told(
-            request.master_broker_id,
-            request.master_address,
-            request.master_epoch or 0,
-            frozenset(told.broker_ids or ()),
-            told.sync_state_set_epoch or request.sync_state_set_epoch or 0,
-        )
-        self._take(machine.RoleTold(request), now_ms)
+    def notified(self, command: Command, now_ms: int) -> None:
+        """A controller told of a role. Raises RemoteProtocolError when the notification cannot be read."""
+        request = command.header.code, command.header.ext_fields or {}, command.body
+        event, role = wire.event_of(*request), broker_role_wire.event_of(*request)
+        if event is not None:
+            self._take_both(event, role, now_ms)
 
     def announced(self, request: RegisterBrokerRequest, now_ms: int) -> None:
         """Name servers are told of this broker, which they may be only when its role is known."""
@@ -139,8 +135,7 @@ class ReplicasManager:
     def ask_who_is_master(self, now_ms: int) -> None:
         """Ask for master and set now."""
         request = GetReplicaInfoRequest(self._options.broker_name)
-        code = RequestCode.CONTROLLER_GET_REPLICA_INFO
-        self._controllers.ask(code, request, self._info_answered, now_ms)
+        self._ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, request, now_ms)
 
     def stop(self, now_ms: int) -> None:
         """The broker stops."""
@@ -220,12 +215,12 @@ class ReplicasManager:
         waiting = len(self._controllers.addresses)
         heard = False
 
-        def answered(told: GetMetadataResponse | None, now_ms: int) -> None:
+        def answered(told: machine.LeaderTold | None, now_ms: int) -> None:
             nonlocal waiting, heard
             waiting -= 1
             if told is not None:
                 heard = True
-                self._take(machine.LeaderTold(told), now_ms)
+                self._take(told, now_ms)
             elif not heard and not waiting:
                 self._outbox.note(Level.WARNING, "no controller answers")
                 self._take(machine.RequestFailed(), now_ms)
@@ -233,18 +228,9 @@ class ReplicasManager:
         self._controllers.find_leader(answered, self._now_ms)
         self._walker.take(machine.LeaderAsked(GetMetadataRequest()))
 
-    def _registered(
-        self, told: RegisterBrokerToControllerResponse, members: SyncStateSet, now_ms: int
-    ) -> None:
-        self._told = Told(
-            told.master_broker_id,
-            told.master_address,
-            told.master_epoch or 0,
-            frozenset(members.broker_ids or ()),
-            members.sync_state_set_epoch or told.sync_state_set_epoch or 0,
-        )
+    def _registered(self, answer: Command, now_ms: int) -> None:
         self._owner.identified(self.registration.broker_id, now_ms)
-        self._take(machine.Registered(told), now_ms)
+        self._answered(RequestCode.CONTROLLER_REGISTER_BROKER, answer, now_ms)
 
     def _failed(self, now_ms: int) -> None:
         self._take(machine.RequestFailed(), now_ms)
@@ -274,53 +260,38 @@ class ReplicasManager:
             designate_elect=False,
             invoke_time=self._now_ms,
         )
-        code = RequestCode.CONTROLLER_ELECT_MASTER
-        if not self._controllers.ask(code, request, self._election_answered, self._now_ms):
+        if not self._ask(RequestCode.CONTROLLER_ELECT_MASTER, request, self._now_ms):
             self._walker.take(machine.RequestFailed())
 
-    def _election_answered(self, outcome: Outcome, now_ms: int) -> None:
+    def _ask(self, code: RequestCode, request: object, now_ms: int) -> bool:
+        def answered(outcome: Outcome, at_ms: int) -> None:
+            if not isinstance(outcome, Failure) and not self._has_stopped:
+                self.registration.answered(code, outcome.header.code, at_ms)
+            self._answered(code, outcome, at_ms)
+
+        return self._controllers.ask(code, request, answered, now_ms)
+
+    def _answered(self, asked: RequestCode, outcome: Outcome, now_ms: int) -> None:
+        """Take an answer: to this machine it says how the start goes on, to the role who is master."""
         if self._has_stopped:
             return
-        elected = (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B)
-        if isinstance(outcome, Failure) or outcome.header.code not in elected:
-            self._refused("no master was elected", outcome, now_ms)
-            return
-        try:
-            answer = ElectMasterResponse.from_ext_fields(outcome.header.ext_fields or {})
-            body = ElectMasterResponseBody.decode(outcome.body) if outcome.body else ElectMasterResponseBody()
-        except RemoteProtocolError as error:
-            self._outbox.note(Level.WARNING, "an answer to an election cannot be read", reason=str(error))
-            self._take(machine.RequestFailed(), now_ms)
-            return
-        self._told = _told(answer, body.sync_state_set, answer.sync_state_set_epoch)
-        self._take(machine.MasterElected(answer), now_ms)
+        event, role = read_answer(
+            self._outbox,
+            outcome,
+            lambda *answer: (
+                wire.outcome_of(asked, *answer),
+                broker_role_wire.outcome_of(asked, *answer),
+            ),
+        )
+        assert event is not None, "every outcome of a request of this machine is one of its events"
+        if isinstance(event, machine.RequestFailed):
+            note_failure(self._outbox, outcome, Level.INFO, _FAILED.get(asked, "a controller refused"))
+        self._take_both(event, role, now_ms)
 
-    def _info_answered(self, outcome: Outcome, now_ms: int) -> None:
-        if self._has_stopped:
-            return
-        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
-            self._refused("the controller does not say who is master", outcome, now_ms)
-            return
-        try:
-            answer = GetReplicaInfoResponse.from_ext_fields(outcome.header.ext_fields or {})
-            members = SyncStateSet.decode(outcome.body) if outcome.body else SyncStateSet()
-        except RemoteProtocolError as error:
-            self._outbox.note(Level.WARNING, "an answer about the master cannot be read", reason=str(error))
-            return
-        if self.is_running:
-            told = _told(answer, members.broker_ids, members.sync_state_set_epoch)
-            self._owner.told(told, now_ms)
-
-    def _refused(self, what: str, outcome: Outcome, now_ms: int) -> None:
-        """A question came to nothing: this broker is unknown, or somebody else is to be asked."""
-        if isinstance(outcome, Failure):
-            self._outbox.note(Level.INFO, what, reason=outcome.reason)
-        else:
-            reason = outcome.header.remark or ""
-            self._outbox.note(Level.INFO, what, code=outcome.header.code, reason=reason)
-            if outcome.header.code in _UNKNOWN_HERE:
-                self.registration.unknown(now_ms)
-        self._take(machine.RequestFailed(), now_ms)
+    def _take_both(self, event: machine.Event, role: broker_role.Event | None, now_ms: int) -> None:
+        if isinstance(role, broker_role.Told):
+            self._told = role
+        self._take(event, now_ms)
 
     @property
     def _has_stopped(self) -> bool:
@@ -333,22 +304,10 @@ class ReplicasManager:
             self._walker.take(event)
 
 
-_UNKNOWN_HERE: Final = (
-    ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST,
-    ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B,
-)
-
-
-def _told(
-    answer: ElectMasterResponse | GetReplicaInfoResponse, members: Iterable[int] | None, set_epoch: int | None
-) -> Told:
-    return Told(
-        answer.master_broker_id,
-        answer.master_address,
-        answer.master_epoch or 0,
-        frozenset(members or ()),
-        set_epoch or 0,
-    )
+_FAILED: Final = {
+    RequestCode.CONTROLLER_ELECT_MASTER: "no master was elected",
+    RequestCode.CONTROLLER_GET_REPLICA_INFO: "the controller does not say who is master",
+}
 
 
 def _is_due(at_ms: int | None, now_ms: int) -> bool:

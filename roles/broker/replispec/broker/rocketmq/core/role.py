@@ -6,36 +6,18 @@ ReplicasManager, AutoSwitchHAService.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final, Protocol
 
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.membership import Controllers, Nothing, Walker
-from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
+from replispec.runtime.rocketmq.membership import Controllers, Nothing, Walker, note_failure, read_answer
+from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.world import Level, Outbox
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
 from replispec.wire.rocketmq.machines import broker_role as machine
+from replispec.wire.rocketmq.machines import broker_role_wire as wire
 
 AGAIN_MS: Final = 1_000
 """How long a change of the set is left alone of which nobody knows whether it was made."""
-OPEN_CODES: Final = (
-    ResponseCode.CONTROLLER_NOT_LEADER,
-    ResponseCode.SYSTEM_ERROR,
-    ResponseCode.SYSTEM_BUSY,
-)
-"""Answers that do not say what became of a request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What a controller said about the set; `address` is the master's, with `master` None for none."""
-
-    master: int | None
-    address: str | None
-    master_epoch: int
-    members: frozenset[int]
-    set_epoch: int
 
 
 class RoleOwner(Protocol):
@@ -120,13 +102,11 @@ class Role:
         """The broker has its id; `last_epoch` is the newest of its log."""
         self._take(machine.Identified(broker_id, last_epoch), now_ms)
 
-    def told(self, told: Told, now_ms: int) -> None:
+    def told(self, told: machine.Told, now_ms: int) -> None:
         """Take what a controller said, asked or not."""
         if told.master is not None and told.master_epoch >= self.master_epoch:
             self.master_address = told.address
-        self._take(
-            machine.Told(told.master, told.address, told.master_epoch, told.members, told.set_epoch), now_ms
-        )
+        self._take(told, now_ms)
 
     def level(self, broker_id: int, now_ms: int) -> None:
         """A replica has all that a member must have."""
@@ -209,28 +189,19 @@ class Role:
         )
         self._asked += 1
         asked = self._asked
+        code = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
 
         def answered(outcome: Outcome, now_ms: int) -> None:
             if asked == self._asked:
-                self._take(self._decided(outcome), now_ms)
+                event = read_answer(self._outbox, outcome, lambda *answer: wire.outcome_of(code, *answer))
+                assert event is not None, "every outcome of a request of this machine is one of its events"
+                if isinstance(event, machine.AlterationRefused):
+                    what = "another SyncStateSet was refused"
+                    note_failure(self._outbox, outcome, Level.WARNING, what)
+                self._take(event, now_ms)
 
-        code = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
         if not self._controllers.ask(code, request, answered, self._now_ms, wanted.encode()):
             self._again_ms = self._now_ms + AGAIN_MS
-
-    def _decided(self, outcome: Outcome) -> machine.Event:
-        if isinstance(outcome, Failure) or outcome.header.code in OPEN_CODES:
-            return machine.AlterationOpen()
-        if outcome.header.code != ResponseCode.SUCCESS:
-            reason = outcome.header.remark or ""
-            code = outcome.header.code
-            self._outbox.note(Level.WARNING, "another SyncStateSet was refused", code=code, reason=reason)
-            return machine.AlterationRefused()
-        try:
-            told = SyncStateSet.decode(outcome.body)
-        except RemoteProtocolError:
-            return machine.AlterationOpen()
-        return machine.Altered(frozenset(told.broker_ids or ()), told.sync_state_set_epoch or 0)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self._now_ms = now_ms

@@ -8,16 +8,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.membership import Controllers, IdentityFiles, Nothing, Registration, Walker
-from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
+from replispec.runtime.rocketmq.membership import (
+    Controllers,
+    IdentityFiles,
+    Nothing,
+    Registration,
+    Walker,
+    read_answer,
+)
+from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import GetReplicaInfoRequest, GetReplicaInfoResponse, SyncStateSet
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.controller import GetReplicaInfoRequest
 from replispec.wire.rocketmq.machines import learner as machine
+from replispec.wire.rocketmq.machines import learner_wire as wire
 from replispec.wire.rocketmq.options import LearnerOptions
 
+ASKED: Final = RequestCode.CONTROLLER_GET_REPLICA_INFO
+"""What tells who is master."""
 SEARCH_MS: Final = 1_000
 """How often controllers are asked who is active while none has said so."""
 
@@ -46,7 +55,7 @@ class Watch:
             cluster_name=options.broker_cluster_name,
             broker_name=options.broker_name,
             retry_interval_ms=options.registration_retry_interval_ms,
-            registered=lambda _told, _members, now_ms: self._tell_id(now_ms),
+            registered=lambda _answer, now_ms: self._tell_id(now_ms),
             failed=self._tell_id,
         )
         self._walker = Walker(machine.MACHINE, self)
@@ -88,8 +97,7 @@ class Watch:
         if self._info_ms is not None and now_ms >= self._info_ms:
             self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
             request = GetReplicaInfoRequest(self._options.broker_name)
-            code = RequestCode.CONTROLLER_GET_REPLICA_INFO
-            self._controllers.ask(code, request, self._answered, now_ms)
+            self._controllers.ask(ASKED, request, self._answered, now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
@@ -113,16 +121,13 @@ class Watch:
             self._identified(self.broker_id, now_ms)
 
     def _answered(self, outcome: Outcome, _now_ms: int) -> None:
-        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
-            return
-        try:
-            told = GetReplicaInfoResponse.from_ext_fields(outcome.header.ext_fields or {})
-            members = SyncStateSet.decode(outcome.body) if outcome.body else SyncStateSet()
-        except RemoteProtocolError as error:
-            self._outbox.note(Level.WARNING, "an answer about the master cannot be read", reason=str(error))
-            return
-        self._serves = True
-        self._master = told.master_address
-        if self.broker_id:
-            is_member = self.broker_id in (members.broker_ids or ())
-            self._walker.take(machine.Told(is_member, told.master_broker_id == self.broker_id))
+        event = read_answer(
+            self._outbox,
+            outcome,
+            lambda code, fields, body: wire.outcome_of(ASKED, code, fields, body, self),
+        )
+        if isinstance(event, machine.Told):
+            self._serves = True
+            self._master = event.address
+            if self.broker_id:
+                self._walker.take(event)

@@ -1,5 +1,6 @@
 """How a process becomes and stays a member of a broker set: its identity, controller and name servers."""
 
+from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.epoch_cache import epoch_cache
 from replispec.runtime.rocketmq.membership.figures import runtime_info
@@ -19,5 +20,7 @@ __all__ = [
     "Registration",
     "Walker",
     "epoch_cache",
+    "note_failure",
+    "read_answer",
     "runtime_info",
 ]

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import GetMetadataResponse
+from replispec.runtime.rocketmq.membership.answers import read_quietly
+from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.machines.replicas_manager import LeaderTold
+from replispec.wire.rocketmq.machines.replicas_manager_wire import outcome_of
 
 TIMEOUT_MS = 3_000
 """How long a controller is waited for."""
@@ -26,16 +27,17 @@ class Controllers:
         self.addresses = tuple(addresses)
         self.leader: str | None = None
 
-    def find_leader(self, then: Callable[[GetMetadataResponse | None, int], None], now_ms: int) -> None:
-        """Ask every controller; `then` hears each answer, None for one that said nothing of use."""
+    def find_leader(self, then: Callable[[LeaderTold | None, int], None], now_ms: int) -> None:
+        """Ask every controller; `then` is called with each answer, None for one that is of no use."""
+        code = RequestCode.CONTROLLER_GET_METADATA_INFO
 
         def answered(outcome: Outcome, at_ms: int) -> None:
-            told = metadata(outcome)
+            event, _ = read_quietly(outcome, lambda *answer: outcome_of(code, *answer))
+            told = event if isinstance(event, LeaderTold) else None
             if told is not None and told.controller_leader_address:
                 self.leader = told.controller_leader_address
             then(told, at_ms)
 
-        code = RequestCode.CONTROLLER_GET_METADATA_INFO
         for address in self.addresses:
             self._calls.ask(address, code, answered, now_ms=now_ms, timeout_ms=self._timeout_ms)
 
@@ -62,13 +64,3 @@ class Controllers:
         fields = request.to_ext_fields()
         for address in self.addresses:
             self._calls.tell(address, code, now_ms=now_ms, ext_fields=fields)
-
-
-def metadata(outcome: Outcome) -> GetMetadataResponse | None:
-    """What a controller said about the group; None when it said nothing of use."""
-    if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
-        return None
-    try:
-        return GetMetadataResponse.from_ext_fields(outcome.header.ext_fields or {})
-    except RemoteProtocolError:
-        return None

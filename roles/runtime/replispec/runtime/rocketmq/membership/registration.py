@@ -6,29 +6,25 @@ Source: RIP "persistent broker id"; apache/rocketmq rocketmq-all-5.4.0, Replicas
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.identity import IdentityFiles, IdentityRefused
 from replispec.runtime.rocketmq.membership.walking import Nothing, Walker
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.storage import Operation, StorageFailed
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.controller import (
     ApplyBrokerIdRequest,
-    ApplyBrokerIdResponse,
     GetNextBrokerIdRequest,
-    GetNextBrokerIdResponse,
     RegisterBrokerToControllerRequest,
-    RegisterBrokerToControllerResponse,
-    SyncStateSet,
 )
 from replispec.wire.rocketmq.machines import broker_registration as machine
+from replispec.wire.rocketmq.machines import broker_registration_wire as wire
 
-T = TypeVar("T")
-Registered = Callable[[RegisterBrokerToControllerResponse, SyncStateSet, int], None]
+Registered = Callable[[Command, int], None]
 
 
 class Registration:
@@ -67,6 +63,7 @@ class Registration:
         self._asked = 0
         self._writing = 0
         self._has_stopped = False
+        self._answer: Outcome | None = None
         self.address = ""
 
     @property
@@ -100,9 +97,11 @@ class Registration:
         started = machine.Started(identity.granted, temporary, identity.broker_id, identity.check_code)
         self._take(started, now_ms)
 
-    def unknown(self, now_ms: int) -> None:
-        """The controller has said elsewhere that it does not know this broker."""
-        self._take(machine.UnknownHere(), now_ms)
+    def answered(self, asked: RequestCode, code: int, now_ms: int) -> None:
+        """Take the code of an answer to a request of others, which may say that nobody knows this broker."""
+        event = wire.outcome_of(asked, code, {}, b"")
+        if event is not None:
+            self._take(event, now_ms)
 
     def stop(self) -> None:
         """Ask nothing more, and listen to no answer."""
@@ -126,7 +125,7 @@ class Registration:
     def ask_next_id(self, _event: object) -> Nothing:
         """Ask which id is free."""
         request = GetNextBrokerIdRequest(self._cluster_name, self._broker_name)
-        if self._ask(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, request, self._next_id_answered):
+        if self._ask(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, request):
             self._walker.take(machine.NextIdSent(request))
         return ()
 
@@ -163,7 +162,7 @@ class Registration:
         request = ApplyBrokerIdRequest(
             self._cluster_name, self._broker_name, known.broker_id, known.check_code
         )
-        if self._ask(RequestCode.CONTROLLER_APPLY_BROKER_ID, request, self._application_answered):
+        if self._ask(RequestCode.CONTROLLER_APPLY_BROKER_ID, request):
             self._walker.take(machine.ApplicationSent(request))
         return ()
 
@@ -189,7 +188,7 @@ class Registration:
             self.address,
             self._now_ms,
         )
-        if self._ask(RequestCode.CONTROLLER_REGISTER_BROKER, request, self._registration_answered):
+        if self._ask(RequestCode.CONTROLLER_REGISTER_BROKER, request):
             self._walker.take(machine.RegistrationSent(request))
         return ()
 
@@ -204,9 +203,10 @@ class Registration:
         self._failed(self._now_ms)
         return ()
 
-    def take_role(self, event: machine.Registered) -> Nothing:
+    def take_role(self, _event: machine.Registered) -> Nothing:
         """Hand over what the controller said; see `registered`."""
-        self._registered(event.message, self._told_set, self._now_ms)
+        assert isinstance(self._answer, Command), "only an answer registers a broker"
+        self._registered(self._answer, self._now_ms)
         return ()
 
     def _persist(self, operation: Operation, then: Callable[[Written], None]) -> None:
@@ -223,66 +223,30 @@ class Registration:
 
     # Answers
 
-    def _ask(self, code: RequestCode, request: object, then: Callable[[Outcome], None]) -> bool:
+    def _ask(self, code: RequestCode, request: object) -> bool:
         """Ask the active controller. Only the answer to the newest question counts."""
         self._asked += 1
         asked = self._asked
 
         def answered(outcome: Outcome, now_ms: int) -> None:
             if asked == self._asked:
-                self._now_ms = now_ms
-                then(outcome)
+                self._answered(code, outcome, now_ms)
 
         if self._controllers.ask(code, request, answered, self._now_ms):
             return True
         self._retry_ms = self._now_ms + self._retry_interval_ms
         return False
 
-    def _next_id_answered(self, outcome: Outcome) -> None:
-        told = self._read(outcome, GetNextBrokerIdResponse.from_ext_fields)
-        self._walker.take(machine.RequestFailed() if told is None else machine.NextIdAnswered(told))
-
-    def _application_answered(self, outcome: Outcome) -> None:
-        if _code(outcome) == ResponseCode.CONTROLLER_BROKER_ID_INVALID:
-            told = self._read(outcome, GetNextBrokerIdResponse.from_ext_fields, refused=True)
-            free = told.next_broker_id if told is not None else None
-            self._walker.take(machine.ApplicationRefused(free))
-            return
-        granted = self._read(outcome, ApplyBrokerIdResponse.from_ext_fields)
-        self._walker.take(machine.RequestFailed() if granted is None else machine.ApplicationGranted(granted))
-
-    def _registration_answered(self, outcome: Outcome) -> None:
-        if _code(outcome) == ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B:
+    def _answered(self, asked: RequestCode, outcome: Outcome, now_ms: int) -> None:
+        self._answer = outcome
+        event = read_answer(self._outbox, outcome, lambda *answer: wire.outcome_of(asked, *answer))
+        assert event is not None, "every outcome of a request of this machine is one of its events"
+        if isinstance(event, machine.RequestFailed):
+            what = "a controller did not answer" if isinstance(outcome, Failure) else "a controller refused"
+            note_failure(self._outbox, outcome, Level.INFO, what)
+        if isinstance(event, machine.UnknownHere):
             self._note("the controller does not know this broker's id", self._walker.variables.broker_id)
-            self._walker.take(machine.UnknownHere())
-            return
-        told = self._read(outcome, RegisterBrokerToControllerResponse.from_ext_fields)
-        if told is None or isinstance(outcome, Failure):
-            self._walker.take(machine.RequestFailed())
-            return
-        try:
-            self._told_set = SyncStateSet.decode(outcome.body) if outcome.body else SyncStateSet()
-        except RemoteProtocolError as error:
-            self._note("an answer to a registration cannot be read", error)
-            self._walker.take(machine.RequestFailed())
-        else:
-            self._walker.take(machine.Registered(told))
-
-    def _read(
-        self, outcome: Outcome, reader: Callable[[dict[str, str | None]], T], *, refused: bool = False
-    ) -> T | None:
-        if isinstance(outcome, Failure):
-            self._outbox.note(Level.INFO, "a controller did not answer", reason=outcome.reason)
-            return None
-        if outcome.header.code != ResponseCode.SUCCESS and not refused:
-            reason = outcome.header.remark or ""
-            self._outbox.note(Level.INFO, "a controller refused", code=outcome.header.code, reason=reason)
-            return None
-        try:
-            return reader(dict(outcome.header.ext_fields or {}))
-        except RemoteProtocolError as error:
-            self._note("an answer of a controller cannot be read", error)
-            return None
+        self._take(event, now_ms)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self._now_ms = now_ms
@@ -290,7 +254,3 @@ class Registration:
 
     def _note(self, what: str, reason: object) -> None:
         self._outbox.note(Level.WARNING, what, reason=str(reason))
-
-
-def _code(outcome: Outcome) -> int | None:
-    return None if isinstance(outcome, Failure) else outcome.header.code
