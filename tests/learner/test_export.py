@@ -16,6 +16,7 @@ from replispec.runtime.storage.disk_shell import DiskStorage
 from replispec.runtime.world import Outbox, Persist, Writes
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogRecord
+from tests.runtime.log.logs import WrittenStore
 from tests.runtime.storage.writing import carried_out
 
 
@@ -31,8 +32,8 @@ def record(body: bytes, properties: bytes = b"") -> LogRecord:
     )
 
 
-def store_with(disk: Disk, count: int, size: int = 10) -> MessageStore:
-    store = MessageStore(SimulatedStorage(disk).files("store"), file_bytes=1024 * 1024)
+def store_with(disk: Disk, count: int, size: int = 10) -> WrittenStore:
+    store = WrittenStore(SimulatedStorage(disk).files("store"), file_bytes=1024 * 1024)
     store.begin_as_master(1)
     for number in range(count):
         store.put(record(b"%d " % number + bytes(size).replace(b"\0", b"x")))
@@ -123,7 +124,7 @@ def test_a_crash_while_writing_neither_loses_nor_repeats_a_message(seed: int) ->
     disk.crash_at(1)
     with pytest.raises(Crashed):
         export.up_to(ends[19])
-    again = MessageStore(SimulatedStorage(disk).files("store"), file_bytes=1024 * 1024)
+    again = WrittenStore(SimulatedStorage(disk).files("store"), file_bytes=1024 * 1024)
     export = Exporting(disk, again)
     export.up_to(again.log.end)
     kept = len(list(again.log.records(0, again.log.end)))

@@ -18,7 +18,7 @@ from replispec.runtime.rocketmq.log import MessageStore
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.vectors import RULES
-from tests.runtime.log.logs import disk, log_bytes, message, store_on
+from tests.runtime.log.logs import WrittenStore, disk, log_bytes, message, store_on
 from tests.runtime.replication.pairs import MasterSide, Pair, ReplicaSide
 
 FOLDER = Path(__file__).parent / "truncation"
@@ -37,14 +37,14 @@ def record(epoch: int, offset: int) -> LogRecord:
     return message(f"{epoch:02d}:{offset:05d}", topic="T")
 
 
-def store_with(entries: Sequence[Mapping[str, int]], end: int) -> MessageStore:
+def store_with(entries: Sequence[Mapping[str, int]], end: int) -> WrittenStore:
     """The store of a broker that has these epochs, and a log of whole records up to this end."""
     store = store_on(disk(), file_bytes=FILE_BYTES)
     deleted = entries[0]["start_offset"]
     if deleted:
         first = record(entries[0]["epoch"], deleted)
         first.physical_offset = deleted
-        store.log.append_bytes(deleted, first.encode())
+        store.append_bytes(deleted, first.encode())
         store.epochs.keep([HaEpochEntry(entries[0]["epoch"], deleted)])
     for number, entry in enumerate(entries):
         if not deleted:
@@ -53,7 +53,7 @@ def store_with(entries: Sequence[Mapping[str, int]], end: int) -> MessageStore:
         while store.log.end < until:
             assert store.put(record(entry["epoch"], store.log.end)).size == RECORD_BYTES
         assert store.log.end == until
-    store.log.flush()
+    store.flush()
     assert [(each.epoch, each.start_offset) for each in store.epochs.entries] == [
         (each["epoch"], each["start_offset"]) for each in entries
     ]

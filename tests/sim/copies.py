@@ -40,6 +40,7 @@ SETTINGS = ReplicationOptions(
     ha_transfer_batch_size=512,
     ha_max_time_slave_not_catchup_ms=2_000,
 )
+MESSAGE_BYTES_MAX = 400
 LOOPBACK = bytes((127, 0, 0, 1))
 
 
@@ -79,7 +80,8 @@ class Copier:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self.store = MessageStore(files, file_bytes=FILE_BYTES)
-        self._commit = GroupCommit(self._outbox, self._writes, self.store.log, self._durable)
+        self._commit = GroupCommit(self._outbox, self._writes, self.store, self._durable)
+        self._is_becoming = False
         self._replica: HaReplica | None = None
         self._master: HaMaster | None = None
         self.epoch = 0
@@ -113,6 +115,7 @@ class Copier:
                 self._writes.answered(event)
             case Started():
                 self._look_ms = self._put_ms = now_ms
+                self._commit.request()
             case Connected() | Received() | Writable() | Closed():
                 self._on_connection(event)
         try:
@@ -160,6 +163,8 @@ class Copier:
 
     def _obey(self, now_ms: int) -> None:
         self.epoch = self.arbiter.epoch
+        self._is_becoming = False
+        self.store.epochs.keep(self.store.epochs.entries)
         if self._master is not None:
             self._master.stop(now_ms)
             self._master = None
@@ -171,8 +176,9 @@ class Copier:
             self.store.begin_as_master(self.epoch)
             self.members = self.arbiter.members
             self.ends.clear()
-            self._master = HaMaster(self._outbox, self.store, self, SETTINGS)
+            self._is_becoming = True
             self._commit.request()
+            self._serve(now_ms)
         else:
             if self._replica is None:
                 self._replica = HaReplica(
@@ -180,7 +186,15 @@ class Copier:
                 )
             self._replica.follow(self.arbiter.addresses[self.arbiter.master], now_ms)
 
+    def _serve(self, _now_ms: int) -> None:
+        if self._is_becoming and self.store.is_clean:
+            self._is_becoming = False
+            self._master = HaMaster(self._outbox, self.store, self, SETTINGS)
+
     def _put(self, now_ms: int) -> None:
+        if not self.store.log.reserve([MESSAGE_BYTES_MAX]):
+            self._commit.request()
+            return
         number = self.arbiter.sent
         self.arbiter.sent += 1
         body = b"%d" % number + b"." * self._chance.below(200)
@@ -195,6 +209,7 @@ class Copier:
         self._master.log_grew(now_ms)
 
     def _durable(self, _end: int, now_ms: int) -> None:
+        self._serve(now_ms)
         if self._master is not None:
             self._master.log_grew(now_ms)
             self.confirm(now_ms)

@@ -4,19 +4,47 @@ from itertools import pairwise
 
 import pytest
 
-from replispec.runtime.rocketmq.log import CommitLog
+from replispec.runtime.rocketmq.log import CommitLog, Placed
 from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.storage import MakeFile, RemoveFile, StorageFailed, Stores
 from replispec.wire.rocketmq.codes import LogMagic
-from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed
-from tests.runtime.log.logs import FILE_BYTES, disk, log_bytes, message, store_on, with_epochs
+from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
+from tests.runtime.log.logs import FILE_BYTES, disk, log_bytes, make_files, message, store_on, with_epochs
 
 
-def log_on(one: Disk) -> CommitLog:
-    return CommitLog(SimulatedFiles(one), file_bytes=FILE_BYTES)
+class WrittenLog(CommitLog):
+    """A log whose files are made as it wants them; `flush` does all that it asks for."""
+
+    def __init__(self, one: Disk, file_bytes: int = FILE_BYTES, from_offset: int | None = None) -> None:
+        files = SimulatedFiles(one)
+        self.stores = Stores(files)
+        super().__init__(files, file_bytes=file_bytes, from_offset=from_offset)
+
+    def append(self, record: LogRecord) -> Placed:
+        self.reserve([len(record.encode())])
+        make_files(self, self.stores)
+        return super().append(record)
+
+    def append_bytes(self, offset: int, data: bytes | memoryview) -> None:
+        if self.end + len(data) > self._limit or offset != self.end:
+            self.reserve_bytes(offset, len(data))
+            if self.is_being_cut:
+                self.flush()
+            make_files(self, self.stores)
+        super().append_bytes(offset, data)
+
+    def flush(self) -> int:
+        self.stores.carry_out(self.begin_flush())
+        return self.end_flush()
 
 
-def filled(one: Disk, count: int) -> CommitLog:
+def log_on(one: Disk) -> WrittenLog:
+    log = WrittenLog(one)
+    log.flush()
+    return log
+
+
+def filled(one: Disk, count: int) -> WrittenLog:
     log = log_on(one)
     for number in range(count):
         log.append(message(f"message {number}"))
@@ -110,6 +138,7 @@ def test_a_cut_leaves_zeros_and_removes_later_files(files: int) -> None:
     log = filled(one, 40 * files)
     at = list(log.records(0, log.end))[10].offset
     log.truncate(at)
+    log.flush()
     assert (log.end, log.whole_end(), len(texts(log))) == (at, at, 10)
     assert list(one.contents) == ["commitlog/00000000000000000000"]
     assert not any(one.contents["commitlog/00000000000000000000"].data[at:])
@@ -128,8 +157,7 @@ def test_what_was_not_flushed_may_be_lost_but_never_in_the_middle() -> None:
     for seed in range(30):
         one = disk(seed)
         log = filled(one, 10)
-        SimulatedFiles(one).flush(log.begin_flush())
-        durable = log.end_flush()
+        durable = log.flush()
         for number in range(10, 60):
             log.append(message(f"message {number}"))
         one.crash()
@@ -147,7 +175,7 @@ def test_bytes_behind_a_recovered_end_never_come_back() -> None:
         log = log_on(one)
         kept = texts(log)
         log.append(message("message X"))
-        SimulatedFiles(one).flush(log.begin_flush())
+        log.flush()
         one.crash()
         assert texts(log_on(one)) == [*kept, "message X"]
 
@@ -165,8 +193,8 @@ def test_recovery_may_start_at_a_known_record() -> None:
     log = filled(one, 100)
     known = list(log.records(0, log.end))[60].offset
     one.contents["commitlog/00000000000000000000"].data[88] ^= 1
-    assert CommitLog(SimulatedFiles(one), file_bytes=FILE_BYTES, from_offset=known).end == log.end
-    assert CommitLog(SimulatedFiles(one), file_bytes=FILE_BYTES, from_offset=1 << 40).end == 0
+    assert WrittenLog(one, from_offset=known).end == log.end
+    assert WrittenLog(one, from_offset=1 << 40).end == 0
 
 
 def test_a_log_with_a_missing_file_is_not_opened_and_not_touched() -> None:
@@ -185,7 +213,7 @@ def test_a_log_of_files_of_another_size_is_not_opened_and_not_touched(count: int
     filled(one, count)
     before = {name: bytes(content.data) for name, content in one.contents.items()}
     with pytest.raises(StorageFailed):
-        CommitLog(SimulatedFiles(one), file_bytes=size)
+        WrittenLog(one, file_bytes=size)
     assert {name: bytes(content.data) for name, content in one.contents.items()} == before
 
 
@@ -196,6 +224,7 @@ def test_old_files_are_deleted_whole_and_the_newest_stays() -> None:
     assert log.first == FILE_BYTES
     log.delete_before(1 << 40)
     assert log.first == log.last_file > FILE_BYTES
+    log.flush()
     assert log_on(one).first == log.first
 
 
@@ -250,11 +279,12 @@ def test_a_crash_inside_a_cut_leaves_the_log_before_it_or_after_it() -> None:
     for number in range(1, 12):
         one = disk(number)
         store = with_epochs(store_on(one), 30, 60)
-        store.log.flush()
+        store.flush()
         before, cut = log_bytes(store), store.epochs.entries[1].start_offset
         one.crash_at(number)
         try:
             store.truncate(cut)
+            store.flush()
         except Crashed:
             one.crash()
             store = store_on(one)
@@ -278,25 +308,94 @@ def test_a_record_of_which_only_the_beginning_was_written_is_not_taken() -> None
         assert log_on(one).end == end, size
 
 
-@pytest.mark.parametrize("refused", ["write commitlog", "flush commitlog", "remove commitlog"])
-def test_a_log_of_which_a_file_refuses_takes_nothing_until_it_is_opened_anew(refused: str) -> None:
+def test_a_log_of_which_a_file_refuses_bytes_takes_nothing_until_it_is_opened_anew() -> None:
+    one = disk()
+    log = filled(one, 100)
+    log.flush()
+    cut = list(log.records(0, log.end))[10].offset
+    one.plan = lambda what: "input/output error" if what.startswith("write commitlog") else None
+    with pytest.raises(StorageFailed):
+        log.truncate(cut)
+    one.plan = None
+    assert log.broken == "input/output error"
+    for change in (lambda: log.append(message("x")), lambda: log.truncate(0)):
+        with pytest.raises(StorageFailed, match="broken"):
+            change()
+    goes_on_after(one, cut)
+
+
+@pytest.mark.parametrize("refused", ["flush commitlog", "remove commitlog"])
+def test_a_cut_that_did_not_reach_the_disk_is_made_again_or_never_was(refused: str) -> None:
     one = disk()
     log = filled(one, 100)
     log.flush()
     cut = list(log.records(0, log.end))[10].offset
     one.plan = lambda what: "input/output error" if what.startswith(refused) else None
+    log.truncate(cut)
     with pytest.raises(StorageFailed):
-        log.truncate(cut)
+        log.flush()
     one.plan = None
-    assert log.broken == "input/output error"
-    for change in (lambda: log.append(message("x")), lambda: log.truncate(0), log.flush):
-        with pytest.raises(StorageFailed, match="broken"):
-            change()
+    goes_on_after(one, cut)
+
+
+def goes_on_after(one: Disk, cut: int) -> None:
+    """A log of messages by number was being cut when its process ended."""
     one.crash(power=False)
     again = log_on(one)
     assert texts(again) == [f"message {number}" for number in range(len(texts(again)))]
     assert again.end >= cut
     again.append(message("goes on"))
+
+
+def test_the_next_file_is_made_before_the_last_one_is_full_and_once() -> None:
+    one = disk()
+    log = log_on(one)
+    first = log.wanted_file()
+    assert first == MakeFile("commitlog/00000000000000000000", FILE_BYTES)
+    assert log.wanted_file() is None, "it is asked for once"
+    assert not log.has_room(100)
+    log.made(first, succeeded=False)
+    assert log.wanted_file() == first, "it may be asked for again"
+    log.stores.carry_out([first])
+    log.made(first, succeeded=True)
+    assert log.has_room(FILE_BYTES - 8)
+    assert not log.has_room(FILE_BYTES - 7)
+    while log.end < FILE_BYTES * 3 // 4:
+        assert log.wanted_file() is None
+        CommitLog.append(log, message("x" * 100))
+    assert log.wanted_file() == MakeFile("commitlog/00000000000000004096", FILE_BYTES)
+
+
+def test_a_file_that_was_being_made_when_the_log_was_cut_goes_before_those_that_were_there() -> None:
+    one = disk()
+    log = filled(one, 70)
+    assert log._limit == 3 * FILE_BYTES
+    log.reserve([FILE_BYTES // 2] * 6)
+    making = log.wanted_file()
+    assert making is not None
+    log.truncate(100)
+    removed = [each.name for each in log.begin_flush() if isinstance(each, RemoveFile)]
+    assert removed == [
+        making.name,
+        "commitlog/00000000000000008192",
+        "commitlog/00000000000000004096",
+    ]
+    log.made(making, succeeded=True)
+    assert log._limit == FILE_BYTES, "what came too late does not count"
+
+
+def test_the_files_of_an_empty_log_give_way_to_where_it_begins() -> None:
+    log, copy = filled(disk(), 60), log_on(disk())
+    make_files(copy, copy.stores)
+    assert not copy.reserve_bytes(FILE_BYTES, 100)
+    assert copy.end == 0, "nothing has begun yet"
+    assert copy.wanted_file() is None, "nothing is made before what was there is gone"
+    copy.flush()
+    make_files(copy, copy.stores)
+    assert copy.stores.files is not None
+    assert copy.stores.files.names("commitlog") == ["00000000000000004096"]
+    copy.append_bytes(FILE_BYTES, log.view(FILE_BYTES, 100))
+    assert (copy.first, copy.end) == (FILE_BYTES, FILE_BYTES + 100)
 
 
 def test_what_a_refused_write_left_never_becomes_part_of_the_log() -> None:

@@ -5,10 +5,11 @@ import pytest
 from replispec.runtime.rocketmq.log import EpochFile, GroupCommit, MessageStore, properties_of, tags_code
 from replispec.runtime.rocketmq.log.epoch_file import NAME, OLDER
 from replispec.runtime.sim import SimulatedFiles
-from replispec.runtime.storage import StorageFailed
-from replispec.runtime.world import Halt, Outbox, Persist, Persisted, PersistFailed, Writes
+from replispec.runtime.storage import StorageFailed, Stores
+from replispec.runtime.world import Halt, Note, Outbox, Persist, Persisted, PersistFailed, Writes
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
+from tests.runtime.storage.writing import carried_out
 
 
 def positions(store: MessageStore) -> list[tuple[str, int, int]]:
@@ -48,7 +49,7 @@ def test_consumers_are_shown_what_was_confirmed_and_nothing_else() -> None:
 
 def test_a_backlog_that_was_copied_is_shown_in_pieces() -> None:
     full, store = with_epochs(store_on(disk()), 25), store_on(disk())
-    store.log.append_bytes(0, log_bytes(full))
+    store.append_bytes(0, log_bytes(full))
     steps = 1
     while not store.index_up_to(store.log.end, records_max=10):
         steps += 1
@@ -89,7 +90,7 @@ def test_positions_go_on_without_a_hole_after_a_cut() -> None:
     store = with_epochs(store_on(one), 6, 6)
     store.index_up_to(store.epochs.entries[1].start_offset - 1)
     store.truncate(store.epochs.entries[1].start_offset)
-    SimulatedFiles(one).flush(store.log.begin_flush())
+    store.flush()
     for opened in (store, store_on(one)):
         opened.begin_as_master(3)
         assert opened.next_position("TopicA", 0) == opened.next_position("TopicA", 1) == 3
@@ -98,7 +99,7 @@ def test_positions_go_on_without_a_hole_after_a_cut() -> None:
 def test_a_master_cuts_a_half_copied_record_before_its_epoch_begins() -> None:
     full = with_epochs(store_on(disk()), 5)
     store = store_on(disk())
-    store.log.append_bytes(0, log_bytes(full)[:-1])
+    store.append_bytes(0, log_bytes(full)[:-1])
     store.epochs.keep(full.epochs.entries)
     store.begin_as_master(2)
     last = list(full.log.records(0, full.log.end))[-1]
@@ -118,6 +119,7 @@ def test_old_files_go_with_their_epochs_and_their_positions() -> None:
     store = with_epochs(store_on(disk()), 50, 50, 50)
     store.index_up_to(store.log.end)
     store.delete_before(8192)
+    store.flush()
     first = next(iter(store.log.records(8192, store.log.end))).record
     queue = store.index.queues["TopicA", first.queue_id]
     assert (store.log.first, queue.first) == (8192, first.queue_offset)
@@ -131,7 +133,7 @@ def test_old_files_go_with_their_epochs_and_their_positions() -> None:
 def test_a_queue_of_a_log_that_began_later_begins_at_its_first_message() -> None:
     full = with_epochs(store_on(disk()), 100)
     store = store_on(disk())
-    store.log.append_bytes(4096, full.log.view(4096, 4096))
+    store.append_bytes(4096, full.log.view(4096, 4096))
     store.index_up_to(store.log.end)
     first = next(iter(store.log.records(4096, store.log.end))).record
     assert store.index.queues["TopicA", first.queue_id].first == first.queue_offset > 0
@@ -139,7 +141,9 @@ def test_a_queue_of_a_log_that_began_later_begins_at_its_first_message() -> None
 
 def test_the_epoch_file_is_text_that_apache_rocketmq_reads() -> None:
     one = disk()
-    EpochFile(SimulatedFiles(one)).keep([HaEpochEntry(7, 7000), HaEpochEntry(8, 8000)])
+    epochs = EpochFile(SimulatedFiles(one))
+    epochs.keep([HaEpochEntry(7, 7000), HaEpochEntry(8, 8000)])
+    Stores(SimulatedFiles(one)).carry_out(epochs.begin_write())
     assert bytes(one.contents[NAME].data) == b"2\n773307083\n7-7000\n8-8000\n"
 
 
@@ -156,7 +160,7 @@ def test_a_broken_epoch_file_gives_way_to_the_older_one_or_stops_the_broker() ->
 def test_writes_during_a_flush_share_the_next_one() -> None:
     store, outbox, told = with_epochs(store_on(disk()), 1), Outbox(), []
     writes = Writes(outbox)
-    commit = GroupCommit(outbox, writes, store.log, lambda durable, now_ms: told.append((durable, now_ms)))
+    commit = GroupCommit(outbox, writes, store, lambda durable, now_ms: told.append((durable, now_ms)))
     store.put(message())
     first = store.log.end
     commit.request()
@@ -177,7 +181,7 @@ def test_a_flush_that_failed_ends_the_process() -> None:
     durable = store.log.end
     store.put(message())
     writes = Writes(outbox)
-    GroupCommit(outbox, writes, store.log, lambda _durable, _now_ms: None).request()
+    GroupCommit(outbox, writes, store, lambda _durable, _now_ms: None).request()
     (persist,) = outbox.take()
     assert isinstance(persist, Persist)
     writes.answered(PersistFailed(persist.token, "input/output error", False, 5))
@@ -194,3 +198,39 @@ def test_a_tag_is_known_by_the_hash_that_java_gives_it(tag: str, code: int) -> N
 
 def test_properties_are_pairs_and_what_is_none_is_left_out() -> None:
     assert properties_of(b"KEYS\x01k1 k2\x02TAGS\x01t\x02broken\x02") == {"KEYS": "k1 k2", "TAGS": "t"}
+
+
+def test_without_room_for_the_epochs_nothing_is_told_and_the_same_is_tried_again() -> None:
+    one = disk()
+    store, outbox = with_epochs(store_on(one), 1), Outbox()
+    writes, told = Writes(outbox), []
+    commit = GroupCommit(outbox, writes, store, lambda durable, now_ms: told.append((durable, now_ms)))
+    MessageStore.begin_as_master(store, 2)
+    one.room_bytes = 0
+    commit.request()
+    (persist,) = outbox.take()
+    assert isinstance(persist, Persist)
+    writes.answered(carried_out(persist, store.stores, 5))
+    assert [effect.what for effect in outbox.take() if isinstance(effect, Note)] == [
+        "no room for the commit log"
+    ]
+    commit.request()
+    assert (outbox.take(), told, epochs(store)) == ([], [], [(1, 0)])
+    one.room_bytes = None
+    commit.ticked(commit.deadline_ms() or 0)
+    (persist,) = outbox.take()
+    assert isinstance(persist, Persist)
+    writes.answered(carried_out(persist, store.stores, 1_005))
+    assert told == [(store.log.end, 1_005)]
+    assert epochs(store) == [(1, 0), (2, store.log.end)]
+
+
+def test_an_epoch_is_written_before_its_bytes_and_bytes_that_are_cut_go_before_their_epoch() -> None:
+    store = with_epochs(store_on(disk()), 40, 40)
+    MessageStore.truncate(store, store.epochs.entries[1].start_offset)
+    kinds = [type(operation).__name__ for operation in store.begin_write()]
+    assert kinds == ["RemoveFile", "FlushFiles", "ReplaceFile"]
+    store = with_epochs(store_on(disk()), 1)
+    store.epochs.keep([*store.epochs.entries, HaEpochEntry(2, store.log.end)])
+    store.put(message())
+    assert [type(operation).__name__ for operation in store.begin_write()] == ["ReplaceFile", "FlushFiles"]

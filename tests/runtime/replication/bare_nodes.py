@@ -93,7 +93,7 @@ class BareReplica:
         self._store = store
         self._master = master
         self._writes = Writes(self._outbox)
-        self._commit = GroupCommit(self._outbox, self._writes, store.log)
+        self._commit = GroupCommit(self._outbox, self._writes, store)
         self.ha = HaReplica(
             self._outbox,
             store,

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.replication import HaMaster, HaReplica
 from replispec.runtime.rocketmq.replication.frames import Frames
-from replispec.runtime.sim import Disk, SimulatedFiles
-from replispec.runtime.storage import Stores
+from replispec.runtime.sim import Disk
 from replispec.runtime.world import (
     Accepted,
     Close,
@@ -35,8 +34,8 @@ from replispec.wire.rocketmq.ha import (
 )
 from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
+from tests.runtime.log.logs import WrittenStore, log_bytes, store_on
 from tests.runtime.log.logs import disk as new_disk
-from tests.runtime.log.logs import log_bytes, store_on
 from tests.runtime.storage.writing import carried_out
 
 STEPS_MAX = 1_000
@@ -83,7 +82,7 @@ class Reader:
 class MasterSide:
     """A master on a disk of its own."""
 
-    def __init__(self, store: MessageStore, settings: ReplicationOptions | None = None) -> None:
+    def __init__(self, store: WrittenStore, settings: ReplicationOptions | None = None) -> None:
         self.store = store
         self.outbox = Outbox()
         self.keeper = Keeper(store)
@@ -97,18 +96,18 @@ class ReplicaSide:
         self,
         disk: Disk | None = None,
         *,
-        store: MessageStore | None = None,
+        store: WrittenStore | None = None,
         broker_id: int = 2,
         is_learner: bool = False,
         settings: ReplicationOptions | None = None,
     ) -> None:
         self.disk = disk or new_disk()
         self.store = store or store_on(self.disk)
-        self.stores = Stores(SimulatedFiles(self.disk))
+        self.stores = self.store.stores
         self.outbox = Outbox()
         self.reader = Reader()
         self.writes = Writes(self.outbox)
-        self.commit = GroupCommit(self.outbox, self.writes, self.store.log)
+        self.commit = GroupCommit(self.outbox, self.writes, self.store)
         self.ha = HaReplica(
             self.outbox,
             self.store,

@@ -59,7 +59,7 @@ class Replica:
 
     def __init__(self) -> None:
         self.store, self.outbox, self.reader = store_on(disk()), Outbox(), Reader()
-        commit = GroupCommit(self.outbox, Writes(self.outbox), self.store.log)
+        commit = GroupCommit(self.outbox, Writes(self.outbox), self.store)
         settings = ReplicationOptions(flush_disk_type="ASYNC_FLUSH")
         self.ha = HaReplica(self.outbox, self.store, commit, self.reader, settings, broker_id=2)
         self.ha.follow("127.0.0.1:1", 0)
@@ -113,7 +113,7 @@ def test_a_second_handshake_is_answered_and_copying_goes_on_with_the_next_report
     master.says(HANDSHAKE + HaReport(342).encode())
     assert [type(effect) for effect in master.says(HANDSHAKE)] == [Send]
     master.store.put(message("new"))
-    master.store.log.flush()
+    master.store.flush()
     master.ha.log_grew(0)
     assert master.outbox.take() == []
     sent = master.says(HaReport(342).encode())
@@ -127,7 +127,7 @@ def test_a_master_goes_on_while_a_replica_only_listens() -> None:
     master.store.begin_as_master(7)
     master.ha.epoch_began(0)
     master.store.put(message("new"))
-    master.store.log.flush()
+    master.store.flush()
     master.ha.log_grew(0)
     assert master.outbox.take() == []
     answer = HaHandshakeAnswer(master.store.log.end, 7, list(master.store.epochs.entries))

@@ -87,7 +87,7 @@ def test_garbage_is_parsed_or_blamed_on_the_master(data: st.DataObject) -> None:
     replica = HaReplica(
         outbox,
         store,
-        GroupCommit(outbox, Writes(outbox), store.log),
+        GroupCommit(outbox, Writes(outbox), store),
         Reader(),
         ReplicationOptions(flush_disk_type="ASYNC_FLUSH"),
         broker_id=2,

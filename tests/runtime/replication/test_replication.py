@@ -23,9 +23,9 @@ def copied_by(store: MessageStore, *, end: int | None = None, broker_id: int = 2
     """A replica that had copied this log up to some offset, and has restarted."""
     one = disk()
     copy = store_on(one)
-    copy.log.append_bytes(0, log_bytes(store)[:end])
+    copy.append_bytes(0, log_bytes(store)[:end])
     copy.epochs.keep([entry for entry in store.epochs.entries if entry.start_offset < copy.log.end])
-    copy.log.flush()
+    copy.flush()
     return ReplicaSide(one, broker_id=broker_id)
 
 
@@ -65,7 +65,7 @@ def test_new_messages_follow_at_once_and_are_acknowledged_when_they_are_on_the_d
     pair.master.ha.log_grew(pair.now_ms)
     pair.settle()
     assert not pair.same(), "the master's own disk may still lose it"
-    pair.master.store.log.flush()
+    pair.master.store.flush()
     pair.master.ha.log_grew(pair.now_ms)
     pair.settle()
     assert pair.same()
@@ -78,18 +78,55 @@ def test_new_messages_follow_at_once_and_are_acknowledged_when_they_are_on_the_d
 
 
 def test_without_durability_a_report_does_not_wait_for_the_disk() -> None:
-    replica = ReplicaSide(settings=ReplicationOptions(flush_disk_type="ASYNC_FLUSH"))
+    asynchronous = ReplicaSide(settings=ReplicationOptions(flush_disk_type="ASYNC_FLUSH"))
+    pair = Pair(master_with(5), asynchronous)
+    pair.follow()
+    pair.replica.holds_writes = True
+    pair.master.store.put(message("new"))
+    pair.master.store.flush()
+    pair.master.ha.log_grew(pair.now_ms)
+    pair.settle()
+    assert pair.master.ha.acknowledged([2]) == [pair.master.store.log.end]
+
+
+@pytest.mark.parametrize("flush_disk_type", ["ASYNC_FLUSH", "SYNC_FLUSH"])
+def test_no_report_leaves_before_the_epoch_of_its_bytes_is_on_the_disk(flush_disk_type: str) -> None:
+    replica = ReplicaSide(settings=ReplicationOptions(flush_disk_type=flush_disk_type))
     replica.holds_writes = True
     pair = Pair(master_with(5), replica)
     pair.follow()
-    assert pair.master.ha.acknowledged([2]) == [pair.master.store.log.end]
+    pair.wait(6_000)
+    assert "replica: report 570" not in pair.lines
+    replica.holds_writes = False
+    for effect in replica.held:
+        replica.persist(effect, pair.now_ms)
+    pair.settle()
+    assert "replica: report 570" in pair.lines
+
+
+def test_nothing_is_asked_for_before_a_cut_is_on_the_disk() -> None:
+    master = master_with(5)
+    replica = ReplicaSide(store=with_epochs(store_on(disk()), 3, 5))
+    master.store.begin_as_master(3)
+    replica.holds_writes = True
+    pair = Pair(master, replica)
+    pair.follow()
+    pair.wait(6_000)
+    assert ("truncated", 342) in replica.reader.told
+    assert not any("report" in line for line in pair.lines)
+    replica.holds_writes = False
+    for effect in replica.held:
+        replica.persist(effect, pair.now_ms)
+    pair.settle()
+    assert "replica: report 342" in pair.lines
+    assert log_bytes(pair.replica.store) == log_bytes(pair.master.store)
 
 
 def test_a_replica_whose_log_waits_for_the_disk_reports_first_when_it_is_there() -> None:
     """Its first report is where the master goes on: it must be the end of the log, and durable."""
     pair = Pair(master_with(5, 5), ReplicaSide())
     pair.replica.holds_writes = True
-    pair.replica.store.log.append_bytes(0, log_bytes(pair.master.store)[:342])
+    pair.replica.store.append_bytes(0, log_bytes(pair.master.store)[:342])
     pair.replica.store.epochs.keep(pair.master.store.epochs.entries[:1])
     pair.follow()
     pair.wait(6_000)
@@ -140,7 +177,7 @@ def test_an_epoch_without_messages_is_announced_at_once() -> None:
     pair.follow()
     assert pair.same()
     master.store.put(message("in epoch 4"))
-    master.store.log.flush()
+    master.store.flush()
     master.ha.log_grew(pair.now_ms)
     pair.settle()
     master.store.begin_as_master(6)
@@ -260,7 +297,10 @@ def test_a_disk_without_room_ends_the_connection_and_is_tried_again() -> None:
     pair = Pair(master_with(100), replica)
     replica.disk.room_bytes = 5_000
     pair.follow()
-    assert [note.what for note in pair.notes if note.level is Level.ERROR] == ["log bytes cannot be kept"]
+    assert [note.what for note in pair.notes if note.level is Level.ERROR] == [
+        "no room for the commit log",
+        "log bytes cannot be kept",
+    ]
     assert log_bytes(pair.master.store).startswith(log_bytes(replica.store))
     replica.disk.room_bytes = None
     pair.wait(5_000)
@@ -283,7 +323,7 @@ def test_members_that_lag_or_are_gone_are_overdue() -> None:
     pair.replica.holds_writes = True
     for _ in range(4):
         pair.master.store.put(message("more"))
-        pair.master.store.log.flush()
+        pair.master.store.flush()
         pair.master.ha.log_grew(pair.now_ms)
         pair.wait(4_000)
     assert pair.master.ha.overdue([2], pair.now_ms) == [2]
@@ -304,6 +344,7 @@ def test_bytes_that_were_deleted_are_not_sent_and_somebody_is_told() -> None:
     master = master_with(200)
     replica = copied_by(master.store, end=2_000)
     master.store.delete_before(8_192)
+    master.store.flush()
     pair = Pair(master, replica)
     pair.follow()
     pair.wait(11_000)

@@ -16,12 +16,12 @@ from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.log import MessageStore
+from replispec.runtime.rocketmq.log import MessageStore, RoomTold
 from replispec.runtime.rocketmq.membership import Announcement, Controllers, NameServers
 from replispec.runtime.rocketmq.places import join_address, log_folder
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
-from replispec.runtime.storage import Files, StorageFailed
+from replispec.runtime.storage import FilesReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -49,7 +49,7 @@ class BrokerNode:
     """A broker in controller mode; see `replispec.runtime.world.Node`. Raises StorageFailed when what is on
     its disk cannot be used."""
 
-    def __init__(self, options: BrokerOptions, files: Files) -> None:
+    def __init__(self, options: BrokerOptions, files: FilesReader) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
@@ -166,6 +166,7 @@ class BrokerNode:
         self._address = join_address(host(self._options), ports[MAIN])
         self._ha_address = join_address(ha_host(self._options), ports[HA])
         self._sends.store_port = int(self._address.rpartition(":")[2])
+        self._log.start()
         self._manager.begin(self._address, event.now_ms)
 
     def _ticked(self, now_ms: int) -> None:
@@ -259,10 +260,13 @@ class BrokerNode:
         self._role.told(told, now_ms)
 
     def become_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
-        """Serve as master: the epoch is on the disk before anybody is served."""
+        """Serve as master as soon as the epoch is on the disk."""
         self._outbox.note(Level.INFO, "master now", epoch=epoch, resumed=resumed)
         self._slave.stop()
         self._log.serve_as_master(epoch, now_ms, resumed=resumed)
+
+    def serving(self, now_ms: int) -> None:
+        """Log and epoch are on the disk."""
         self._topics.cover(self._log.store.index.queues, now_ms)
         self._announce_due = True
 
@@ -293,7 +297,7 @@ class BrokerNode:
         self._announce_due = True
 
     def _announcement(self) -> Announcement | None:
-        if not self._manager.is_running or not (self._role.is_master or self._role.is_replica):
+        if not self._manager.is_running or not (self.serves or self._role.is_replica):
             return None
         topics = self._topics.table(self._role.master_epoch)
         options = self._options
@@ -318,7 +322,11 @@ class BrokerNode:
     @property
     def serves(self) -> bool:
         """Whether this broker takes messages."""
-        return self._role.is_master
+        return self._role.is_master and self._log.serves
+
+    def wait_for_room(self, then: RoomTold) -> None:
+        """Have a file made for messages that wait for it."""
+        self._log.wait_for_room(then)
 
     @property
     def sync_members(self) -> int:

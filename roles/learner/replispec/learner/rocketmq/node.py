@@ -23,7 +23,7 @@ from replispec.runtime.rocketmq.places import join_address, log_folder
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
 from replispec.runtime.rocketmq.replication import HaReplica
-from replispec.runtime.storage import Files, LinesReader, StorageFailed
+from replispec.runtime.storage import FilesReader, LinesReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -53,7 +53,7 @@ class LearnerNode:
     """A learner; see `replispec.runtime.world.Node`. Without `lines` nothing is exported. Raises
     StorageFailed when what is on its disk cannot be used."""
 
-    def __init__(self, options: LearnerOptions, files: Files, lines: LinesReader | None = None) -> None:
+    def __init__(self, options: LearnerOptions, files: FilesReader, lines: LinesReader | None = None) -> None:
         self._options = options
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
@@ -74,7 +74,7 @@ class LearnerNode:
         self._store = MessageStore(
             files, file_bytes=options.mapped_file_size_commit_log, log_folder=log_folder(options)
         )
-        self._commit = GroupCommit(self._outbox, self._writes, self._store.log)
+        self._commit = GroupCommit(self._outbox, self._writes, self._store)
         self._export = None if lines is None else Export(self._writes, lines, self._store, self._not_exported)
         self._export_ms: int | None = None
         self._replica: HaReplica | None = None
@@ -103,7 +103,7 @@ class LearnerNode:
 
     def deadline_ms(self) -> int | None:
         """When the node wants to be told the time."""
-        parts = (self._calls, self._watch, self._name_servers)
+        parts = (self._calls, self._watch, self._name_servers, self._commit)
         times = [self._export_ms, *(part.deadline_ms() for part in parts)]
         if self._replica is not None:
             times.append(self._replica.deadline_ms())
@@ -114,6 +114,7 @@ class LearnerNode:
             case Started():
                 port = {**self.listeners, **event.addresses}[MAIN].rpartition(":")[2]
                 self._address = join_address(self._options.broker_ip1 or self._options.bind_address, port)
+                self._commit.request()
                 self._watch.begin(self._address, event.now_ms)
             case Ticked(now_ms):
                 self._ticked(now_ms)
@@ -146,6 +147,7 @@ class LearnerNode:
                 self._server.writable(event)
 
     def _ticked(self, now_ms: int) -> None:
+        self._commit.ticked(now_ms)
         self._watch.ticked(now_ms)
         self._name_servers.ticked(now_ms)
         if self._replica is not None:

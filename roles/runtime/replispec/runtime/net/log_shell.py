@@ -14,12 +14,17 @@ VALUE_CHARS_MAX: Final = 400
 
 
 class Log:
-    """Writes the lines of one level and above. `now_us`: microseconds since 1970."""
+    """Writes the lines of one level and above. `now_us`: microseconds since 1970.
+
+    A line that cannot be written, because its disk is full, say, is lost and nobody waits for it: the next
+    one that can be is followed by how many were.
+    """
 
     def __init__(self, stream: TextIO, level: Level, now_us: Callable[[], int]) -> None:
         self._stream = stream
         self._level = level
         self._now_us = now_us
+        self._lost = 0
 
     def write(self, level: Level, role: str, what: str, values: Mapping[str, object] | None = None) -> None:
         """One line: time (UTC), level, role, what happened, and its values by name.
@@ -28,6 +33,12 @@ class Log:
         """
         if level < self._level:
             return
+        if self._put(level, role, what, values or {}):
+            lost, self._lost = self._lost, 0
+            if lost:
+                self._put(Level.WARNING, role, "lines that could not be written", {"lines": lost})
+
+    def _put(self, level: Level, role: str, what: str, values: Mapping[str, object]) -> bool:
         now = datetime.fromtimestamp(self._now_us() / 1_000_000, tz=UTC)
         line: dict[str, object] = {
             "time": now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
@@ -35,9 +46,14 @@ class Log:
             "role": role,
             "what": what,
         }
-        line.update((name, _shown(value)) for name, value in (values or {}).items())
-        self._stream.write(json.dumps(line) + "\n")
-        self._stream.flush()
+        line.update((name, _shown(value)) for name, value in values.items())
+        try:
+            self._stream.write(json.dumps(line) + "\n")
+            self._stream.flush()
+        except OSError:
+            self._lost += 1
+            return False
+        return True
 
 
 def _shown(value: object) -> object:

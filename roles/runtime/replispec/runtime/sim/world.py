@@ -216,7 +216,7 @@ class World:
         self._trace_event(process.name, event)
         if isinstance(event, Closed):
             del life.ends[event.connection]
-        process.disk.forbids_changes = False
+        process.disk.forbids_changes = True
         try:
             effects = life.node.receive(event)
         except Crashed as crash:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, RoomTold
 from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, is_durable
 from replispec.runtime.world import (
     Accepted,
@@ -44,6 +44,10 @@ class LogOwner(Protocol):
         """More messages may be shown to consumers."""
         ...
 
+    def serving(self, now_ms: int, /) -> None:
+        """This broker may serve as master: its log and its epoch are on the disk."""
+        ...
+
 
 class Replicated:
     """Log, epochs and replication of one broker, in whichever role. As a master it keeps the SyncStateSet."""
@@ -62,7 +66,10 @@ class Replicated:
         self._role = role
         self._owner = owner
         self.store = store
-        self._commit = GroupCommit(outbox, writes, store.log, self._flushed_to)
+        self._commit = GroupCommit(outbox, writes, store, self._flushed_to)
+        self._is_becoming = False
+        # Replicas that came while this broker was becoming master, and what they said.
+        self._early: dict[int, list[Accepted | Received]] = {}
         self._master: HaMaster | None = None
         self._replica: HaReplica | None = None
         self._confirmed = 0
@@ -74,8 +81,17 @@ class Replicated:
 
     # Roles
 
+    def start(self) -> None:
+        """Bring what was found to the disk, and make room for what is going to come."""
+        self._commit.request()
+
+    @property
+    def serves(self) -> bool:
+        """Whether this broker is master and everything is on the disk that makes it one."""
+        return self._master is not None and not self._is_becoming
+
     def serve_as_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
-        """Feed replicas from now on. Raises StorageFailed."""
+        """Feed replicas as soon as log and epoch are on the disk. Raises StorageFailed."""
         self._now_ms = now_ms
         if self._replica is not None:
             self._replica.stop(now_ms)
@@ -85,16 +101,43 @@ class Replicated:
         else:
             self.store.begin_as_master(epoch)
         self._confirmed = min(self._confirmed, self.store.log.end)
+        self._is_becoming = True
+        self._commit.request()
+        self._serve_when_written(now_ms)
+
+    def _serve_when_written(self, now_ms: int) -> None:
+        if not self._is_becoming or not self.store.is_clean:
+            return
+        self._is_becoming = False
         if self._master is None:
             self._master = HaMaster(self._outbox, self.store, self, self._options.replication)
         else:
             self._master.epoch_began(now_ms)
         self._check_ms = now_ms + FIRST_CHECK_MS
         self._grown = True
+        early, self._early = self._early, {}
+        for connection, events in early.items():
+            for event in events:
+                if isinstance(event, Accepted):
+                    self._master.accepted(event)
+                else:
+                    self._master.received(event)
+            self._outbox.resume(connection)
+        self._owner.serving(now_ms)
+
+    def wait_for_room(self, then: RoomTold) -> None:
+        """Have a file made for what the log has reserved."""
+        self._commit.wait_for_room(then)
 
     def copy_as_replica(self, now_ms: int) -> None:
         """Feed nobody, and copy from whoever `follow` names."""
         self._now_ms = now_ms
+        self._is_becoming = False
+        # An epoch that is announced and not on the disk yet will be another broker's.
+        self.store.epochs.keep(self.store.epochs.entries)
+        for connection in self._early:
+            self._outbox.close(connection)
+        self._early.clear()
         if self._master is not None:
             self._master.stop(now_ms)
             self._master = None
@@ -166,6 +209,7 @@ class Replicated:
             self._master.confirm_offset_advanced(now_ms)
 
     def _flushed_to(self, _durable: int, now_ms: int) -> None:
+        self._serve_when_written(now_ms)
         if self._master is not None:
             self._master.log_grew(now_ms)
         self.count(now_ms)
@@ -213,7 +257,10 @@ class Replicated:
 
     def accepted(self, event: Accepted) -> None:
         """Somebody wants to copy."""
-        if self._master is None:
+        if self._is_becoming and self._master is None:
+            self._outbox.pause(event.connection)
+            self._early[event.connection] = [event]
+        elif self._master is None:
             self._outbox.note(Level.INFO, "no master: a replica was sent away", peer=event.peer)
             self._outbox.close(event.connection)
         else:
@@ -222,11 +269,18 @@ class Replicated:
     def owns(self, connection: int) -> bool:
         """Whether a connection is one of replication."""
         serves = self._master is not None and self._master.serves(connection)
-        return serves or (self._replica is not None and self._replica.owns(connection))
+        copies = self._replica is not None and self._replica.owns(connection)
+        return serves or copies or connection in self._early
 
     def take(self, event: Connected | Received | Closed | Writable) -> None:
         """Something happened on a connection of ours."""
         self._now_ms = event.now_ms
+        if event.connection in self._early:
+            if isinstance(event, Received):
+                self._early[event.connection].append(event)
+            elif isinstance(event, Closed):
+                del self._early[event.connection]
+            return
         side = self._replica if event.connection < 0 else self._master
         match event:
             case Connected():
@@ -250,6 +304,7 @@ class Replicated:
         if self._flush_ms is not None and now_ms >= self._flush_ms:
             self._flush_ms = None
             self._commit.request()
+        self._commit.ticked(now_ms)
         if self._replica is not None:
             self._replica.ticked(now_ms)
         if self._master is not None:
@@ -262,7 +317,7 @@ class Replicated:
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        times = [0 if self._indexing else None, self._check_ms, self._flush_ms]
+        times = [0 if self._indexing else None, self._check_ms, self._flush_ms, self._commit.deadline_ms()]
         if self._master is not None:
             times.append(self._master.deadline_ms())
         if self._replica is not None:

@@ -16,7 +16,7 @@ from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.topics import NAME, WRITE, Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import MessageStore, Placed
+from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomTold
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
@@ -35,6 +35,8 @@ from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
 PROPERTIES_BYTES_MAX: Final = 32_767
 WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
+RECORD_BYTES_BESIDE: Final = 256
+"""No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
 _PREPARED_OR_MORE: Final = 0x0C
 """Bits of a message that is part of a transaction."""
 _HOSTS_OF_SIX: Final = 0x30
@@ -79,6 +81,10 @@ class Master(Protocol):
         """How many brokers the SyncStateSet has."""
         ...
 
+    def wait_for_room(self, then: RoomTold) -> None:
+        """Have a file made for what the log has reserved; `then` is told when it is there, or cannot be."""
+        ...
+
     def stored(self, now_ms: int, /) -> None:
         """Messages were put behind the log."""
         ...
@@ -101,6 +107,8 @@ class Sends:
         self.store_port = options.listen_port
         self.stored_count = 0
         self._is_refusing = False
+        # What waits for the log's next file, in the order in which it came.
+        self._held: deque[Request] = deque()
 
     def take(self, request: Request) -> None:
         """Store the message or messages of a request; it is answered when they are safe."""
@@ -110,6 +118,9 @@ class Sends:
         try:
             header, body = _read(request), request.command.body
             records = self._records(header, body, request)
+            if self._held or not self._has_room(records):
+                self._hold(request)
+                return
             placed = self._put(records)
         except Refused as refused:
             request.answer(refused.code, remark=str(refused))
@@ -133,6 +144,30 @@ class Sends:
         else:
             self._take(request, now_ms)
 
+    def _has_room(self, records: list[LogRecord]) -> bool:
+        """Whether the log has files for these. Raises Refused."""
+        at_most = sum(len(each.body) + len(each.properties) + RECORD_BYTES_BESIDE for each in records)
+        if self._store.log.has_room(at_most):
+            return True
+        try:
+            return self._store.log.reserve([len(each.encode()) for each in records])
+        except ValueError as error:
+            raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+
+    def _hold(self, request: Request) -> None:
+        self._held.append(request)
+        if len(self._held) == 1:
+            self._master.wait_for_room(self._room_told)
+
+    def _room_told(self, reason: str, now_ms: int) -> None:
+        """The log has another file, or cannot have one."""
+        held, self._held = self._held, deque()
+        for request in held:
+            if reason:
+                self._refuse(request, reason)
+            else:
+                self._take(request, now_ms)
+
     def _refuse(self, request: Request, reason: str) -> None:
         """The disk refused; told once in the log until a message is stored again, each time to the sender."""
         if not self._is_refusing:
@@ -153,8 +188,11 @@ class Sends:
 
     def refuse_all(self, reason: str) -> None:
         """This broker is master no more: nobody can say what becomes of what waits."""
-        while self._waiting:
-            self._waiting.popleft().request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=reason)
+        refused = [*(one.request for one in self._waiting), *self._held]
+        self._waiting.clear()
+        self._held.clear()
+        for request in refused:
+            request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=reason)
 
     def ticked(self, now_ms: int) -> None:
         """Tell those that waited too long what they waited for."""
@@ -179,7 +217,7 @@ class Sends:
             raise Refused(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
         if not rules.may_store(self._master.sync_members, self._options.min_in_sync_replicas):
             raise Refused(ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough")
-        if len(self._waiting) >= WAITING_MAX:
+        if len(self._waiting) + len(self._held) >= WAITING_MAX:
             raise Refused(ResponseCode.SYSTEM_BUSY, "too many messages wait to be acknowledged")
         topic = header.topic or ""
         if not NAME.fullmatch(topic):

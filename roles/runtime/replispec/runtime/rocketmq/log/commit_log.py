@@ -8,11 +8,19 @@ Source: apache/rocketmq rocketmq-all-5.4.0, CommitLog, MappedFileQueue, MappedFi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import Files, Region, StorageFailed
+from replispec.runtime.storage import (
+    FilesReader,
+    FlushFiles,
+    MakeFile,
+    Operation,
+    Region,
+    RemoveFile,
+    StorageFailed,
+)
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
 
@@ -22,6 +30,8 @@ FOLDER: Final = "commitlog"
 NAME_DIGITS: Final = 20
 BLANK_HEAD: Final = len(LogBlank().encode())
 """Bytes that tell size and kind of any record."""
+AHEAD: Final = 4
+"""The next file is made while the last one has less than one part in so many left."""
 _ZEROS: Final = bytes(1024 * 1024)
 
 
@@ -37,18 +47,19 @@ class CommitLog:
     """The log of one broker. Offsets are bytes since the beginning of the set's log.
 
     It opens with what a crash left: records are checked from `from_offset` on (an offset at which one
-    is known to start; None: the first byte), what lies behind the last whole one is zeroed, and the rest is
-    on the disk for good; `visit` is shown each message on the way. `file_bytes` must be the same on all
-    brokers of a set.
+    is known to start; None: the first byte), what lies behind the last whole one is zeroed; `visit` is shown
+    each message on the way. `file_bytes` must be the same on all brokers of a set.
 
-    All methods that change something raise StorageFailed. When there was no room for another file, nothing
-    was changed. When a file that is there refused, `broken` says why, and everything fails from then on: part
-    of it may lie behind the end, and only opening the log anew removes it. The process must end.
+    Bytes are put into files that are there; all else the disk is asked for by operations. `begin_flush` and
+    `end_flush` bring to it what was put or cut, `wanted_file` and `made` see that there is a next file
+    before the last one is full. Raises StorageFailed when a file that is there refuses bytes: `broken` says
+    why, and everything fails from then on: part of them may lie behind the end, and only opening the log anew
+    removes it. The process must end.
     """
 
     def __init__(
         self,
-        files: Files,
+        files: FilesReader,
         *,
         file_bytes: int = FILE_BYTES,
         folder: str = FOLDER,
@@ -63,14 +74,21 @@ class CommitLog:
         self.broken = ""
         self._dirty: set[int] = set()
         self._flushing: set[int] = set()
+        # Files that are to be removed, in this order, and those of them that are being.
+        self._gone: list[str] = []
+        self._going: list[str] = []
+        self._making: int | None = None
+        self._reserved = 0
         self._limit = 0
         starts = self._starts()
         self._first = starts[0] if starts else 0
         self._limit = starts[-1] + file_bytes if starts else 0
+        # Where the oldest file begins; before the first byte of a log it may lie behind its end.
+        self._base = self._first
         self.end = self._first
         self._whole = self._first
+        self.flushed = self._claimed = self._first
         self._recover(from_offset, visit)
-        self.flushed = self._claimed = self.end
 
     # What is there
 
@@ -144,8 +162,7 @@ class CommitLog:
         """
         record.physical_offset = self.end
         data = record.encode()
-        if len(data) + BLANK_HEAD > self.file_bytes:
-            raise ValueError(f"{len(data)} bytes do not fit into a file of {self.file_bytes}")
+        self._check_size(len(data))
         room = self.file_bytes - self.end % self.file_bytes
         if len(data) + BLANK_HEAD > room:
             self._put(LogBlank(undefined=bytes(room - BLANK_HEAD)).encode())
@@ -172,10 +189,48 @@ class CommitLog:
         if whole:
             self._whole = self.end
 
+    def has_room(self, bytes_at_most: int) -> bool:
+        """Whether records of no more bytes than these fit into the files that are there."""
+        if self._base > self.end:
+            return False
+        within = self.end - self._start_of(self.end)
+        if self.end < self._limit and within + bytes_at_most + BLANK_HEAD <= self.file_bytes:
+            return True
+        fits = bytes_at_most + BLANK_HEAD <= self.file_bytes
+        return fits and self._limit >= self._start_of(self.end) + 2 * self.file_bytes
+
+    def reserve(self, sizes: Iterable[int]) -> bool:
+        """See that records of these sizes will fit, one behind the other; whether they do already.
+
+        Raises ValueError when one is longer than a file can hold.
+        """
+        if self.is_empty:
+            self._place(self.end)
+        end = self.end
+        for size in sizes:
+            self._check_size(size)
+            if size + BLANK_HEAD > self.file_bytes - end % self.file_bytes:
+                end = self._start_of(end) + self.file_bytes
+            end += size
+        return self._reserve_to(end)
+
+    def reserve_bytes(self, offset: int, size: int) -> bool:
+        """See that raw bytes will fit that are appended at an offset that the log accepts; whether they do
+        already."""
+        assert self.accepts(offset), f"bytes at {offset} behind {self.end}"
+        if self.is_empty:
+            self._place(offset)
+        return self._reserve_to(offset + size)
+
+    def _reserve_to(self, end: int) -> bool:
+        self._reserved = max(self._reserved, end)
+        return end <= self._limit
+
     def _write(self, data: bytes | memoryview) -> None:
         rest = memoryview(data)
         while rest:
             start = self._start_of(self.end)
+            assert start < self._limit, f"no file was made for {self.end}"
             run = rest[: start + self.file_bytes - self.end]
             self._write_to(self._region(start), self.end - start, run)
             self._dirty.add(start)
@@ -190,62 +245,83 @@ class CommitLog:
             self.broken = str(error)
             raise
 
+    def _check_size(self, size: int) -> None:
+        if size + BLANK_HEAD > self.file_bytes:
+            raise ValueError(f"{size} bytes do not fit into a file of {self.file_bytes}")
+
     def _check(self) -> None:
         if self.broken:
             raise StorageFailed(f"the commit log is broken: {self.broken}")
 
     # Bringing it to the disk
 
-    def flush(self) -> None:
-        """Bring everything to the disk at once, and wait for it."""
-        self._check()
-        try:
-            self._flush_now()
-        except StorageFailed as error:
-            self.broken = str(error)
-            raise
-        self.flushed = self._claimed = self.end
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything that was put or cut is on the disk."""
+        return not (self._dirty or self._flushing or self.is_being_cut)
 
-    def begin_flush(self) -> tuple[str, ...]:
-        """The names of all files that must be flushed for everything up to the end to be durable."""
+    @property
+    def is_being_cut(self) -> bool:
+        """Whether files are still to be removed: until they are, none is made."""
+        return bool(self._gone or self._going)
+
+    def begin_flush(self) -> tuple[Operation, ...]:
+        """What is to be done, in order, for everything up to the end to be durable, and nothing behind it."""
         self._flushing, self._dirty = self._flushing | self._dirty, set()
+        self._going, self._gone = self._going + self._gone, []
         self._claimed = self.end
-        return tuple(self._name(start) for start in sorted(self._flushing))
+        found: list[Operation] = [RemoveFile(name) for name in self._going]
+        if self._flushing:
+            found.append(FlushFiles([self._name(start) for start in sorted(self._flushing)]))
+        return tuple(found)
 
     def end_flush(self) -> int:
         """The flush that was begun last is done; returns up to where the log is durable."""
         self._flushing.clear()
+        self._going.clear()
         self.flushed = max(self.flushed, self._claimed)
         return self.flushed
+
+    # Its files
+
+    def wanted_file(self) -> MakeFile | None:
+        """The next file, when it is time to make it; it is asked for once, until `made` has said more."""
+        ahead = self.end + self.file_bytes // AHEAD
+        if self._making is not None or self._gone or self._limit >= max(ahead, self._reserved):
+            return None
+        self._making = self._limit
+        return MakeFile(self._name(self._limit), self.file_bytes)
+
+    def made(self, file: MakeFile, *, succeeded: bool) -> None:
+        """A wanted file is there, or cannot be made. What was cut meanwhile is not wanted any more."""
+        if self._making is None or file.name != self._name(self._making):
+            return
+        self._making = None
+        self._reserved = self._reserved if succeeded else 0
+        if succeeded:
+            self._limit += self.file_bytes
 
     # Cutting
 
     def truncate(self, offset: int) -> None:
-        """Cut the log at an offset, for good; what was behind it is zeros, for readers of ours and of
-        Apache's. An offset before the first byte cuts everything."""
+        """Cut the log at an offset; what was behind it is zeros, for readers of ours and of Apache's. An
+        offset before the first byte cuts everything. Nobody may be told of the cut log before it is clean."""
         offset = max(offset, self._first)
         if offset >= self.end:
             return
         self._check()
-        try:
-            self._cut(offset)
-        except StorageFailed as error:
-            self.broken = str(error)
-            raise
-
-    def _cut(self, offset: int) -> None:
         end, self.end = self.end, offset
         self._whole = self._whole if self._whole <= offset else max(self._first, self._start_of(offset))
         self._remove_behind(offset)
         self._zero(offset, min(end, self._start_of(offset) + self.file_bytes))
-        self._flush_now()
-        self.flushed = self._claimed = offset
+        self.flushed = self._claimed = min(self.flushed, offset)
 
     def delete_before(self, offset: int) -> None:
         """Remove the oldest files of which every byte lies before an offset; the newest always stays."""
         while self._first + self.file_bytes <= min(offset, self.last_file):
             self._forget(self._first)
             self._first += self.file_bytes
+            self._base = self._first
         self._whole = max(self._whole, self._first)
 
     # Files
@@ -277,11 +353,14 @@ class CommitLog:
         self._remove_behind(end)
         self._zero(end, self._start_of(end) + self.file_bytes)
         self._dirty.update(range(self._start_of(at), end, self.file_bytes))
-        self._flush_now()
 
     def _remove_behind(self, offset: int) -> None:
         """Remove all files behind the one with this offset, the newest first: no crash leaves a hole."""
         last = self._start_of(offset)
+        self._reserved = 0
+        if self._making is not None and self._making > last:
+            self._gone.append(self._name(self._making))
+            self._making = None
         while self._limit - self.file_bytes > last:
             self._forget(self._limit - self.file_bytes)
             self._limit -= self.file_bytes
@@ -297,22 +376,26 @@ class CommitLog:
             while place < min(run_end, end - start):
                 size = min(len(_ZEROS), run_end - place, end - start - place)
                 if region.view(place, size) != _ZEROS[:size]:
-                    region.write(place, memoryview(_ZEROS)[:size])
+                    self._write_to(region, place, memoryview(_ZEROS)[:size])
                     self._dirty.add(start)
                 place += size
 
-    def _flush_now(self) -> None:
-        names = [self._name(start) for start in sorted(self._dirty | self._flushing) if start < self._limit]
-        self._dirty.clear()
-        if names:
-            self._files.flush(names)
-
     def _begin_at(self, offset: int) -> None:
-        """An empty log begins in the middle: its files, all of zeros, go."""
-        self._remove_behind(0)
-        if self._limit:
-            self._forget(0)
-        self._first = self._limit = self.end = self._whole = self.flushed = self._claimed = offset
+        """An empty log begins in the middle."""
+        self._place(offset)
+        self._first = self.end = self._whole = self.flushed = self._claimed = offset
+
+    def _place(self, offset: int) -> None:
+        """Have the files of an empty log, all of zeros, begin here: others go."""
+        if self._base == offset:
+            return
+        if self._making is not None:
+            self._gone.append(self._name(self._making))
+            self._making = None
+        while self._limit > self._base:
+            self._limit -= self.file_bytes
+            self._forget(self._limit)
+        self._base = self._limit = offset
 
     def _forget(self, start: int) -> None:
         region = self._regions.pop(start, None)
@@ -320,19 +403,17 @@ class CommitLog:
             region.close()
         self._dirty.discard(start)
         self._flushing.discard(start)
-        self._files.remove(self._name(start))
+        self._gone.append(self._name(start))
 
     def _region(self, start: int) -> Region:
         region = self._regions.get(start)
         if region is None:
-            self._files.make(self._name(start), self.file_bytes)
             region = self._files.region(self._name(start))
             if region.size != self.file_bytes:
                 raise StorageFailed(
                     f"{self._name(start)} has {region.size} bytes and should have {self.file_bytes}"
                 )
             self._regions[start] = region
-            self._limit = max(self._limit, start + self.file_bytes)
         return region
 
     def _start_of(self, offset: int) -> int:

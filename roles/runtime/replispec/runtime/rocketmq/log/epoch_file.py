@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.storage import Files, StorageFailed
+from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.store import EpochFile as EpochFileText
 from replispec.wire.rocketmq.store import EpochFileEntry
@@ -20,16 +20,16 @@ OLDER: Final = f"{NAME}.bak"
 
 
 class EpochFile:
-    """The epochs of one broker's log, ascending, as they are on the disk.
+    """The epochs of one broker's log, ascending. `entries` are those that count.
 
     Raises StorageFailed when neither the file nor the older one can be read though one is there: a broker
     that forgets its epochs would copy without comparing.
     """
 
-    def __init__(self, files: Files, name: str = NAME) -> None:
-        self._files = files
+    def __init__(self, files: FilesReader, name: str = NAME) -> None:
         self._name = name
-        self.entries: tuple[HaEpochEntry, ...] = self._read()
+        self.entries: tuple[HaEpochEntry, ...] = self._read(files)
+        self._wanted = self._claimed = self._on_disk = self.entries
 
     @property
     def last(self) -> HaEpochEntry | None:
@@ -37,18 +37,36 @@ class EpochFile:
         return self.entries[-1] if self.entries else None
 
     def keep(self, entries: Sequence[HaEpochEntry]) -> None:
-        """Keep exactly these epochs; they are on the disk when this returns. Raises StorageFailed."""
-        wanted = tuple(entries)
-        if wanted is self.entries or wanted == self.entries:
-            return
-        lines = [EpochFileEntry(entry.epoch, entry.start_offset) for entry in wanted]
-        self._files.replace(self._name, EpochFileText(entries=lines).encode())
-        self.entries = wanted
+        """Let exactly these count, and have them written; nobody may be told of them before they are."""
+        self.entries = self._wanted = tuple(entries)
 
-    def _read(self) -> tuple[HaEpochEntry, ...]:
+    def announce(self, entries: Sequence[HaEpochEntry]) -> None:
+        """Have these written, and let them count from when they are on the disk."""
+        self._wanted = tuple(entries)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether what counts, or will, is on the disk."""
+        return self._wanted == self._on_disk
+
+    def begin_write(self) -> tuple[ReplaceFile, ...]:
+        """What is to be written; nothing when it is on the disk."""
+        self._claimed = self._wanted
+        if self.is_clean:
+            return ()
+        lines = [EpochFileEntry(entry.epoch, entry.start_offset) for entry in self._wanted]
+        return (ReplaceFile(self._name, EpochFileText(entries=lines).encode()),)
+
+    def end_write(self) -> None:
+        """The write that was begun last is done."""
+        self._on_disk = self._claimed
+        if self.is_clean:
+            self.entries = self._wanted
+
+    def _read(self, files: FilesReader) -> tuple[HaEpochEntry, ...]:
         faults = []
         for name in (self._name, OLDER):
-            data = self._files.read(name)
+            data = files.read(name)
             if data is None:
                 continue
             try:

@@ -1,30 +1,41 @@
-"""Bringing the log to the disk, many writes at a time."""
+"""Bringing log and epochs to the disk, many writes at a time, and making the log's files in time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
-from replispec.runtime.rocketmq.log.commit_log import CommitLog
-from replispec.runtime.storage import FlushFiles
-from replispec.runtime.world import Outbox, Persisted, Writes, Written
+from replispec.runtime.rocketmq.log.message_store import MessageStore
+from replispec.runtime.storage import MakeFile
+from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 
 Then = Callable[[int, int], None]
 """Told up to where the log is durable, and the time in milliseconds."""
+RoomTold = Callable[[str, int], None]
+"""Told that there is room for more bytes of the log, or why there is none, and the time in milliseconds."""
+AGAIN_MS: Final = 1_000
+"""After this time a full disk is tried again."""
 
 
 class GroupCommit:
-    """One flush of the log under way at a time; what is written meanwhile goes with the next.
+    """One write of the store under way at a time; what is put meanwhile goes with the next.
 
-    One log has one of these, whoever writes it. Each listener is told after each flush. A flush that fails
-    halts the process: nobody knows what of it is there, and nothing of it may ever be acknowledged.
+    One store has one of these, whoever writes it. Each listener is told after each write. Without room for
+    the epochs, or for the log's next file, the same is tried again. Any other write that fails halts the
+    process: nobody knows what of it is there, and nothing of it may ever be acknowledged.
     """
 
-    def __init__(self, outbox: Outbox, writes: Writes, log: CommitLog, *listeners: Then) -> None:
+    def __init__(self, outbox: Outbox, writes: Writes, store: MessageStore, *listeners: Then) -> None:
         self._outbox = outbox
         self._writes = writes
-        self._log = log
+        self._store = store
         self._listeners = list(listeners)
+        self._waiting: list[RoomTold] = []
         self._under_way = False
+        self._making = False
+        self._is_full = False
+        self._stands_still = False
+        self._again_ms: int | None = None
 
     def listen(self, then: Then) -> None:
         """Tell this one too, after those before."""
@@ -35,17 +46,75 @@ class GroupCommit:
         self._listeners.remove(then)
 
     def request(self) -> None:
-        """Make everything that was written durable soon."""
-        if not self._under_way and self._log.flushed < self._log.end:
-            self._under_way = True
-            self._writes.persist(FlushFiles(self._log.begin_flush()), then=self._flushed)
+        """Make everything that was put or cut durable soon, and see that there is a file for what follows."""
+        if not self._under_way and not self._stands_still:
+            operations = self._store.begin_write()
+            if operations:
+                self._under_way = True
+                self._writes.persist(*operations, then=self._written)
+        if self._again_ms is None:
+            self._make()
 
-    def _flushed(self, event: Written) -> None:
-        self._under_way = False
-        if not isinstance(event, Persisted):
-            self._outbox.halt(f"the commit log cannot be brought to the disk: {event.reason}")
-            return
-        durable = self._log.end_flush()
+    def wait_for_room(self, then: RoomTold) -> None:
+        """Have the next file made, for what the log has reserved; `then` is told once."""
+        self._waiting.append(then)
         self.request()
-        for then in tuple(self._listeners):
-            then(durable, event.now_ms)
+        self._make()
+
+    def ticked(self, now_ms: int) -> None:
+        """Try again what there was no room for."""
+        if self._again_ms is not None and now_ms >= self._again_ms:
+            self._again_ms = None
+            self._stands_still = False
+            self.request()
+
+    def deadline_ms(self) -> int | None:
+        """When `ticked` has something to do."""
+        return self._again_ms
+
+    def _make(self) -> None:
+        file = None if self._making else self._store.log.wanted_file()
+        if file is not None:
+            self._making = True
+            self._writes.persist(file, then=lambda event: self._made(file, event))
+
+    def _made(self, file: MakeFile, event: Written) -> None:
+        self._making = False
+        succeeded = isinstance(event, Persisted)
+        self._store.log.made(file, succeeded=succeeded)
+        if isinstance(event, Persisted):
+            self._room_is_there()
+        elif event.is_full:
+            self._no_room(event.reason, event.now_ms)
+        else:
+            self._outbox.halt(f"the commit log cannot have another file: {event.reason}")
+            return
+        waiting, self._waiting = self._waiting, []
+        for then in waiting:
+            then("" if isinstance(event, Persisted) else event.reason, event.now_ms)
+        self.request()
+
+    def _written(self, event: Written) -> None:
+        self._under_way = False
+        if isinstance(event, Persisted):
+            self._room_is_there()
+            durable = self._store.end_write()
+            self.request()
+            for then in tuple(self._listeners):
+                then(durable, event.now_ms)
+        elif event.is_full:
+            self._stands_still = True
+            self._no_room(event.reason, event.now_ms)
+        else:
+            self._outbox.halt(f"the commit log cannot be brought to the disk: {event.reason}")
+
+    def _room_is_there(self) -> None:
+        if self._is_full:
+            self._is_full = False
+            self._outbox.note(Level.INFO, "room for the commit log again")
+
+    def _no_room(self, reason: str, now_ms: int) -> None:
+        if not self._is_full:
+            self._is_full = True
+            self._outbox.note(Level.ERROR, "no room for the commit log", reason=reason)
+        self._again_ms = now_ms + AGAIN_MS

@@ -12,7 +12,7 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log.commit_log import FILE_BYTES, FOLDER, CommitLog, Placed
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
 from replispec.runtime.rocketmq.log.queue_index import QueueIndex
-from replispec.runtime.storage import Files
+from replispec.runtime.storage import FilesReader, Operation
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
@@ -20,31 +20,65 @@ RECORDS_AT_ONCE: Final = 2_000
 
 
 class MessageStore:
-    """Log, epochs and index of one broker, cut together. Methods that change it raise StorageFailed.
+    """Log, epochs and index of one broker, cut together; `begin_write` says what has to be written.
 
-    `index` shows consumers what `index_up_to` names, and nothing else.
+    `index` shows consumers what `index_up_to` names, and nothing else. Methods that put bytes into the log
+    raise StorageFailed.
     """
 
-    def __init__(self, files: Files, *, file_bytes: int = FILE_BYTES, log_folder: str = FOLDER) -> None:
+    def __init__(self, files: FilesReader, *, file_bytes: int = FILE_BYTES, log_folder: str = FOLDER) -> None:
         self.index = QueueIndex()
         self.log = CommitLog(files, file_bytes=file_bytes, folder=log_folder, visit=self.index.put)
         self.epochs = EpochFile(files)
+        # How often there was less of the log, or an epoch began behind all of it; opening it counts as one.
+        self._cuts = 1
+        self._cuts_claimed = self._cuts_on_disk = 0
         self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, self.log.end)))
+
+    # Bringing it to the disk
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether everything is on the disk."""
+        return self.log.is_clean and self.is_settled
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether what was cut, and the epochs, are on the disk: bytes that were put since may be not."""
+        return self.epochs.is_clean and self._cuts == self._cuts_on_disk
+
+    def begin_write(self) -> tuple[Operation, ...]:
+        """What is to be written, in order; nothing when everything is on the disk.
+
+        An epoch is on the disk before its bytes are, and bytes that were cut are gone before their epoch is:
+        else a crash between would give them to another one.
+        """
+        cut_first = self._cuts != self._cuts_on_disk
+        self._cuts_claimed = self._cuts
+        log, epochs = self.log.begin_flush(), self.epochs.begin_write()
+        if not log and not epochs:
+            self._cuts_on_disk = self._cuts
+        return (*log, *epochs) if cut_first else (*epochs, *log)
+
+    def end_write(self) -> int:
+        """What was begun last is on the disk; returns up to where the log is durable."""
+        self._cuts_on_disk = self._cuts_claimed
+        self.epochs.end_write()
+        return self.log.end_flush()
 
     # As a master
 
     def begin_as_master(self, epoch: int) -> None:
-        """Become master of this epoch: a half-copied record goes, the epoch starts at the end of the log,
-        which is on the disk, and what was copied and not read yet is counted."""
+        """Become master of this epoch: a half-copied record goes, the epoch starts at the end of the log and
+        counts when it is on the disk, and what was copied and not read yet is counted."""
         self.truncate(self.log.whole_end())
-        self.log.flush()
-        self.epochs.keep(tuple(rules.epochs_as_master(self.epochs.entries, epoch, self.log.end)))
+        self._cuts += 1
+        self.epochs.announce(tuple(rules.epochs_as_master(self.epochs.entries, epoch, self.log.end)))
         self._count_positions()
 
     def resume_as_master(self) -> None:
         """Go on as master of the newest epoch of this log, after a restart that nobody noticed."""
         self.truncate(self.log.whole_end())
-        self.log.flush()
         self._count_positions()
 
     def _count_positions(self) -> None:
@@ -54,7 +88,7 @@ class MessageStore:
     def put(self, record: LogRecord) -> Placed:
         """Store a message of a producer: its position in its queue and its offset are filled in.
 
-        Nothing was stored when this raises StorageFailed, or ValueError for one that is too long.
+        There has to be room for it. Nothing was stored when this raises ValueError for one that is too long.
         """
         record.queue_offset = self.next_position(record.topic, record.queue_id)
         placed = self.log.append(record)
@@ -69,8 +103,9 @@ class MessageStore:
     # As a replica
 
     def truncate(self, offset: int) -> None:
-        """Cut everything at an offset of the log, the index first: nobody is led to what is gone."""
+        """Cut everything at an offset of the log. Nobody may be told before it is settled."""
         if offset < self.log.end:
+            self._cuts += 1
             self.index.truncate(offset)
             self.log.truncate(offset)
             self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, offset)))
@@ -78,9 +113,10 @@ class MessageStore:
     def cut_tail(self) -> int:
         """Cut a half-copied record at the end; returns where the log ends then."""
         end = self.log.whole_end()
+        self._cuts += end < self.log.end
         self.index.truncate(end)
         self.log.truncate(end)
-        return self.log.end
+        return end
 
     # As either
 

@@ -6,6 +6,8 @@ rocketmq-all-5.4.0, AutoSwitchHAClient. States, guards and order of steps: the m
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -90,6 +92,8 @@ class HaReplica:
         self._is_open = False
         self._frames = Frames(HA_MASTER)
         self._body = memoryview(b"")
+        # What came and waits for the log's next file.
+        self._held: deque[tuple[str, memoryview]] = deque()
         self._reported = -1
         self._report_due = False
         self._give_up_ms = self._heard_ms = self._wrote_ms = self._now_ms
@@ -144,10 +148,17 @@ class HaReplica:
     def received(self, event: Received) -> None:
         """Take the next bytes of the master."""
         self._now_ms = self._heard_ms = event.now_ms
+        self._take_all(self._frames.receive(event.data), event.connection)
+
+    def _take_all(self, frames: Iterable[tuple[str, memoryview]], connection: int) -> None:
+        """Take frames in order; from the first that the log has no file for, they wait."""
         try:
-            for name, frame in self._frames.receive(event.data):
+            for name, frame in frames:
+                if self._held or not self._has_room(name, frame):
+                    self._hold(name, frame)
+                    continue
                 self._take(name, frame)
-                if not self.owns(event.connection):
+                if not self.owns(connection):
                     return
             self._tell_confirmed()
         except RemoteProtocolError as error:
@@ -156,6 +167,37 @@ class HaReplica:
             self._refused("log bytes cannot be kept", error)
         else:
             self._report_if_due()
+
+    def _has_room(self, name: str, frame: memoryview) -> bool:
+        log = self._store.log
+        if (log.has_room(len(frame)) and not log.is_empty) or not self._is_copying():
+            return True
+        if name == HaHandshakeAnswer.__name__:
+            return True
+        header = HaTransferHeaderFixed.decode(frame)
+        if not header.body_size or not log.accepts(header.offset):
+            return True
+        return log.reserve_bytes(header.offset, header.body_size)
+
+    def _hold(self, name: str, frame: memoryview) -> None:
+        self._held.append((name, memoryview(bytes(frame))))
+        if len(self._held) == 1 and self._connection is not None:
+            self._outbox.pause(self._connection)
+            self._commit.wait_for_room(self._room_told)
+
+    def _room_told(self, reason: str, now_ms: int) -> None:
+        """The log has another file, or cannot have one."""
+        connection = self._connection
+        if not self._held or connection is None:
+            return
+        self._now_ms = now_ms
+        if reason:
+            self._give_up(Level.ERROR, "log bytes cannot be kept", reason)
+            return
+        held, self._held = self._held, deque()
+        self._take_all(held, connection)
+        if not self._held and self.owns(connection):
+            self._outbox.resume(connection)
 
     def closed(self, event: Closed) -> None:
         """The connection is gone, or could not be opened."""
@@ -289,7 +331,8 @@ class HaReplica:
     def _report_if_due(self, *, repeat: bool = False) -> None:
         """Report once for all that arrived together; what must be durable is flushed first.
 
-        The first report of a connection is where the master goes on: it waits until it can name the end.
+        The first report of a connection is where the master goes on: it waits until it can name the end. None
+        is sent while something that was cut, or an epoch, is not on the disk.
         """
         if not self._report_due:
             return
@@ -299,7 +342,7 @@ class HaReplica:
             is_ready = reachable == self._variables.log_end
         else:
             is_ready = repeat or reachable > self._reported
-        if is_ready:
+        if is_ready and self._store.is_settled:
             self._report(reachable)
         elif repeat:
             self._wrote_ms = self._now_ms
@@ -336,6 +379,8 @@ class HaReplica:
             self._step(machine.DialDue())
         except StorageFailed as error:
             self._refused("the log cannot be cut", error)
+        else:
+            self._commit.request()
 
     def _refused(self, what: str, error: StorageFailed) -> None:
         """The disk refused: without room it may have some later, with a broken log the process ends."""
