@@ -1,6 +1,7 @@
 """Master and replica on their real cores, in one process and without a clock."""
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
@@ -90,7 +91,9 @@ def test_without_durability_a_report_does_not_wait_for_the_disk() -> None:
 
 
 @pytest.mark.parametrize("flush_disk_type", ["ASYNC_FLUSH", "SYNC_FLUSH"])
-def test_no_report_leaves_before_the_epoch_of_its_bytes_is_on_the_disk(flush_disk_type: str) -> None:
+def test_no_report_leaves_before_the_epoch_of_its_bytes_is_on_the_disk(
+    flush_disk_type: Literal["ASYNC_FLUSH", "SYNC_FLUSH"],
+) -> None:
     replica = ReplicaSide(settings=ReplicationOptions(flush_disk_type=flush_disk_type))
     replica.holds_writes = True
     pair = Pair(master_with(5), replica)
