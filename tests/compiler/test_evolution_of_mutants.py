@@ -22,7 +22,13 @@ from tests.compiler.specification import SPEC
 
 SAMPLE = None if os.environ.get("REPLISPEC_EDITS") == "all" else 15
 # Edits of one file are tried on a copy that holds only the family, and of it what the file needs.
-NEEDED = ("proto", "vectors/rocketmq", "clauses/rocketmq")
+NEEDED = (
+    "proto",
+    "vectors/rocketmq",
+    "clauses/rocketmq",
+    "parameters/rocketmq",
+    "statemachines/rocketmq",
+)
 
 
 @cache
@@ -32,7 +38,7 @@ def _sample() -> tuple[Edit, ...]:
 
 
 def _reduced(target: Path, file: Path, text: str | None = None) -> dict[str, Node]:
-    """The family with nothing but its messages, rules, clauses and, if it is a machine, the edited file."""
+    """The family with nothing but its messages, rules, clauses, parameters and machines, one file edited."""
     for name in NEEDED:
         shutil.copytree(SPEC / name, target / name)
     for name in ("adapter", "event", "kafka", "trace"):

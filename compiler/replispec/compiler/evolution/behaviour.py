@@ -131,6 +131,15 @@ BEHAVIOUR: Table = {
     ("event", "timer"): fixed(_B, "its time is configured as {after}, no longer as {before}"),
     ("event", "where"): fixed(_B, "means messages of which {after}, no longer those of which {before}"),
     ("event", "messages"): fixed(_B, "is raised by {after}, no longer by {before}"),
+    ("parameter", "added"): fixed(Kind.COMPATIBLE, "files that do not set it mean what they meant"),
+    ("parameter", "removed"): fixed(_B, "a file that sets {name} is noted, and it does nothing"),
+    ("parameter", "default"): fixed(_B, "is {after} instead of {before}, where nothing is configured"),
+    ("parameter", "deviates"): words("says what another implementation has by default"),
+    ("parameter", "origins"): words("says which class of another implementation has it"),
+    **{
+        ("group of parameters", what): words("the table and our options are arranged otherwise")
+        for what in ("added", "removed", "options", "field")
+    },
     ("variable", "initial"): fixed(_B, "begins as {after} instead of {before}"),
     ("rule", "added"): fixed(Kind.COMPATIBLE, "nothing that was there before asks it"),
     ("rule", "removed"): fixed(_B, "no vectors say any longer what {name} returns"),

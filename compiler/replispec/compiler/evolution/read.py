@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ from replispec.compiler.read.yaml_source import read_yaml
 _File = descriptor_pb2.FileDescriptorProto
 _Kind = descriptor_pb2.FieldDescriptorProto
 # What a family holds beside its objects: its name, and the bytes of its files.
-_NOT_COMPARED: Final = ("family", "model", "sources")
+_NOT_COMPARED: Final = ("family", "model", "configuration", "sources")
 _MESSAGE, _ENUM, _PART = 4, 5, 2
 
 
@@ -137,6 +137,10 @@ def _family(spec: Path, parsed: Sequence[_File], name: str) -> Node:
         path.as_posix(): read_yaml(path, spec) for path in sorted((spec / "clauses" / name).glob("*.yaml"))
     }
     covering = {path: trees.pop(path) for path in tuple(trees) if path.endswith("/coverage.yaml")}
+    configuration = family.configuration
+    parts |= {"roles": configuration.roles, "parameters": configuration.parameters}
+    parts["groups"] = {each.title: replace(each, parameters=()) for each in configuration.groups}
+    parts["ignored"] = {each.name: each for each in configuration.idle}
     parts["clauses"] = read_clauses(trees)
     parts["documents"] = {each.document: each for each in read_coverage(covering, parts["clauses"])}
     check_citations(

@@ -29,6 +29,8 @@ KINDS: Final = {
     "OwnEnum": "own enum",
     "OwnValue": "own value",
     "Given": "given number",
+    "Idle": "name without effect",
+    "Group": "group of parameters",
     "FoldStep": "step",
     "Coverage": "document",
 }
