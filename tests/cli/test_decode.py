@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from replispec.cli.frame_text import json_line, text_line
+from replispec.cli.rocketmq.family import FAMILY
 from replispec.replay.frames import FRAMES
 from replispec.replay.local import decode_capture
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -19,6 +20,10 @@ def _row(**columns: Any) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(FRAMES.names)
     row |= {"time_ns": 12 * SECOND + 5, "source": "10.0.0.1:5000", "destination": "10.0.0.2:6000"}
     return row | {"complete": True, "body_size": 0} | columns
+
+
+def _text(row: dict[str, Any], start_ns: int) -> str:
+    return text_line(row, start_ns, FAMILY.words)
 
 
 def test_every_frame_is_one_line_of_text() -> None:
@@ -52,7 +57,7 @@ def test_a_request_shows_when_who_what_and_its_fields() -> None:
         ext_fields=[("brokerName", "broker-a"), ("brokerId", None)],
         body_size=12,
     )
-    assert text_line(row, 2 * SECOND) == (
+    assert _text(row, 2 * SECOND) == (
         "    10.000000005  10.0.0.1:5000 > 10.0.0.2:6000  request 1002  CONTROLLER_ELECT_MASTER  opaque=7  "
         "brokerName=broker-a  brokerId=(none)  body=12"
     )
@@ -65,7 +70,7 @@ def test_an_answer_whose_code_changed_its_meaning_shows_both() -> None:
         opaque=7,
         remark="no\nmaster",
     )
-    assert text_line(row, 0).endswith(
+    assert _text(row, 0).endswith(
         "answer 2011  CONTROLLER_ELECT_MASTER_FAILED or CONTROLLER_MASTER_STILL_EXIST  opaque=7  "
         "remark=no\\u000amaster"
     )
@@ -75,14 +80,14 @@ def test_an_answer_whose_code_changed_its_meaning_shows_both() -> None:
     ("flag", "said"), [(0, "request"), (RemotingFlag.ONEWAY, "oneway"), (RemotingFlag.RESPONSE, "answer")]
 )
 def test_an_unknown_code_is_shown_as_its_number(flag: int, said: str) -> None:
-    assert f"{said} 4242  (unknown code)" in text_line(_row(code=4242, flag=flag, opaque=1), 0)
+    assert f"{said} 4242  (unknown code)" in _text(_row(code=4242, flag=flag, opaque=1), 0)
 
 
 def test_a_replication_frame_shows_its_message_and_what_is_missing() -> None:
     row = _row(
         message="HaTransferHeader", offset=1000, epoch=2, confirm_offset=900, body_size=64, complete=False
     )
-    assert text_line(row, 0).endswith(
+    assert _text(row, 0).endswith(
         "HaTransferHeader  offset=1000  epoch=2  confirm_offset=900  body=64  (bytes of it are missing)"
     )
 
@@ -90,12 +95,12 @@ def test_a_replication_frame_shows_its_message_and_what_is_missing() -> None:
 def test_the_epochs_of_a_handshake_are_shown() -> None:
     epochs = [{"epoch": 1, "start_offset": 0}, {"epoch": 2, "start_offset": 122390}]
     row = _row(message="HaHandshakeAnswer", max_offset=5, epochs=epochs)
-    assert text_line(row, 0).endswith("HaHandshakeAnswer  max_offset=5  epochs=[1 from 0, 2 from 122390]")
+    assert _text(row, 0).endswith("HaHandshakeAnswer  max_offset=5  epochs=[1 from 0, 2 from 122390]")
 
 
 def test_a_terminal_is_never_given_what_it_would_obey() -> None:
     row = _row(code=1, flag=0, opaque=1, ext_fields=[("\x1b]0;owned\x07", "\x1b[2J" * 1000)])
-    line = text_line(row, 0)
+    line = _text(row, 0)
     assert line.isprintable()
     assert "\\u001b]0;owned\\u0007=" in line
     assert len(line) < 2000

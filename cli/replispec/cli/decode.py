@@ -45,6 +45,7 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
     Text shows seconds since the first packet, who sent to whom, the command with its fields or the
     replication message, and the size of a body. JSON has every column of the frames table that applies.
     """
+    from replispec.cli.family import wordings
     from replispec.cli.frame_rows import first_time_ns, rows, totals
     from replispec.cli.frame_text import json_line, text_line
     from replispec.replay.classify import Hints
@@ -54,9 +55,12 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
         decoded = decode_capture(capture, Hints(ha_ports=frozenset(ha_ports)))
     for warning in decoded.warnings:
         click.echo(f"replispec: {warning}", err=True)
-    start_ns = first_time_ns(decoded)
+    start_ns, words = first_time_ns(decoded), wordings()
     with standard_output() as out:
         for row in rows(decoded, by_time=order == "time"):
-            out.write(json_line(row) if shape == "json" else f"{text_line(row, start_ns)}\n".encode())
+            text = (
+                json_line(row) if shape == "json" else _line(text_line(row, start_ns, words[row["protocol"]]))
+            )
+            out.write(text)
     if sys.stderr.isatty():
         click.echo(totals(decoded), err=True)

@@ -3,39 +3,26 @@
 A frame is a row of the frames table: the table's column names, with None where a column does not apply.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
 from replispec.runtime.primitives.visible import visible
-from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RESPONSE_CODE_NAMES, RemotingFlag
 
 Row = Mapping[str, Any]
+Words = Callable[[Row], Iterator[str]]
+"""What a frame is, and its fields, as a family words them."""
 
 VALUE_CHARACTERS_MAXIMUM = 200
 NS_PER_SECOND = 10**9
 LINE_ENDS_TO_BLANKS = bytes.maketrans(b"\r\n", b"  ")
-# Of a replication frame, in the order of the bytes.
-REPLICATION_COLUMNS = (
-    "sync_from_last_file",
-    "async_learner",
-    "broker_id",
-    "broker_address",
-    "max_offset",
-    "last_epoch",
-    "offset",
-    "epoch",
-    "epoch_start_offset",
-    "confirm_offset",
-)
 
 
-def text_line(row: Row, start_ns: int) -> str:
-    """The frame for people: seconds since `start_ns`, who to whom, what, its fields. No line end."""
+def text_line(row: Row, start_ns: int, words: Words) -> str:
+    """The frame for people: seconds since `start_ns`, who to whom, what it is in `words`. No line end."""
     whole, rest = divmod(row["time_ns"] - start_ns, NS_PER_SECOND)
-    kind = _replication(row) if row["message"] is not None else _remoting(row)
-    parts = [f"{whole:>6}.{rest:09}", f"{row['source']} > {row['destination']}", *kind]
+    parts = [f"{whole:>6}.{rest:09}", f"{row['source']} > {row['destination']}", *words(row)]
     if row["body_size"]:
         parts.append(f"body={row['body_size']}")
     if not row["complete"]:
@@ -43,33 +30,8 @@ def text_line(row: Row, start_ns: int) -> str:
     return "  ".join(parts)
 
 
-def _remoting(row: Row) -> Iterator[str]:
-    flag, code = row["flag"], row["code"]
-    if flag & RemotingFlag.RESPONSE:
-        names = [each.name for each in RESPONSE_CODE_NAMES if each.number == code]
-        yield f"answer {code}"
-    else:
-        names = [each.name for each in REQUEST_CODE_NAMES if each.number == code]
-        yield f"{'oneway' if flag & RemotingFlag.ONEWAY else 'request'} {code}"
-    yield " or ".join(names) or "(unknown code)"
-    yield f"opaque={row['opaque']}"
-    for key, value in row["ext_fields"] or ():
-        yield f"{_shown(key)}={_shown(value)}"
-    if row["remark"]:
-        yield f"remark={_shown(row['remark'])}"
-
-
-def _replication(row: Row) -> Iterator[str]:
-    yield str(row["message"])
-    for column in REPLICATION_COLUMNS:
-        if row[column] is not None:
-            yield f"{column}={_shown(str(row[column]))}"
-    if row["epochs"] is not None:
-        entries = ", ".join(f"{entry['epoch']} from {entry['start_offset']}" for entry in row["epochs"])
-        yield f"epochs=[{entries}]"
-
-
-def _shown(value: str | None) -> str:
+def shown(value: str | None) -> str:
+    """A value as a line can hold it."""
     return "(none)" if value is None else visible(value, VALUE_CHARACTERS_MAXIMUM)
 
 

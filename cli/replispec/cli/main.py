@@ -35,9 +35,9 @@ Examples:
 def command_line() -> None:
     """Judge replicated brokers by the specification, from captured traffic or on the wire, and run them.
 
-    Captured traffic is what tcpdump or Wireshark wrote (pcap or pcapng) between Apache RocketMQ brokers in
-    controller mode, their controllers, clients and tools. Nothing has to be installed on the captured
-    machines. The roles that can be run are controller, nameserver, broker and learner.
+    Captured traffic is what tcpdump or Wireshark wrote (pcap or pcapng) between brokers, their controllers,
+    clients and tools. Nothing has to be installed on the captured machines. The roles that can be run are
+    controller, nameserver, broker and learner.
     """
 
 

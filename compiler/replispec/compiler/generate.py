@@ -11,10 +11,12 @@ import shutil
 import sys
 from pathlib import Path
 
+from replispec.compiler.check.families import check_families
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.emit.messages import message_outputs
 from replispec.compiler.family import compile_family
 from replispec.compiler.model.message import SpecificationError
+from replispec.compiler.read.declared import declare, read_declared
 from replispec.compiler.read.descriptors import proto_files, read_descriptors
 from replispec.compiler.read.own_messages import compile_own, own_packages
 from replispec.compiler.read.protos import fingerprints, read_model
@@ -31,13 +33,16 @@ def generate(spec: Path) -> dict[str, bytes]:
     proto = spec / "proto"
     own = own_packages(proto)
     files = read_descriptors(proto, proto_files(proto))
-    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b""}
-    for family in sorted(
-        path.name for path in (proto / "replispec").iterdir() if path.name not in {"options", *own}
-    ):
-        model = read_model(files, family)
+    folders = (proto / "replispec").iterdir()
+    families = sorted(path.name for path in folders if path.name not in {"options", *own})
+    models = [read_model(files, family) for family in families]
+    for model in models:
+        declare(model, read_declared(spec, model.family))
         check_model(model)
-        outputs |= message_outputs(model, fingerprints(files, family))
+    check_families(models)
+    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b""}
+    for model in models:
+        outputs |= message_outputs(model, fingerprints(files, model.family))
         outputs |= compile_family(model, spec)
     return outputs | compile_own(proto, own)
 

@@ -24,7 +24,7 @@ def message_outputs(model: Model, sources: Mapping[str, bytes]) -> dict[str, byt
     }
     others = {
         f"docs/{model.family}/numbers.md": numbers_markdown(model),
-        **dissector_texts(model, sources),
+        **dissector_texts(model, {**sources, model.declared.file: model.declared.source}),
     }
     for module in modules:
         own = {name: data for name, data in sources.items() if name.endswith(f"/{module}.proto")}

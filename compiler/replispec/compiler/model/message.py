@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from replispec.compiler.model.declared import Declared
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -148,6 +150,7 @@ class Field:
 class Message:
     """One message with its layout and, for requests and answers, its place in the protocol.
 
+    `hash_capacity` is that of the hash table in whose order keys are written, 0 for another order.
     `hot` says why its codec is written out field by field; empty when it is a declaration.
     """
 
@@ -164,6 +167,7 @@ class Message:
     receiver: str = ""
     order: str = ""
     binary_order: str = ""
+    hash_capacity: int = 0
     bodies: tuple[str, ...] = ()
     bare: bool = False
     fixed: int = 0
@@ -220,3 +224,4 @@ class Model:
     family: str
     messages: dict[str, Message] = field(default_factory=dict)
     enums: dict[str, Enum] = field(default_factory=dict)
+    declared: Declared = field(default_factory=Declared)

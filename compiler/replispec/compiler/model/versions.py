@@ -1,4 +1,4 @@
-"""Version ranges such as `apache@5.1.1..5.3.3`: which releases of an implementation are meant."""
+"""Version ranges such as `implementation@5.1.1..5.3.3`: which releases of an implementation are meant."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def parse_versions(text: str, place: Place | str) -> VersionRange | None:
     match = _RANGE.fullmatch(text)
     if match is None:
         raise SpecificationError(
-            place, f"{text!r} is not a version range", "write implementation@first..last, as apache@5.1.1.."
+            place, f"{text!r} is not a version range", "write implementation@first..last, as ours@5.1.1.."
         )
     first, last = (_version(match[name], place) for name in ("first", "last"))
     if first is not None and last is not None and first > last:

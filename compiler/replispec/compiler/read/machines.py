@@ -380,7 +380,7 @@ class _Reader:
             versions = parse_versions(text, place)
             if versions is None:
                 raise SpecificationError(
-                    place, "an overlay without releases", "write apache@5.1.0..: {add: [..]}"
+                    place, "an overlay without releases", "write ours@5.1.0..: {add: [..]}"
                 )
             tree.only("about", "add", "remove")
             overlays.append(Overlay(versions, self._overlay_table(tree, machine), place))

@@ -6,9 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from replispec.compiler.emit.lua.filters import (
-    DISSECTIONS,
-    Dissection,
-    Filter,
     check_needs,
     extended_name,
     header_messages,
@@ -17,6 +14,7 @@ from replispec.compiler.emit.lua.filters import (
 )
 from replispec.compiler.emit.lua.text import Value, lua_value
 from replispec.compiler.emit.python.codes import certificate
+from replispec.compiler.model.declared import Dissection, Filter
 from replispec.compiler.model.forms import Form, Test, form_of, stream_members, stream_names
 from replispec.compiler.model.layout import is_fixed
 from replispec.compiler.model.message import Enum, Field, Model, Wider
@@ -26,11 +24,11 @@ _NUMBERS = ("int32", "uint32", "int64", "bool")
 
 
 def dissector_texts(model: Model, sources: Mapping[str, bytes]) -> dict[str, str]:
-    """The dissector and the list of its filters, path below generated/ -> text; none for other families.
+    """The dissector and the list of its filters, path below generated/ -> text; none when none is declared.
 
     Raises SpecificationError when a message cannot be shown.
     """
-    dissection = DISSECTIONS.get(model.family)
+    dissection = model.declared.dissection
     if dissection is None:
         return {}
     check_needs(model, dissection)

@@ -1,128 +1,39 @@
 """The names by which Wireshark's filters know the fields of a family, and what the dissector shows of it.
 
 Names follow from the specification: `<protocol>.<field>`, `<protocol>.<list>.<field>` for the elements of
-a list, `rocketmq.ext.<message>.<field>` for what a remoting header says in its extension fields.
+a list, `<protocol>.ext.<message>.<field>` for what a header says in its extension fields.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 
+from replispec.compiler.model.declared import Dissection, Filter, Protocol
 from replispec.compiler.model.layout import wire_fields
 from replispec.compiler.model.message import Field, Message, Model, SpecificationError
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """One filter: `type` is string, bytes, bool, none, int32, int64, uint32, request, response (numbers
-    of packets) or duration; `enum` names the values of a number."""
-
-    name: str
-    type: str
-    title: str
-    about: str
-    enum: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Protocol:
-    """A protocol of Wireshark: the streams whose messages it shows, further messages, and `derived`,
-    what its dissector adds to what stands in the bytes."""
-
-    name: str
-    title: str
-    streams: str
-    further: tuple[str, ...]
-    derived: tuple[Filter, ...]
-
-    def messages(self, model: Model) -> list[Message]:
-        """The messages whose fields are shown under this protocol's name."""
-        return [
-            message
-            for message in model.messages.values()
-            if message.name in self.further
-            or any(re.fullmatch(self.streams, name) for name in message.streams)
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Dissection:
-    """How a family is dissected: its protocols, the filters of extension fields, the parts of the
-    dissector (files below lua/) in the order of the chunk, and what these call by name: streams, fields
-    by message, values by enum."""
-
-    protocols: tuple[Protocol, ...]
-    extended: str
-    parts: tuple[str, ...]
-    streams: tuple[str, ...]
-    fields: Mapping[str, tuple[str, ...]]
-    values: Mapping[str, tuple[str, ...]]
 
 
 def _made(name: str, kind: str, title: str, about: str, enum: str = "") -> Filter:
     return Filter(name, kind, title, about, enum)
 
 
-_ROCKETMQ = Protocol(
-    "rocketmq",
-    "RocketMQ remoting",
-    "REMOTING",
-    ("RemotingHeader",),
-    (
-        _made("rocketmq.code_name", "string", "Code name", "the code's name; both when releases differ"),
-        _made("rocketmq.message", "string", "Message", "the specification's name of the header"),
-        _made("rocketmq.body_size", "uint32", "Body size", "bytes of the body; absent when there is none"),
-        _made("rocketmq.json", "string", "JSON", "one line `name: value` of a JSON body"),
-        _made("rocketmq.line", "string", "Line", "one line of a body of text"),
-        _made("rocketmq.request_code", "int32", "Request code", "what the answer answers", "RequestCode"),
-        _made("rocketmq.request_in", "request", "Request in", "the packet of an answer's request"),
-        _made("rocketmq.response_in", "response", "Response in", "the packet of a request's answer"),
-        _made("rocketmq.response_time", "duration", "Response time", "from the request to its answer"),
-    ),
-)
-_HA = Protocol(
-    "rocketmq_ha",
-    "RocketMQ replication",
-    "HA_.*",
-    (),
-    (_made("rocketmq_ha.message", "string", "Message", "the specification's name of the message"),),
-)
-_LOG = Protocol(
-    "rocketmq_log",
-    "RocketMQ commit log",
-    "COMMIT_LOG",
-    (),
-    (_made("rocketmq_log.message", "string", "Message", "the specification's name of the record"),),
-)
-_SHARED_PARTS = ("bytes.lua", "fields.lua", "frames.lua", "json.lua")
-DISSECTIONS = {
-    "rocketmq": Dissection(
-        (_ROCKETMQ, _HA, _LOG),
-        "rocketmq.ext",
-        (
-            *_SHARED_PARTS,
-            *(f"rocketmq/{part}.lua" for part in ("log", "pairs", "header", "remoting", "ha")),
-        ),
-        streams=(
-            *("REMOTING", "COMMIT_LOG", "HA_REPLICA", "HA_MASTER", "HA_MASTER_5_0_0"),
-            *("HA_LEGACY_REPLICA", "HA_LEGACY_MASTER"),
-        ),
-        fields={
-            "RemotingFrame": ("serialize_type", "header_length", "header", "body"),
-            "RemotingHeader": ("code", "opaque", "flag"),
-        },
-        values={"SerializeType": ("JSON",), "RemotingFlag": ("RESPONSE", "ONEWAY")},
-    )
-}
+def protocol_messages(model: Model, protocol: Protocol) -> list[Message]:
+    """The messages whose fields are shown under a protocol's name."""
+    return [
+        message
+        for message in model.messages.values()
+        if message.name in protocol.further
+        or any(re.fullmatch(protocol.streams, name) for name in message.streams)
+    ]
 
 
 def protocol_filters(model: Model, dissection: Dissection, protocol: Protocol) -> list[Filter]:
     """All filters of a protocol, each once. Raises SpecificationError when two fields contend for a name."""
     found: dict[str, Filter] = {}
     places: dict[str, Field] = {}
-    for message in protocol.messages(model):
+    for message in protocol_messages(model, protocol):
         for field, made in field_filters(model, message, protocol.name):
             before = found.setdefault(made.name, made)
             places.setdefault(made.name, field)
@@ -207,7 +118,7 @@ def check_needs(model: Model, dissection: Dissection) -> None:
 def shown_messages(model: Model, dissection: Dissection) -> Iterator[tuple[Protocol, Message]]:
     """Every message of a stream with the protocol that shows it; checks that the dissector can read it."""
     for protocol in dissection.protocols:
-        for message in protocol.messages(model):
+        for message in protocol_messages(model, protocol):
             for field in wire_fields(message):
                 _check_readable(message, field)
             yield protocol, message

@@ -39,17 +39,11 @@ def decorator(message: Message) -> str:
     if message.layout == "JSON":
         return f"{_JSON.json_message}({'alphabetical=True' if message.order == 'ALPHABETICAL' else ''})"
     arguments = [str(code) for code in message.codes]
-    capacity = hash_capacity(message)
-    if capacity:
-        arguments.append(f"hash_capacity={capacity}")
+    if message.hash_capacity:
+        arguments.append(f"hash_capacity={message.hash_capacity}")
         if message.binary_order == "DECLARED":
             arguments.append("binary_declared=True")
     return f"{_HEADERS.header}({', '.join(arguments)})"
-
-
-def hash_capacity(message: Message) -> int | None:
-    """The capacity of the Java HashMap in whose order the fields are written; None: as declared."""
-    return {"HASH_16": 16, "HASH_256": 256}.get(message.order)
 
 
 def base(message: Message) -> str:

@@ -1,8 +1,10 @@
-"""JSON as RocketMQ's processes write it: lenient to read, strict to write.
+"""JSON as Java's fastjson writes it: lenient to read, strict to write.
 
 fastjson leaves the quotes off numeric keys of maps (`{1:"a"}`), which is not JSON. Reading accepts both
-forms; writing quotes, unless Java's bytes are to be reproduced. Source: apache/rocketmq
-rocketmq-all-5.4.0, RemotingSerializable (fastjson2 2.0.43); measured in answers to 106 and 1002.
+forms; writing quotes, unless Java's bytes are to be reproduced.
+
+Source: apache/rocketmq rocketmq-all-5.4.0, RemotingSerializable (fastjson2 2.0.43); measured in answers to
+106 and 1002.
 """
 
 from __future__ import annotations

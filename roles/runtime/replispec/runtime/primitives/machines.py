@@ -7,7 +7,7 @@ possible, and an unknown variable makes it follow both branches of a guard.
 
 Guards and assignments are functions of (variables, event, rules). They read attributes only, so an
 event may be the generated class, a decoded message or a light row. `rules` is the module of pure
-algorithms (`replispec.runtime.rocketmq.rules`), handed in because generated code must not import it.
+algorithms (`replispec.runtime.<family>.rules`), handed in because generated code must not import it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""How the command words frames of RocketMQ."""
