@@ -70,8 +70,8 @@ message Mark {
 
 // Asks for something.
 message AskRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: REQUEST  sender: CLIENT  receiver: BROKER
-                       order: HASH_16  body: {type: "Wishes"}  clause: "SMALL-CALL-1" };
+  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: REQUEST  sender: "CLIENT"  receiver: "BROKER"
+                       order: "HASH_16"  body: {type: "Wishes"}  clause: "SMALL-CALL-1" };
   string who = 1;
   int64 wish_id = 2 [(wire) = {versions: "other@1.0.."}];
   int32 how_many = 3 [(wire) = {optional: true  minimum: 1}];
@@ -81,27 +81,35 @@ message AskRequest {
 
 // The answer.
 message AskResponse {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: RESPONSE  sender: BROKER  receiver: CLIENT
-                       order: HASH_16 };
+  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: RESPONSE  sender: "BROKER"
+                       receiver: "CLIENT"
+                       order: "HASH_16" };
   int64 wish_id = 1;
   string word = 2 [(wire) = {optional: true}];
 }
 
 // Tells something, and wants no answer.
 message TellRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 311  kind: ONEWAY  sender: CLIENT
-                       order: HASH_16 };
+  option (on_wire) = { layout: REMOTING_HEADER  code: 311  kind: ONEWAY  sender: "CLIENT"
+                       order: "HASH_16" };
   string what = 1;
   string old_word = 2 [(wire) = {optional: true}];
 }
 
 // What is wished for.
 message Wishes {
-  option (on_wire) = { layout: JSON  order: ALPHABETICAL };
+  option (on_wire) = { layout: JSON  order: "ALPHABETICAL" };
   repeated int64 wishes = 1;
   Tone tone = 2 [(wire) = {name_in_json: true}];
   map<int64, string> words = 3;
 }
+"""
+
+DECLARED = """\
+about: Somebody who asks and tells.
+parties: {ANY: whoever is there, CLIENT: who asks, BROKER: who answers}
+framings: {small: a length before each message}
+orders: {HASH_16: {hash_map: 16}, HASH_256: {hash_map: 256}}
 """
 
 NOTES = """\
@@ -151,6 +159,7 @@ documents:
 ALL = {
     "proto/replispec/small/v1/small.proto": MESSAGES,
     "proto/replispec/note/v1/note.proto": NOTES,
+    "families/small.yaml": DECLARED,
     "vectors/small/messages.yaml": EXAMPLES,
     **FILES,
     "clauses/small/small.yaml": CLAUSES,

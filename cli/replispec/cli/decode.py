@@ -58,9 +58,9 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
     start_ns, words = first_time_ns(decoded), wordings()
     with standard_output() as out:
         for row in rows(decoded, by_time=order == "time"):
-            text = (
-                json_line(row) if shape == "json" else _line(text_line(row, start_ns, words[row["protocol"]]))
-            )
-            out.write(text)
+            if shape == "json":
+                out.write(json_line(row))
+            else:
+                out.write(f"{text_line(row, start_ns, words[row['protocol']])}\n".encode())
     if sys.stderr.isatty():
         click.echo(totals(decoded), err=True)

@@ -23,11 +23,11 @@ Examples:
 
 \b
 One change, as it is printed:
-  breaks the wire: rocketmq GetReplicaInfoRequest.broker_name  (every release)
+  breaks the wire: FAMILY GetReplicaInfoRequest.broker_name  (every release)
       field key: brokerName -> brokerNameX
       a peer of any release that sends "brokerName" is no longer read, and one that
       looks for it finds "brokerNameX"
-      proto/replispec/rocketmq/v1/controller.proto:97
+      proto/replispec/FAMILY/v1/controller.proto:97
       clauses   RIP44-REPLICAINFO-1
       cases     controller/replica-info/RIP44-REPLICAINFO-1/1, and 9 more
 """
@@ -85,7 +85,7 @@ def diff(old: str, new: str, style: str, *, everything: bool, strict: bool) -> i
     help="""Compare this folder with the last tag; refuse a break of the wire that its changelog omits.
 
     A line of CHANGELOG.md names a break with the word breaks: and the id that `replispec spec diff` prints,
-    as in `breaks: rocketmq GetReplicaInfoRequest.broker_name`; several ids stand between commas. Lines that
+    as in `breaks: FAMILY GetReplicaInfoRequest.broker_name`; several ids stand between commas. Lines that
     the changelog of the tag holds already do not count. Without a tag nothing was released that could break.
 
     Exit codes: 0 every break is named, 1 some are not, 2 input that cannot be used.""",

@@ -15,7 +15,7 @@ from replispec.compiler.check.families import check_families
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.emit.messages import message_outputs
 from replispec.compiler.family import compile_family
-from replispec.compiler.model.message import SpecificationError
+from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.read.declared import declare, read_declared
 from replispec.compiler.read.descriptors import proto_files, read_descriptors
 from replispec.compiler.read.own_messages import compile_own, own_packages
@@ -42,9 +42,14 @@ def generate(spec: Path) -> dict[str, bytes]:
     check_families(models)
     outputs: dict[str, bytes] = {"replispec/wire/py.typed": b""}
     for model in models:
-        outputs |= message_outputs(model, fingerprints(files, model.family))
+        outputs |= message_outputs(model, fingerprints(files, model.family), _declared(spec, model))
         outputs |= compile_family(model, spec)
     return outputs | compile_own(proto, own)
+
+
+def _declared(spec: Path, model: Model) -> dict[str, bytes]:
+    path = spec / model.declared.file
+    return {model.declared.file: path.read_bytes()} if path.is_file() else {}
 
 
 def write(outputs: dict[str, bytes], target: Path) -> None:

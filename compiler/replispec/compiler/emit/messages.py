@@ -12,8 +12,13 @@ from replispec.compiler.emit.python.messages import module_text
 from replispec.compiler.model.message import Model
 
 
-def message_outputs(model: Model, sources: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Paths below generated/ -> contents; `sources` are what the certificates of birth hash, by file."""
+def message_outputs(
+    model: Model, sources: Mapping[str, bytes], declared: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """Paths below generated/ -> contents; `sources` are what the certificates of birth hash, by file.
+
+    `declared` is what the family declares beside its messages, of which the dissector is made too.
+    """
     package = f"replispec/wire/{model.family}"
     modules = dict.fromkeys(message.module for message in model.messages.values())
     python = {
@@ -24,7 +29,7 @@ def message_outputs(model: Model, sources: Mapping[str, bytes]) -> dict[str, byt
     }
     others = {
         f"docs/{model.family}/numbers.md": numbers_markdown(model),
-        **dissector_texts(model, {**sources, model.declared.file: model.declared.source}),
+        **dissector_texts(model, {**sources, **declared}),
     }
     for module in modules:
         own = {name: data for name, data in sources.items() if name.endswith(f"/{module}.proto")}

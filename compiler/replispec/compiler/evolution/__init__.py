@@ -4,7 +4,7 @@ A change of a protocol is harmless or not by what it does to a peer that still f
 every change gets one of four kinds. It breaks the wire when bytes of one side are refused or misread by the
 other; it changes behaviour when the bytes stay readable but something else is done, answered, waited for or
 judged; it is compatible when whoever follows the old text notices nothing; or it is only words. `buf
-breaking` and the evolution checker of Kafka's message generator do the same for messages alone.
+breaking` and checkers of message generators do the same for messages alone.
 
     read      a folder -> the compiler's own model of every family
     walk      the model -> one tree of nodes: each object with its attributes, whatever its class

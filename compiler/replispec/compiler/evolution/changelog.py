@@ -2,7 +2,7 @@
 
 A line names a break with the word `breaks:` and the id, as in
 
-    - The epoch of a master has 64 bits. `breaks: rocketmq AlterSyncStateSetRequest.master_epoch`
+    - The epoch of a master has 64 bits. `breaks: FAMILY AlterSyncStateSetRequest.master_epoch`
 
 Several ids stand between commas. Only lines that the older changelog does not have count: what was named for
 an earlier release excuses nothing later.

@@ -22,6 +22,7 @@ from replispec.compiler.model.invariant import EventStream
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.read.clauses import read_clauses
 from replispec.compiler.read.coverage import read_coverage
+from replispec.compiler.read.declared import check_declared, read_declared
 from replispec.compiler.read.invariants import read_streams
 from replispec.compiler.read.own_messages import own_packages
 from replispec.compiler.read.protos import read_model
@@ -30,7 +31,7 @@ from replispec.compiler.read.yaml_source import read_yaml
 _File = descriptor_pb2.FileDescriptorProto
 _Kind = descriptor_pb2.FieldDescriptorProto
 # What a family holds beside its objects: its name, and the bytes of its files.
-_NOT_COMPARED: Final = ("family", "model", "configuration", "sources")
+_NOT_COMPARED: Final = ("configuration", "declared", "family", "model", "sources")
 _MESSAGE, _ENUM, _PART = 4, 5, 2
 
 
@@ -126,6 +127,9 @@ def _parsed(proto: Path) -> list[_File]:
 
 def _family(spec: Path, parsed: Sequence[_File], name: str) -> Node:
     model = read_model(parsed, name)
+    declared = read_declared(spec, name)
+    if (spec / declared.file).is_file():  # older specifications declare nothing
+        check_declared(model, declared)
     check_model(model)
     family = read_family(model, spec)
     parts: dict[str, Any] = {each.name: getattr(model, each.name) for each in fields(model)}

@@ -47,11 +47,10 @@ class Dissection:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """What `file` says, whose bytes are `source`: `parties` by name with what each is; `framings` by name,
+    """What `file` says: `parties` by name with what each is; `framings` by name,
     which families may share; `orders` by name, those of a hash table with its initial capacity."""
 
     file: str = ""
-    source: bytes = b""
     about: str = ""
     parties: Mapping[str, str] = field(default_factory=dict)
     framings: Mapping[str, str] = field(default_factory=dict)

@@ -27,7 +27,6 @@ def read_declared(spec: Path, family: str) -> Declared:
     tree.only("about", "parties", "framings", "orders", "dissector")
     return Declared(
         file,
-        (spec / file).read_bytes(),
         tree.text("about"),
         _words(tree.tree("parties")),
         _words(tree.tree("framings")),
@@ -38,7 +37,14 @@ def read_declared(spec: Path, family: str) -> Declared:
 
 def declare(model: Model, declared: Declared) -> None:
     """Give the model what its family declares. Raises SpecificationError for a name that is not declared."""
+    check_declared(model, declared)
     model.declared = declared
+    for name, message in model.messages.items():
+        model.messages[name] = replace(message, hash_capacity=declared.orders.get(message.order, 0))
+
+
+def check_declared(model: Model, declared: Declared) -> None:
+    """Raises SpecificationError for a party or an order that is not declared."""
     orders = (*ORDERS, *declared.orders)
     for message in model.messages.values():
         for party in (message.sender, message.receiver):
@@ -47,8 +53,6 @@ def declare(model: Model, declared: Declared) -> None:
         for order in (message.order, message.binary_order):
             if order and order not in orders:
                 _refuse(message, f"order {order!r}", f"orders in {declared.file}", orders)
-        capacity = declared.orders.get(message.order, 0)
-        model.messages[message.name] = replace(message, hash_capacity=capacity)
 
 
 def _refuse(message: Message, what: str, section: str, known: tuple[str, ...]) -> None:

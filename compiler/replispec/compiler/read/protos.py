@@ -172,10 +172,10 @@ class _FileReader:
             also=_enum_name(wire, "also"),
             codes=tuple(wire.code),
             kind=_enum_name(wire, "kind"),
-            sender=wire.sender,
-            receiver=wire.receiver,
-            order=wire.order,
-            binary_order=wire.binary_order,
+            sender=_word(wire, "sender"),
+            receiver=_word(wire, "receiver"),
+            order=_word(wire, "order"),
+            binary_order=_word(wire, "binary_order"),
             bodies=tuple(body.type for body in wire.body),
             bare=wire.bare,
             fixed=wire.fixed,
@@ -259,6 +259,12 @@ class _FileReader:
             return name, "", ""
         key, value = (self._type(part, {}, place)[0] for part in entry.field)
         return "map", key, value
+
+
+def _word(wire: Any, field: str) -> str:
+    """A word that the family declares; specifications that are older than that have an enum."""
+    found = getattr(wire, field)
+    return found if isinstance(found, str) else _enum_name(wire, field)
 
 
 def _enum_name(wire: Any, field: str) -> str:
