@@ -16,7 +16,7 @@ from replispec.replay.capture_records import CaptureError
 from replispec.replay.engine_local import capture_row, hints
 from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.observe import observe
-from replispec.replay.run import Options, judged
+from replispec.replay.results import Options, judged
 from replispec.replay.summary import CaptureRow
 
 SOURCE = Path(__file__).parents[2] / "spark_replay/captures/c_syncstateset.pcap"

@@ -12,16 +12,15 @@ import pytest
 
 from replispec.replay.frames import FRAMES_ORDER
 from replispec.replay.observation import SORTED_BY
-from replispec.replay.run import (
+from replispec.replay.results import (
     EVENTS_NAME,
     FINDINGS_NAME,
     FRAMES_NAME,
     REPORT_NAME,
     SUMMARY_NAME,
-    EngineName,
     Options,
-    replay,
 )
+from replispec.replay.run import EngineName, replay
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 FILES = sorted(CAPTURES.glob("*.pcap"))

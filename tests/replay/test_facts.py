@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replispec.replay.commands import Command, observe_command
+from replispec.replay.command import Command
+from replispec.replay.commands import observe_command
 from replispec.replay.observation import Kind, Observation
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replispec.replay.run import EngineName, Options, replay
+from replispec.replay.results import Options
+from replispec.replay.run import EngineName, replay
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 

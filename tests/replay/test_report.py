@@ -38,7 +38,8 @@ from replispec.replay.report.wording import (
     seconds,
     switch_sentence,
 )
-from replispec.replay.run import EngineName, Options, replay
+from replispec.replay.results import Options
+from replispec.replay.run import EngineName, replay
 from tests.house.tree import ROOT
 
 SECOND = 10**9

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from replispec.replay.capture import open_capture
-from replispec.replay.run import EngineName, Options, replay
+from replispec.replay.results import Options
+from replispec.replay.run import EngineName, replay
 from tests.house.tree import ROOT
 from tests.replay.browser import BROWSER, colours, measure, screenshot, show
 

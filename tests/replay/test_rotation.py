@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay import run
+from replispec.replay import results, run
 from replispec.replay.by_splits import decode_by_splits
 from replispec.replay.capture import open_capture
 from replispec.replay.capture_records import CaptureError
@@ -29,9 +29,9 @@ from tests.replay.talks import HARMLESS, Harm, random_capture
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 HARMS = (HARMLESS, Harm(lost=0.02, repeated=0.1, reordered=0.1, cut=0.1, headless=0.3))
 ORDERS = {
-    run.FRAMES_NAME: FRAMES_ORDER,
-    run.EVENTS_NAME: SORTED_BY,
-    run.FINDINGS_NAME: ("group", "invariant"),
+    results.FRAMES_NAME: FRAMES_ORDER,
+    results.EVENTS_NAME: SORTED_BY,
+    results.FINDINGS_NAME: ("group", "invariant"),
 }
 MINUTE_NS = 60 * 10**9
 
@@ -157,7 +157,7 @@ def test_a_replay_of_rotated_files_comes_to_the_same(tmp_path: Path, engine: run
         CAPTURES / "n_learner_alone.pcap",
     ]
     sources = [rotate(path, tmp_path, count) for path, count in zip(whole[:2], (5, 2), strict=True)]
-    options = run.Options(split_bytes=256 << 10)
+    options = results.Options(split_bytes=256 << 10)
     run.replay(whole, tmp_path / "whole", run.EngineName.LOCAL, options)
     run.replay([*sources, whole[2]], tmp_path / "parts", engine, options)
     for name, order in ORDERS.items():
@@ -165,7 +165,9 @@ def test_a_replay_of_rotated_files_comes_to_the_same(tmp_path: Path, engine: run
         expected, found = (pq.read_table(tmp_path / out / name).sort_by(keys) for out in ("whole", "parts"))
         assert found.num_rows == expected.num_rows > 0
         assert found.to_pylist() == expected.to_pylist(), name
-    summaries = [json.loads((tmp_path / out / run.SUMMARY_NAME).read_text()) for out in ("whole", "parts")]
+    summaries = [
+        json.loads((tmp_path / out / results.SUMMARY_NAME).read_text()) for out in ("whole", "parts")
+    ]
     files = [[row.pop("files") for row in summary["captures"]] for summary in summaries]
     assert files[0] == [[path.name] for path in whole]
     assert files[1] == [
@@ -183,7 +185,7 @@ def test_one_bad_part_makes_the_capture_unusable_and_is_named(tmp_path: Path, en
     files = rotate(CAPTURES / "t_binary_header.pcap", tmp_path, 3)
     files[1].write_text("notes")
     gone = [CAPTURES / "a_first_start.pcap", tmp_path / "gone.pcap"]
-    summary = run.replay([files, gone], tmp_path / "out", engine, run.Options())
+    summary = run.replay([files, gone], tmp_path / "out", engine, results.Options())
     assert [row.error for row in summary.captures] == [
         "t_binary_header.pcap1: no packet capture: the file starts with 6e6f7465 (at byte 0)",
         "gone.pcap: No such file or directory",

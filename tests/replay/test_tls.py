@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay import run
+from replispec.replay import results, run
 from replispec.replay.by_splits import decode_by_splits
 from replispec.replay.classify import Hints
 from replispec.replay.local import DecodedCapture, decode_capture
@@ -90,13 +90,13 @@ def test_encrypted_connections_are_counted_and_said_first(tmp_path: Path, engine
         Conversation(("10.0.0.8", 40_000), BROKER).open().send(b"GET / HTTP/1.1\r\n\r\n", from_client=True)
     )
     path.write_bytes(pcap(in_time_order([encrypted(), encrypted(port=40_001), encrypted(MASTER), plain])))
-    run.replay([path], tmp_path / "out", engine, run.Options())
-    (row,) = json.loads((tmp_path / "out" / run.SUMMARY_NAME).read_text())["captures"]
+    run.replay([path], tmp_path / "out", engine, results.Options())
+    (row,) = json.loads((tmp_path / "out" / results.SUMMARY_NAME).read_text())["captures"]
     assert row["connections_tls"] == 3
     assert row["tls_at"] == ["10.0.0.2:10911", "10.0.0.2:10912"]
     assert row["bytes_tls"] == 3 * sum(len(packet.payload) for packet in encrypted().packets)
     assert row["bytes_foreign"] == 18
-    page = (tmp_path / "out" / run.REPORT_NAME).read_text()
+    page = (tmp_path / "out" / results.REPORT_NAME).read_text()
     sentence = "Not read: 3 connections to 10.0.0.2:10911, 10.0.0.2:10912 were encrypted by TLS (made.pcap)"
     assert page.index(sentence) < page.index('<ul class="tiles"')
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.run import EngineName, Options, replay
+from replispec.replay.results import Options
+from replispec.replay.run import EngineName, replay
 from replispec.runtime.primitives.invariants import Verdict
 from tests.house.tree import ROOT
 from tests.replay.pcap_writer import pcap

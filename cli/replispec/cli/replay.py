@@ -112,10 +112,10 @@ def replay(
     if said and not quiet:
         click.echo(f"replispec: {said}", err=True)
     from replispec.cli.summary_text import summary_json, summary_text
-    from replispec.replay import run
+    from replispec.replay import results, run
     from replispec.replay.rotation import look_rotated
 
-    options = run.Options(
+    options = results.Options(
         learners=learners, ha_ports=ha_ports, ha_5_0_0=ha_5_0_0, all_ack=all_ack, bodies=bodies
     )
     sources = [captures] if rotated else list(captures)
@@ -133,7 +133,7 @@ def replay(
             if shape == "json":
                 stream.write(summary_json(summary))
             else:
-                stream.write(summary_text(summary, out / run.REPORT_NAME, sys.stdout.isatty()).encode())
+                stream.write(summary_text(summary, out / results.REPORT_NAME, sys.stdout.isatty()).encode())
     except ReaderGone:
         pass
     return summary.exit_code

@@ -8,13 +8,14 @@ id", and measurements on Apache RocketMQ 5.1.0 and 5.4.0 (docs/decisions).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 
 from replispec.replay import decisions, starts
+from replispec.replay.command import Command
 from replispec.replay.delivery import Delivered, column
 from replispec.replay.durations import durations, observe_latencies
 from replispec.replay.facts import facts_of
@@ -22,49 +23,13 @@ from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import Pairs
 from replispec.replay.registrations import STEPS, steps_of
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import broker, controller, store
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
-H = TypeVar("H", bound=Header)
 _FOLLOWED = frozenset((*STEPS, *starts.REQUESTS, *decisions.CODES))
 """Requests that a machine is walked over; so are their answers."""
 
 SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """One frame with its typed parts at hand; `request` is the frame that it answers."""
-
-    row: int
-    code: int
-    flag: int
-    source: str
-    destination: str
-    ext_fields: dict[str, str | None]
-    json_body: bytes | None
-    seen: Observation
-    opaque: int
-    version: int | None
-    from_start: bool
-    request: Command | None = None
-
-    @property
-    def is_answer(self) -> bool:
-        """True for an answer; its code is a ResponseCode."""
-        return bool(self.flag & RemotingFlag.RESPONSE)
-
-    @property
-    def asked(self) -> int | None:
-        """The request code that this frame carries or answers; None when the request was not seen."""
-        if not self.is_answer:
-            return self.code
-        return None if self.request is None else self.request.code
-
-    def header(self, kind: type[H]) -> H:
-        """The typed header. Raises RemoteProtocolError when a value does not fit."""
-        return kind.from_ext_fields(self.ext_fields)
 
 
 def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:

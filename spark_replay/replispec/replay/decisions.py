@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from replispec.replay.command import Command
 from replispec.replay.facts import BY_ADDRESS, facts_of
 from replispec.replay.observation import Kind, Observation
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-
-if TYPE_CHECKING:
-    from replispec.replay.commands import Command
 
 NOTIFIED: Final = "notified"
 """Not an event of the machine but what it does: the notification of a role."""

@@ -14,8 +14,7 @@ from replispec.replay.frames import FRAMES
 from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.observation import SCHEMA
 from replispec.replay.observe import REMOTING, REPLICATION, observe
-from replispec.replay.rotation import Source, name_of, paths_of
-from replispec.replay.run import (
+from replispec.replay.results import (
     EVENTS_NAME,
     FRAMES_NAME,
     UNUSABLE,
@@ -25,6 +24,7 @@ from replispec.replay.run import (
     judged,
     unusable,
 )
+from replispec.replay.rotation import Source, name_of, paths_of
 from replispec.replay.summary import CaptureRow
 from replispec.replay.tls import TLS
 

@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from replispec.replay.engine_local import hints, stream_figures
 from replispec.replay.observe import REMOTING
-from replispec.replay.rotation import Source, name_of, open_rotation
-from replispec.replay.run import (
+from replispec.replay.results import (
     EVENTS_NAME,
     FRAMES_NAME,
     SPARK_LOG_NAME,
@@ -22,6 +21,7 @@ from replispec.replay.run import (
     Progress,
     unusable,
 )
+from replispec.replay.rotation import Source, name_of, open_rotation
 from replispec.replay.spark_events import judgements, observed
 from replispec.replay.spark_frames import SparkFrames, decode_on_spark
 from replispec.replay.spark_session import spark_session

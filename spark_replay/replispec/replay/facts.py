@@ -9,14 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
+from replispec.replay.command import Command
 from replispec.replay.observation import Kind, Observation
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-
-if TYPE_CHECKING:
-    from replispec.replay.commands import Command
 
 BY_ID, BY_ADDRESS = "id", "address"
 

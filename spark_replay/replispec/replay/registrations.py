@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from replispec.replay.command import Command
 from replispec.replay.observation import Kind, Observation
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import RESPONSE_HEADERS
-
-if TYPE_CHECKING:
-    from replispec.replay.commands import Command
 
 Request = (
     controller.GetNextBrokerIdRequest

@@ -7,8 +7,7 @@ Spark a folder of parts), summary.json, report.html, and the log of Spark. See d
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -17,21 +16,20 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.failovers import failovers
-from replispec.replay.judge import FindingRow, LossRow, judge_capture
-from replispec.replay.latencies import latencies
-from replispec.replay.observation import from_table
 from replispec.replay.report import write_report
 from replispec.replay.report.fill import fill
-from replispec.replay.report.model import FailOver, Latency, Switch, Timeline
-from replispec.replay.rotation import Source, name_of, paths_of
-from replispec.replay.story import switches, timelines
-from replispec.replay.summary import CaptureRow, Summary
-
-FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events.parquet", "findings.parquet"
-SUMMARY_NAME, REPORT_NAME = "summary.json", "report.html"
-SPARK_LOG_NAME = "spark.log"
+from replispec.replay.results import (
+    EVENTS_NAME,
+    FINDINGS_NAME,
+    FRAMES_NAME,
+    REPORT_NAME,
+    SUMMARY_NAME,
+    CaptureResult,
+    Options,
+    Progress,
+)
+from replispec.replay.rotation import Source, name_of
+from replispec.replay.summary import Summary
 
 FINDINGS = pa.schema(
     [
@@ -51,41 +49,6 @@ class EngineName(StrEnum):
 
     SPARK = "spark"
     LOCAL = "local"
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What a user may say about captures that the bytes do not.
-
-    `learners`: broker ids (or addresses, up to 5.1.0) that are learners; `ha_ports`: listeners of
-    replication whatever their first bytes look like; `ha_5_0_0`: masters answer as release 5.0.0 does;
-    `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
-    `split_bytes`: size of a Spark split.
-    """
-
-    learners: Collection[str] = ()
-    ha_ports: Collection[int] = ()
-    ha_5_0_0: bool = False
-    all_ack: bool = False
-    bodies: bool = False
-    split_bytes: int = 32 << 20
-
-
-@dataclass(slots=True)
-class CaptureResult:
-    """What one capture comes to, small enough to travel."""
-
-    capture: CaptureRow
-    findings: list[FindingRow] = field(default_factory=list)
-    losses: list[LossRow] = field(default_factory=list)
-    switches: list[Switch] = field(default_factory=list)
-    timelines: list[Timeline] = field(default_factory=list)
-    failovers: list[FailOver] = field(default_factory=list)
-    latencies: list[Latency] = field(default_factory=list)
-
-
-Progress = Callable[[str, int, int], None]
-"""Told what is being done, how much is done (parts of captures, or stages) and of how much."""
 
 
 class Engine(Protocol):
@@ -125,38 +88,6 @@ def replay(
         summary.latencies += result.latencies
     _write(summary, results, out)
     return summary
-
-
-def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> CaptureResult:
-    """Judge the observations of one capture (all of them) and tell its story."""
-    judgement = judge_capture(
-        capture.file, from_table(observations), options.learners, all_ack=options.all_ack
-    )
-    assert judgement.joined is not None
-    span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
-    return CaptureResult(
-        capture,
-        judgement.findings,
-        judgement.losses,
-        switches(capture.file, judgement.joined),
-        timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
-        failovers(capture.file, judgement.joined),
-        latencies(capture.file, judgement.joined.rows),
-    )
-
-
-def unusable(source: Source, fault: Exception) -> CaptureResult:
-    """The result of a capture that is none or cannot be read; the reason names the file if not the first."""
-    name, files = name_of(source), tuple(path.name for path in paths_of(source))
-    reason = str(fault)
-    if isinstance(fault, OSError) and fault.strerror:
-        file = Path(fault.filename).name if fault.filename is not None else name
-        reason = fault.strerror if file == name else f"{file}: {fault.strerror}"
-    return CaptureResult(CaptureRow(name, error=reason, files=files))
-
-
-UNUSABLE = (CaptureError, OSError)
-"""What reading a capture may raise through no fault of ours."""
 
 
 def _engine(name: EngineName) -> Engine:

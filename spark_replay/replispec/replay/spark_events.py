@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from replispec.replay.observation import SCHEMA
 from replispec.replay.observe import observe
-from replispec.replay.run import CaptureResult, Options, judged
+from replispec.replay.results import CaptureResult, Options, judged
 from replispec.replay.summary import CaptureRow
 
 # Connections are observed in this many groups: one group per connection costs twice the CPU.

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from replispec.replay.command import Command
 from replispec.replay.observation import Kind, Observation
 from replispec.wire.rocketmq import broker, controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-
-if TYPE_CHECKING:
-    from replispec.replay.commands import Command
 
 REQUESTS: Final = (
     RequestCode.CONTROLLER_GET_METADATA_INFO,
