@@ -57,12 +57,15 @@ def make_command(role: str) -> click.Command:
         "-c",
         "--config",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="A properties file with RocketMQ's parameters.",
+        help="A properties file with the role's parameters.",
     )
     @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Counts more than the file.")
     @click.option("--print-config", is_flag=True, help="Print every parameter with its value, and end.")
-    def command(config: Path | None, settings: tuple[str, ...], *, print_config: bool) -> int:
-        return _run(role, config, settings, print_config=print_config)
+    @click.option("--family", metavar="NAME", help="Whose role it is, where several families have one.")
+    def command(
+        config: Path | None, settings: tuple[str, ...], family: str | None, *, print_config: bool
+    ) -> int:
+        return _run(role, family, config, settings, print_config=print_config)
 
     return command
 
@@ -73,11 +76,13 @@ def _epilog(role: str) -> str:
     return f"\b\nExamples:\n  replispec {role} -c {file}\n\n\b\nA file that is enough:\n{lines}"
 
 
-def _run(role: str, config: Path | None, settings: tuple[str, ...], *, print_config: bool) -> int:
+def _run(
+    role: str, family: str | None, config: Path | None, settings: tuple[str, ...], *, print_config: bool
+) -> int:
+    from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError, parse
     from replispec.runtime.configuration.properties import write_properties
     from replispec.runtime.net.launch_shell import launch
-    from replispec.wire.rocketmq.parameters import ROLES
 
     place = str(config) if config is not None else "configuration"
     overrides = {}
@@ -88,12 +93,13 @@ def _run(role: str, config: Path | None, settings: tuple[str, ...], *, print_con
         overrides[name] = value
     try:
         text = config.read_text(encoding="utf-8") if config is not None else ""
-        parsed = parse(text, ROLES[role], overrides=overrides)
+        chosen = _family(role, family)
+        parsed = parse(text, families.wire(chosen, "parameters").ROLES[role], overrides=overrides)
         if print_config:
             click.echo(write_properties(parsed.properties()), nl=False)
             return 0
         options = parsed.options
-        make = partial(_maker(role), options)
+        make = partial(_maker(role, chosen), options)
         return launch(role, options.process, make, notes=parsed.notes, out=sys.stdout, errors=sys.stderr)
     except ConfigurationError as error:
         raise click.ClickException(f"{place}: {error}") from error
@@ -101,12 +107,23 @@ def _run(role: str, config: Path | None, settings: tuple[str, ...], *, print_con
         raise click.ClickException(f"{place}: not UTF-8 (at byte {error.start})") from error
 
 
-def _maker(role: str) -> "Callable[[Any, Storage, int], Sequence[Member]]":
-    """What makes the nodes of a role; imported when it is run, so that the others need not load it."""
-    from importlib import import_module
+def _family(role: str, wanted: str | None) -> str:
+    """The family whose role is run: the one that was asked for, else the only one that has this role."""
+    from replispec.runtime.families import with_part
 
-    module = import_module(f"replispec.{role}.rocketmq.process")
-    make: Callable[[Any, Storage, int], Sequence[Member]] = module.members
+    there_are = with_part(role, "process")
+    if wanted is None and len(there_are) == 1:
+        return there_are[0]
+    if wanted not in there_are:
+        raise click.UsageError(f"--family: a {role} is one of {', '.join(there_are)}")
+    return wanted
+
+
+def _maker(role: str, family: str) -> "Callable[[Any, Storage, int], Sequence[Member]]":
+    """What makes the nodes of a role; imported when it is run, so that the others need not load it."""
+    from replispec.runtime.families import part
+
+    make: Callable[[Any, Storage, int], Sequence[Member]] = part(role, family, "process").members
     return make
 
 
