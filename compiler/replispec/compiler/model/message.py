@@ -7,9 +7,11 @@ target language.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from replispec.compiler.model.declared import Declared
+from replispec.compiler.model.record import RecordMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,9 +221,10 @@ class Enum:
 
 @dataclass(slots=True)
 class Model:
-    """All messages and enums of one family, by name."""
+    """All messages and enums of one family, by name; `records` are the messages and enums of our own."""
 
     family: str
     messages: dict[str, Message] = field(default_factory=dict)
     enums: dict[str, Enum] = field(default_factory=dict)
     declared: Declared = field(default_factory=Declared)
+    records: Mapping[str, RecordMessage] = field(default_factory=dict)
