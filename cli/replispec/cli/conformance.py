@@ -206,7 +206,7 @@ def explain(name: str, folder: Path | None) -> int:
     from replispec.conformance.explain import explain as explained
     from replispec.conformance.explain import nearest
 
-    cases = _all_cases(folder)
+    cases = all_cases(folder)
     lines = explained(name, cases)
     if lines is None:
         near = nearest(name, cases)
@@ -221,7 +221,7 @@ def explain(name: str, folder: Path | None) -> int:
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
     """List every case: id, severity, basis, releases, requirement."""
-    for case in _all_cases(folder):
+    for case in all_cases(folder):
         if not kinds or case.kind in kinds:
             releases = str(case.releases).rpartition("@")[2]
             click.echo(f"{case.id}  {case.severity}, {case.basis}, {releases}: {case.requirement}")
@@ -245,7 +245,7 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
         runs = [from_json(path.read_bytes(), path.name) for path in results]
     except ResultError as fault:
         raise click.ClickException(str(fault)) from None
-    page = compliance_page(runs, coverage(_all_cases(None)))
+    page = compliance_page(runs, coverage(all_cases(None)))
     if out is not None:
         out.write_text(page, encoding="utf-8")
     elif html_file is None:
@@ -275,7 +275,7 @@ def vectors(folder: Path) -> int:
     return 0
 
 
-def _all_cases(folder: Path | None) -> list[Case]:
+def all_cases(folder: Path | None) -> list[Case]:
     """The cases of every kind that the folder has."""
     from replispec.conformance.cases import cases_folder, load
     from replispec.conformance.families import kinds

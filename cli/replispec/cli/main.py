@@ -11,6 +11,7 @@ import click
 
 from replispec.cli.conformance import conformance
 from replispec.cli.decode import decode
+from replispec.cli.explain import explain
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone
 from replispec.cli.replay import replay
@@ -43,6 +44,7 @@ def command_line() -> None:
 
 command_line.add_command(conformance)
 command_line.add_command(decode)
+command_line.add_command(explain)
 command_line.add_command(replay)
 command_line.add_command(spec)
 for _role in ROLES:

@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 
 from replispec.compiler.check.messages import check_model
+from replispec.compiler.emit.data.names import names_json
 from replispec.compiler.emit.messages import message_outputs
+from replispec.compiler.evolution.read import read_specification
 from replispec.compiler.family import compile_family
 from replispec.compiler.model.message import SpecificationError
 from replispec.compiler.read.descriptors import proto_files, read_descriptors
@@ -39,6 +41,7 @@ def generate(spec: Path) -> dict[str, bytes]:
         check_model(model)
         outputs |= message_outputs(model, fingerprints(files, family))
         outputs |= compile_family(model, spec)
+    outputs["replispec/wire/names.json"] = names_json(read_specification(spec))
     return outputs | compile_own(proto, own)
 
 
