@@ -33,7 +33,7 @@ class _Kind(click.ParamType[str]):
 
     name = "kind"
 
-    def get_metavar(self, *_: object) -> str:
+    def get_metavar(self, *_: object, **__: object) -> str:
         return f"[{'|'.join(_kinds())}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -51,7 +51,9 @@ def _kinds() -> list[str]:
 KIND = _Kind()
 
 
-@click.group(epilog=EXAMPLES, no_args_is_help=True)
+@click.group(
+    epilog=EXAMPLES, no_args_is_help=True, short_help="Judge what runs by its bytes, clause by clause."
+)
 def conformance() -> None:
     """Judge a controller or an HA master of any implementation on nothing but its bytes.
 
@@ -125,7 +127,7 @@ def _reports(command: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-@conformance.command(epilog=EXAMPLES)
+@conformance.command(epilog=EXAMPLES, short_help="Play the cases of a kind against a subject.")
 @_subject
 @_choice
 @_reports
@@ -198,7 +200,7 @@ def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path 
         html.write_text(html_page([result]), encoding="utf-8")
 
 
-@conformance.command()
+@conformance.command(short_help="Say what a case does or a clause demands.")
 @click.argument("name", metavar="CASE|CLAUSE")
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def explain(name: str, folder: Path | None) -> int:
@@ -228,7 +230,7 @@ def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
     return 0
 
 
-@conformance.command()
+@conformance.command(short_help="Make one page of the results of several runs.")
 @click.argument(
     "results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
@@ -255,7 +257,7 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
     return 0
 
 
-@conformance.command()
+@conformance.command(short_help="Write the specification as JSON for other languages.")
 @click.option(
     "--out",
     "folder",

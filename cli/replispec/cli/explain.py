@@ -24,7 +24,7 @@ Examples:
 SHOWN_MAX = 12
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Say what any name in a report or message means.")
 @click.argument("words", metavar="NAME", nargs=-1, required=True)
 def explain(words: tuple[str, ...]) -> int:
     """Say what a NAME means, where it is written, what demands it, what checks it, and what to do about it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -72,7 +73,7 @@ ADVICE: Final = {
         "a finding names the frame that no edge allows: compare the state before it with the machine's page"
         " in generated/docs"
     ),
-    "value": "a peer that gets it takes it for what is said above; the message that holds it says who sends it",
+    "value": "whoever gets it takes it for what is said above; the message that holds it says who sends it",
     "parameter": "set it in a role's properties file or with --set NAME=VALUE; --print-config shows all",
     "rule": "an implementation must return what its vectors say; `replispec conformance vectors` writes them",
     "defect": "each case that finds it is listed: play one with --trace to see whether a subject has it",
@@ -82,6 +83,7 @@ GENERAL: Final = "a change of it is judged by `replispec spec diff`; its page is
 WORD_ADVICE: Final = "docs/replay.md and docs/test-your-controller.md say how verdicts come about"
 
 
+@cache
 def shipped_cases() -> list[Case]:
     """The cases of every kind that is installed."""
     from replispec.cli.conformance import all_cases

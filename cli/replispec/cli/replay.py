@@ -26,7 +26,7 @@ replispec: these names look like one capture in several files; each is judged on
 replispec: goes on in the next file is unknown there. Add --rotated if they are parts of one capture."""
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Judge captures: lost messages, broken rules, a report.")
 @click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--out",
@@ -145,7 +145,7 @@ def _check(captures: Sequence[Path], engine_name: str) -> None:
     if engine_name != "spark":
         return
     if find_spec("pyspark") is None:
-        raise _Missing("the Spark engine is not installed", "pip install 'replispec[spark]'")
+        raise _Missing("the Spark engine is not installed", "pip install '.[spark]'")
     home = environ.get("JAVA_HOME")
     if shutil.which(f"{home}/bin/java" if home else "java") is None:
         where = (
