@@ -109,7 +109,8 @@ def _cases(cases: Sequence[Case]) -> Iterator[Name]:
     from replispec.conformance.explain import explain
 
     for case in cases:
-        lines = tuple(line.removeprefix("  ") for line in explain(case.id, [case])[2:])
+        said = explain(case.id, [case]) or []
+        lines = tuple(line.removeprefix("  ") for line in said[2:])
         yield Name("case", case.id, case.requirement, more=lines)
 
 
