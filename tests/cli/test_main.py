@@ -1,13 +1,17 @@
 """What every command does about help, errors and pipes."""
 
+import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from replispec.cli.main import command_line
 from tests.cli.command import CAPTURES, command, replispec
+from tests.house.tree import ROOT
 
 COMMANDS = sorted(command_line.commands)
 
@@ -32,6 +36,46 @@ def test_every_command_explains_itself_and_every_option(name: str) -> None:
     assert "Examples:" in shown.stdout
     options = [each for each in command_line.commands[name].params if isinstance(each, click.Option)]
     assert [option.name for option in options if not option.help] == []
+
+
+def groups(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Every command, groups within groups among them, by the words that name it."""
+    yield path
+    if isinstance(command, click.Group):
+        for name, inside in command.commands.items():
+            yield from groups(inside, (*path, name))
+
+
+@pytest.mark.parametrize("path", [*groups(command_line)], ids=" ".join)
+def test_help_says_whole_sentences(path: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(command_line, [*path, "--help"])
+    assert (shown.exit_code, shown.exception) == (0, None)
+    listed = shown.stdout.partition("Commands:")[2].partition("Examples:")[0]
+    assert "..." not in listed
+
+
+@pytest.mark.parametrize("path", [*groups(command_line)], ids=" ".join)
+def test_help_may_be_asked_for_in_a_word(path: tuple[str, ...]) -> None:
+    asked = CliRunner().invoke(command_line, ["help", *path])
+    assert asked.exit_code == 0
+    assert asked.stdout == CliRunner().invoke(command_line, [*path, "--help"]).stdout
+
+
+def test_help_of_what_is_no_command_is_a_wrong_command_line() -> None:
+    shown = CliRunner().invoke(command_line, ["help", "conformance", "walk"])
+    assert shown.exit_code == 2
+    assert "No such command 'conformance walk'" in shown.stderr
+
+
+def test_the_version_may_be_asked_for_in_a_word() -> None:
+    assert replispec("version").stdout == replispec("--version").stdout
+
+
+def test_what_is_missing_is_installed_by_the_same_words_everywhere() -> None:
+    told = re.compile(r"pip install '[^']*'")
+    texts = [path.read_text() for path in (ROOT / "cli").rglob("*.py")]
+    readme = set(told.findall((ROOT / "README.md").read_text()))
+    assert {words for text in texts for words in told.findall(text)} <= readme
 
 
 def test_an_unknown_command_is_a_wrong_command_line() -> None:

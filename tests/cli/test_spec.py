@@ -219,7 +219,7 @@ def test_without_the_compiler_it_says_what_to_install(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("replispec.cli.spec.find_spec", lambda _name: None)
-    assert said(spec("diff", "HEAD")) == "this command needs the compiler: pip install 'replispec[compiler]'"
+    assert said(spec("diff", "HEAD")) == "this command needs the compiler: pip install '.[compiler]'"
 
 
 def test_before_the_first_tag_nothing_can_break(project: Path, spec: Run) -> None:

@@ -113,6 +113,12 @@ def test_the_installed_command_tells_its_version(installed: Path) -> None:
     assert run([installed / "bin" / "replispec", "--version"], cwd=installed) == f"{NAME} {VERSION}\n"
 
 
+def test_the_installed_command_explains_without_the_specification(installed: Path, tmp_path: Path) -> None:
+    shown = run([installed / "bin" / "replispec", "explain", "RIP44-ALTER-1"], cwd=tmp_path)
+    assert shown.startswith("clause RIP44-ALTER-1 (rocketmq)\n")
+    assert "Cases of the suite (" in shown
+
+
 def test_the_environment_imports_from_the_checkout() -> None:
     import replispec
 

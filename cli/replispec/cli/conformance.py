@@ -33,7 +33,7 @@ class _Kind(click.ParamType[str]):
 
     name = "kind"
 
-    def get_metavar(self, *_: object) -> str:
+    def get_metavar(self, *_: object, **__: object) -> str:
         return f"[{'|'.join(_kinds())}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -51,7 +51,9 @@ def _kinds() -> list[str]:
 KIND = _Kind()
 
 
-@click.group(epilog=EXAMPLES, no_args_is_help=True)
+@click.group(
+    epilog=EXAMPLES, no_args_is_help=True, short_help="Judge what runs by its bytes, clause by clause."
+)
 def conformance() -> None:
     """Judge a controller or an HA master of any implementation on nothing but its bytes.
 
@@ -125,7 +127,7 @@ def _reports(command: Callable[..., int]) -> Callable[..., int]:
     return command
 
 
-@conformance.command(epilog=EXAMPLES)
+@conformance.command(epilog=EXAMPLES, short_help="Play the cases of a kind against a subject.")
 @_subject
 @_choice
 @_reports
@@ -198,7 +200,7 @@ def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path 
         html.write_text(html_page([result]), encoding="utf-8")
 
 
-@conformance.command()
+@conformance.command(short_help="Say what a case does or a clause demands.")
 @click.argument("name", metavar="CASE|CLAUSE")
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def explain(name: str, folder: Path | None) -> int:
@@ -206,7 +208,7 @@ def explain(name: str, folder: Path | None) -> int:
     from replispec.conformance.explain import explain as explained
     from replispec.conformance.explain import nearest
 
-    cases = _all_cases(folder)
+    cases = all_cases(folder)
     lines = explained(name, cases)
     if lines is None:
         near = nearest(name, cases)
@@ -221,14 +223,14 @@ def explain(name: str, folder: Path | None) -> int:
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
     """List every case: id, severity, basis, releases, requirement."""
-    for case in _all_cases(folder):
+    for case in all_cases(folder):
         if not kinds or case.kind in kinds:
             releases = str(case.releases).rpartition("@")[2]
             click.echo(f"{case.id}  {case.severity}, {case.basis}, {releases}: {case.requirement}")
     return 0
 
 
-@conformance.command()
+@conformance.command(short_help="Make one page of the results of several runs.")
 @click.argument(
     "results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
@@ -245,7 +247,7 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
         runs = [from_json(path.read_bytes(), path.name) for path in results]
     except ResultError as fault:
         raise click.ClickException(str(fault)) from None
-    page = compliance_page(runs, coverage(_all_cases(None)))
+    page = compliance_page(runs, coverage(all_cases(None)))
     if out is not None:
         out.write_text(page, encoding="utf-8")
     elif html_file is None:
@@ -255,7 +257,7 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
     return 0
 
 
-@conformance.command()
+@conformance.command(short_help="Write the specification as JSON for other languages.")
 @click.option(
     "--out",
     "folder",
@@ -275,7 +277,7 @@ def vectors(folder: Path) -> int:
     return 0
 
 
-def _all_cases(folder: Path | None) -> list[Case]:
+def all_cases(folder: Path | None) -> list[Case]:
     """The cases of every kind that the folder has."""
     from replispec.conformance.cases import cases_folder, load
     from replispec.conformance.families import kinds

@@ -15,7 +15,7 @@ Examples:
 """
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Print every frame of a capture, one line each.")
 @click.argument("capture", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "--format",

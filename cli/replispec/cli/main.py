@@ -5,12 +5,14 @@ wrong command line.
 """
 
 import sys
+from importlib.metadata import version
 from typing import NoReturn
 
 import click
 
 from replispec.cli.conformance import conformance
 from replispec.cli.decode import decode
+from replispec.cli.explain import explain
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone
 from replispec.cli.replay import replay
@@ -22,6 +24,7 @@ Examples:
   replispec decode trace.pcap                     every frame, one line each
   replispec decode trace.pcap --format json       the same for scripts
   replispec replay trace.pcap --out result        losses, broken rules, report
+  replispec explain one-master-per-epoch          what a name in a report means
   replispec broker -c broker.properties           a broker; see docs/run-a-cluster.md
 """
 
@@ -41,8 +44,30 @@ def command_line() -> None:
     """
 
 
+@command_line.command("version", epilog="\b\nExamples:\n  replispec version")
+@click.pass_context
+def show_version(context: click.Context) -> None:
+    """Show the version, as --version does."""
+    click.echo(f"{context.find_root().info_name} {version('replispec')}")
+
+
+@command_line.command("help", epilog="\b\nExamples:\n  replispec help conformance run")
+@click.argument("words", metavar="[COMMAND]...", nargs=-1)
+@click.pass_context
+def show_help(context: click.Context, words: tuple[str, ...]) -> None:
+    """Show the help of a command, as --help does."""
+    here, inside = context.find_root(), context.find_root().command
+    for word in words:
+        found = inside.get_command(here, word) if isinstance(inside, click.Group) else None
+        if found is None:
+            raise click.UsageError(f"No such command {' '.join(words)!r}.", here)
+        here, inside = click.Context(found, parent=here, info_name=word), found
+    click.echo(inside.get_help(here))
+
+
 command_line.add_command(conformance)
 command_line.add_command(decode)
+command_line.add_command(explain)
 command_line.add_command(replay)
 command_line.add_command(spec)
 for _role in ROLES:

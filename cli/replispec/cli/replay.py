@@ -23,7 +23,7 @@ replispec: these names look like one capture in several files; each is judged on
 replispec: goes on in the next file is unknown there. Add --rotated if they are parts of one capture."""
 
 
-@click.command(epilog=EXAMPLES)
+@click.command(epilog=EXAMPLES, short_help="Judge captures: lost messages, broken rules, a report.")
 @click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--out",

@@ -36,10 +36,12 @@ KINDS = """\
     other. "changes behaviour": the bytes stay readable, and something else is done, answered, waited for or
     judged. "compatible": whoever follows the old specification notices nothing. "only words": nothing but
     prose. What the command does not know is said to change behaviour, never left out."""
-MISSING = "this command needs the compiler: pip install 'replispec[compiler]'"
+MISSING = "this command needs the compiler: pip install '.[compiler]'"
 
 
-@click.group(epilog=EXAMPLES, no_args_is_help=True)
+@click.group(
+    epilog=EXAMPLES, no_args_is_help=True, short_help="Say whom a change of the specification hurts."
+)
 def spec() -> None:
     """Say what a change of the specification does to whoever follows the old one.
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replispec.compiler.check.citations import check_citations
-from replispec.compiler.emit.data import clauses_json, vectors_json
+from replispec.compiler.emit.data.golden import clauses_json, vectors_json
 from replispec.compiler.emit.docs.clauses import clauses_document
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
 from replispec.compiler.emit.docs.examples import examples_document

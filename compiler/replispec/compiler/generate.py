@@ -13,7 +13,9 @@ from pathlib import Path
 
 from replispec.compiler.check.families import check_families
 from replispec.compiler.check.messages import check_model
+from replispec.compiler.emit.data.names import names_json
 from replispec.compiler.emit.messages import message_outputs
+from replispec.compiler.evolution.read import read_specification
 from replispec.compiler.family import compile_family
 from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.read.declared import declare, read_declared
@@ -44,6 +46,7 @@ def generate(spec: Path) -> dict[str, bytes]:
     for model in models:
         outputs |= message_outputs(model, fingerprints(files, model.family), _declared(spec, model))
         outputs |= compile_family(model, spec)
+    outputs["replispec/wire/names.json"] = names_json(read_specification(spec))
     return outputs | compile_own(proto, own)
 
 

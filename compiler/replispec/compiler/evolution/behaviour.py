@@ -141,6 +141,35 @@ BEHAVIOUR: Table = {
         for what in ("added", "removed", "options", "field")
     },
     ("variable", "initial"): fixed(_B, "begins as {after} instead of {before}"),
+    ("source", "fields"): fixed(_B, "{key} is read from {after} instead of {before}"),
+    ("source", "codes"): fixed(_B, "an answer is this event with {after}, no longer with {before}"),
+    ("source", "added"): fixed(_B, "one more message of a peer is the event of {name}"),
+    ("source", "removed"): fixed(
+        _B, "a peer that sends it is not heard: the event of {name} does not come of it"
+    ),
+    ("source", "reordered order"): fixed(_B, "the first message that fits is the event, in another order"),
+    ("answer", "code"): fixed(_B, "whoever asked gets {after} where it got {before}, and acts on it"),
+    ("answer", "counts_as"): fixed(_B, "a refusal that counted as {before} counts as {after}"),
+    ("answer", "header_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
+    ("answer", "body_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
+    ("answer", "removed"): fixed(_B, "whoever asked gets no answer of {name}"),
+    **{
+        ("record", name): fixed(
+            Kind.WIRE, "{before} becomes {after}: what was logged by the old text is read as something else"
+        )
+        for name in ("case", "fields", "envelope", "mark", "marks")
+    },
+    ("record", "removed"): fixed(Kind.WIRE, "what was logged of {name} is no longer read"),
+    ("record", "added"): fixed(Kind.COMPATIBLE, "nothing that was logged before holds it"),
+    ("parameter", "added"): fixed(Kind.COMPATIBLE, "files that do not name {name} are read as before"),
+    ("parameter", "removed"): fixed(_B, "a file that sets {name} is refused, or sets it in vain"),
+    ("parameter", "default"): fixed(_B, "where nothing is configured, {name} is {after} instead of {before}"),
+    ("parameter", "defaults"): fixed(
+        _B, "where nothing is configured, a {key} has {after} instead of {before}"
+    ),
+    ("parameter", "origins"): words("says which class of the implementation holds it"),
+    ("parameter", "deviates"): words("says what the default is elsewhere"),
+    ("group of parameters", "title"): words("says what stands together on the page"),
     ("rule", "added"): fixed(Kind.COMPATIBLE, "nothing that was there before asks it"),
     ("rule", "removed"): fixed(_B, "no vectors say any longer what {name} returns"),
     ("vector", "result"): fixed(

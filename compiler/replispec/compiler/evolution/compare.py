@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from replispec.compiler.evolution.walk import Node
+from replispec.compiler.evolution.walk import Node, plain
 
 ADDED: Final = "added"
 REMOVED: Final = "removed"
@@ -52,7 +52,7 @@ def compare(old: Node, new: Node) -> Iterator[Difference]:
     """Every difference between two objects that are one, and between what they hold."""
     for attribute in dict.fromkeys((*old.facts, *new.facts)):
         before, after = old.facts.get(attribute), new.facts.get(attribute)
-        if before != after:
+        if plain(before) != plain(after):
             name, _, key = attribute.partition(".")
             yield Difference(CHANGED, old, new, name, key, before, after)
     for attribute in dict.fromkeys((*old.children, *new.children)):
@@ -99,7 +99,7 @@ def _is_one(old: Node, new: Node) -> bool:
 
 def _content(node: Node) -> Any:
     """What the object says, without its name and words."""
-    facts = {name: value for name, value in node.facts.items() if name not in _WORDS}
+    facts = {name: plain(value) for name, value in node.facts.items() if name not in _WORDS}
     below = {attribute: list(map(_content, each.values())) for attribute, each in node.children.items()}
     return node.kind, facts, below
 

@@ -80,6 +80,8 @@ def _follows(difference: Difference, every: Sequence[Difference]) -> bool:
             return bool(old.facts.get("type") != new.facts.get("type"))
         case "field", "passes":
             return any(each.node.kind == "given number" or each.attribute == "type" for each in every)
+        case "machine", "answers":
+            return any(each.node.kind == "answer" for each in every)
         case "edge", "sources":
             return True
         case "event", "fields":

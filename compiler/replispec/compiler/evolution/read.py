@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -19,10 +15,11 @@ from replispec.compiler.check.own_messages import OwnFile, read_file
 from replispec.compiler.evolution.walk import Node, tree
 from replispec.compiler.family import read_family
 from replispec.compiler.model.invariant import EventStream
-from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.message import Model, Place
 from replispec.compiler.read.clauses import read_clauses
 from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.declared import check_declared, read_declared
+from replispec.compiler.read.descriptors import proto_files, read_descriptors
 from replispec.compiler.read.invariants import read_streams
 from replispec.compiler.read.own_messages import own_packages
 from replispec.compiler.read.protos import read_model
@@ -99,30 +96,9 @@ def read_specification(spec: Path) -> dict[str, Node]:
     """
     own = own_packages(spec / "proto")
     names = sorted(path.name for path in (spec / "proto" / "replispec").iterdir() if path.is_dir())
-    parsed = _parsed(spec / "proto")
+    parsed = read_descriptors(spec / "proto", proto_files(spec / "proto"))
     trees = {name: _family(spec, parsed, name) for name in names if name not in {"options", *own}}
     return trees | {name: tree(name, parts) for name, parts in _own(parsed, own)}
-
-
-def _parsed(proto: Path) -> list[_File]:
-    """Every .proto file as protoc parsed it, with its comments. Raises SpecificationError."""
-    sources = sorted(path.relative_to(proto).as_posix() for path in (proto / "replispec").rglob("*.proto"))
-    with tempfile.TemporaryDirectory(prefix="replispec-evolution-") as folder:
-        out = Path(folder, "descriptors")
-        options = [f"-I{proto}", "--include_imports", "--include_source_info", f"--descriptor_set_out={out}"]
-        done = subprocess.run(
-            [sys.executable, "-m", "grpc_tools.protoc", *options, *sources],
-            capture_output=True,
-            text=True,
-            check=False,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        if done.returncode != 0:
-            lines = [line for line in done.stderr.splitlines() if line.strip()]
-            first = next((line for line in lines if ".proto:" in line), "protoc failed without a word")
-            place, _, fault = first.partition(": ")
-            raise SpecificationError(f"proto/{place}", fault.rstrip("."), "see docs/specification.md")
-        return list(descriptor_pb2.FileDescriptorSet.FromString(out.read_bytes()).file)
 
 
 def _family(spec: Path, parsed: Sequence[_File], name: str) -> Node:

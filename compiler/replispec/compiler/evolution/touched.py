@@ -54,7 +54,7 @@ class Project:
         """Every case by id, with all words that it and what is given to it say."""
         if self._root is None:
             return {}
-        paths = sorted((self._root / _CASES).glob("*/*.yaml"))
+        paths = sorted((self._root / _CASES).rglob("*.yaml"))
         return {identity: case for path in paths for identity, case in _cases(path)}
 
     @cached_property
@@ -81,8 +81,10 @@ class Project:
     def touched(self, change: Change, family: str) -> Touched:
         """What speaks of the changed object."""
         node = change.difference.node
-        clauses = {name for each in (change.difference.old, change.difference.new) for name in _clauses(each)}
-        findings = set(_findings(node))
+        clauses = {
+            name for each in (change.difference.old, change.difference.new) for name in clauses_of(each)
+        }
+        findings = set(findings_of(node))
         cases = {name for name, case in self.cases.items() if case.clause in clauses or _speaks(case, node)}
         own = {
             each.name
@@ -145,7 +147,7 @@ def _expected(value: object) -> Iterator[str]:
             yield from _expected(item)
 
 
-def _clauses(node: Node | None) -> Iterator[str]:
+def clauses_of(node: Node | None) -> Iterator[str]:
     """The clauses of the object, or of the nearest object above it that has some, or the clause itself."""
     for each in node.up() if node is not None else ():
         if each.kind == "clause":
@@ -202,7 +204,7 @@ def _commands(root: Node, codes: Iterable[int]) -> Iterator[str]:
                     yield from (value.name, str(value.facts.get("wire_name")))
 
 
-def _findings(node: Node) -> Iterator[str]:
+def findings_of(node: Node) -> Iterator[str]:
     """What judges of traffic find that rests on the object."""
     for each in node.up():
         if each.kind == "invariant":

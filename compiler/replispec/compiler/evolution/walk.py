@@ -33,7 +33,13 @@ KINDS: Final = {
     "Group": "group of parameters",
     "FoldStep": "step",
     "Coverage": "document",
+    "AnswerForm": "answer",
+    "RecordForm": "record",
+    "Group": "group of parameters",
+    "Idle": "parameter without effect",
 }
+# What only puts others together: the ids of what it holds do not name it.
+_FRAMES: Final = ("Group",)
 # What identifies an object among its like, or says where it stands.
 _NAMES: Final = ("name", "id", "place")
 
@@ -81,12 +87,24 @@ def tree(family: str, parts: Mapping[str, object]) -> Node:
     root = Node("family", family, "", Place(""), None, None)
     owned = {id(thing) for part in parts.values() for thing in _objects(part)}
     for attribute, part in parts.items():
-        _take(root, attribute, part, owned)
+        _part(root, attribute, part, owned)
     return root
 
 
-def _objects(part: object) -> Iterator[object]:
-    if isinstance(part, Mapping):
+def _part(root: Node, attribute: str, part: Any, owned: set[int]) -> None:
+    """One collection of the family; an object without a name of its own only holds further ones."""
+    if _is_dataclass(part) and not _is_object(part):
+        for each in fields(part):
+            _part(root, each.name, getattr(part, each.name), owned)
+    else:
+        _take(root, attribute, part, owned)
+
+
+def _objects(part: Any) -> Iterator[object]:
+    if _is_dataclass(part) and not _is_object(part):
+        for each in fields(part):
+            yield from _objects(getattr(part, each.name))
+    elif isinstance(part, Mapping):
         yield from part.values()
     elif isinstance(part, Sequence):
         yield from part
@@ -112,6 +130,9 @@ def _take(node: Node, attribute: str, value: Any, owned: set[int]) -> None:
         return
     elif isinstance(value, (list, tuple)) and all(map(_is_object, value)):
         _listed(node, attribute, value, owned)
+    elif _is_dataclass(value) and not _is_object(value) and _holds_objects(value):
+        for each in fields(value):
+            _take(node, each.name, getattr(value, each.name), owned)
     elif _is_object(value):
         identity = _joined(node, attribute)
         node.children.setdefault(attribute, {})[attribute] = _node(node, value, attribute, identity, owned)
@@ -148,7 +169,7 @@ def _listed(node: Node, attribute: str, items: Sequence[Any], owned: set[int]) -
 
 def _label(thing: Any) -> str:
     """What an object without a name is called: its kind and what tells it best from its like."""
-    told = (getattr(thing, name, None) for name in ("versions", "number", "event"))
+    told = (getattr(thing, name, None) for name in ("versions", "number", "event", "title"))
     best = next((str(each) for each in told if isinstance(each, (VersionRange, int, str)) and each), "")
     return f"{_kind(thing)} {best}".strip()
 
@@ -159,14 +180,40 @@ def _kind(thing: object) -> str:
 
 
 def _joined(node: Node, name: str) -> str:
+    if type(node.thing).__name__ in _FRAMES:
+        return name
     return f"{node.id}.{name}" if node.id else name
 
 
+def _is_dataclass(value: object) -> bool:
+    """True for a dataclass that is more than one value."""
+    return is_dataclass(value) and not isinstance(value, (Expression, Type, VersionRange, Place, type))
+
+
 def _is_object(value: object) -> bool:
-    """True for a dataclass that has attributes worth a node of their own."""
-    if isinstance(value, (Expression, Type, VersionRange, Place, type)):
-        return False
-    return is_dataclass(value) and any(hasattr(value, name) for name in ("place", "name", "id"))
+    """True for a dataclass that is worth a node of its own."""
+    return _is_dataclass(value) and any(hasattr(value, name) for name in _NAMES)
+
+
+def _holds_objects(value: Any) -> bool:
+    """True when an object without a name, as all bindings of a machine, only holds objects that have one."""
+    return any(
+        any(map(_is_object, held.values() if isinstance(held, Mapping) else held))
+        for held in (getattr(value, each.name) for each in fields(value))
+        if isinstance(held, (Mapping, tuple, list))
+    )
+
+
+def plain(value: Any) -> Any:
+    """A fact without the places in it: two of them are equal when they say the same."""
+    if _is_dataclass(value):
+        said = [each.name for each in fields(value) if each.name != "place"]
+        return type(value).__name__, tuple((name, plain(getattr(value, name))) for name in said)
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return tuple(map(plain, value))
+    return value
 
 
 def shown(value: Any) -> str:
@@ -183,6 +230,8 @@ def shown(value: Any) -> str:
         return value.hex()
     if isinstance(value, dict):
         return json.dumps(value, sort_keys=True, default=shown, ensure_ascii=False)
-    if is_dataclass(value) and not isinstance(value, (type, Type, VersionRange, Place)):
+    if isinstance(value, frozenset):
+        return ", ".join(sorted(map(shown, value)))
+    if _is_dataclass(value):
         return ", ".join(f"{each.name} {shown(getattr(value, each.name))}" for each in fields(value))
     return str(value)

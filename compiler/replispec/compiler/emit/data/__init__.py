@@ -1,0 +1,1 @@
+"""What programs read of the specification without its folder: data, one entry a line."""

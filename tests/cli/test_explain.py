@@ -1,0 +1,168 @@
+"""`replispec explain`: whatever a report, a summary, a result of the suite or a help text names is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+from click.testing import CliRunner, Result
+
+from replispec.cli.explain_sources import WORDS, every_name, shipped_cases
+from replispec.cli.main import command_line
+from replispec.cli.names import Index
+from replispec.conformance.families import clauses, kinds
+from replispec.conformance.results import Standing
+from replispec.conformance.results import Verdict as CaseVerdict
+from replispec.runtime import families
+from replispec.runtime.primitives.invariants import Verdict
+from tests.cli.command import CAPTURES
+
+
+@cache
+def index() -> Index:
+    return Index(every_name(shipped_cases()))
+
+
+def explain(*words: str) -> Result:
+    return CliRunner().invoke(command_line, ["explain", *words], standalone_mode=False)
+
+
+def unknown(names: Iterator[str]) -> list[str]:
+    return sorted({name for name in names if not index().find(name)})
+
+
+def expectations() -> Iterator[str]:
+    """What the expected summaries of all captures name: rules and their verdicts."""
+    for path in sorted((CAPTURES / "expected").glob("*.json")):
+        for findings in json.loads(path.read_bytes())["groups"].values():
+            for rule, found in findings.items():
+                yield rule
+                yield found["verdict"]
+
+
+def suite() -> Iterator[str]:
+    """What a result of the suite names."""
+    yield from kinds()
+    for family in kinds().values():
+        for kind in family.kinds:
+            yield from kind.profiles
+    for case in shipped_cases():
+        yield from (case.id, case.clause, case.topic, case.profile, case.severity, case.basis, *case.bugs)
+
+
+def specification() -> Iterator[str]:
+    """Clauses, machines with states and events, codes by name and number, of every family."""
+    for known in clauses().values():
+        yield from (known.clause.id, known.clause.severity, known.clause.basis)
+    for family in families.names():
+        for enum in ("RequestCode", "ResponseCode"):
+            for value in getattr(families.wire(family, "codes"), enum, ()):
+                yield from (value.name, str(int(value)))
+        watched = getattr(families.wire(family, "machines"), "WATCHED", {})
+        for finding, machine in watched.items():
+            yield finding
+            yield from (f"{machine.name}.{state.name}" for state in machine.states)
+
+
+def commands() -> Iterator[str]:
+    """Commands and options, as `--help` prints them."""
+    for name, command in command_line.commands.items():
+        yield f"replispec {name}"
+        for option in command.params:
+            yield from (each for each in option.opts if each.startswith("-"))
+
+
+@pytest.mark.parametrize("names", [expectations, suite, specification, commands])
+def test_every_name_that_is_printed_is_known(names: object) -> None:
+    assert callable(names)
+    assert unknown(names()) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("verdict of a replay", Verdict),
+        ("verdict of a case", CaseVerdict),
+        ("standing of a case", Standing),
+    ],
+)
+def test_every_verdict_has_words(kind: str, words: type[Verdict | CaseVerdict | Standing]) -> None:
+    assert sorted(WORDS[kind]) == sorted(word.value for word in words)
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        pytest.param(
+            "RIP44-ALTER-1",
+            [
+                "clause RIP44-ALTER-1 (rocketmq)",
+                "Written in: spec/clauses/rocketmq/",
+                "Cases of the suite (",
+                "Cited by (",
+            ],
+            id="a clause",
+        ),
+        pytest.param(
+            "controller/elect/RIP44-ELECT-13/1",
+            [
+                "case controller/elect/RIP44-ELECT-13/1",
+                "Steps:",
+                "--case 'controller/elect/RIP44-ELECT-13/1'",
+            ],
+            id="a case",
+        ),
+        pytest.param(
+            "elect", ["elect stands for 2 things", "rule elect", "topic elect"], id="a name of two things"
+        ),
+        pytest.param("rule elect", ["Demanded by:", "RIP44-ELECT-1: ", "Judged in traffic: "], id="a rule"),
+        pytest.param(
+            "broker_set.LED",
+            ["Part of: machine broker_set", "Judged in traffic: broker-set-machine"],
+            id="a state",
+        ),
+        pytest.param("rocketmq broker_set.LED", ["state broker_set.LED"], id="as a comparison prints it"),
+        pytest.param("STATE led", ["state broker_set.LED"], id="in any case, after its kind"),
+        pytest.param(
+            "broker_set-machine", ["machine broker_set", "What to do: a finding names"], id="a finding"
+        ),
+        pytest.param(
+            "one-master-per-epoch",
+            ["invariant one-master-per-epoch", "report.html"],
+            id="a rule that was broken",
+        ),
+        pytest.param("1001", ["message AlterSyncStateSetRequest", "value RequestCode."], id="a code"),
+        pytest.param("alteration_asked", ["event broker_set.alteration_asked"], id="an event"),
+        pytest.param(
+            "notify_brokers", ["effect broker_set.notify_brokers", "election_asked"], id="an effect"
+        ),
+        pytest.param("B12", ["defect B12", "controller/elect/RIP44-ELECT-5/3"], id="a known defect"),
+        pytest.param("unknown", ["verdict of a replay unknown"], id="a verdict"),
+        pytest.param("conformance run", ["command replispec conformance run"], id="a command"),
+        pytest.param("5.1.1", ["release 5.1.1", "Begins with it:", "message HaHandshakeId"], id="a release"),
+        pytest.param(
+            "apache@5.1.0..", ["release 5.1.0", "Ends with it:", "message HaHandshakeAddress"], id="a range"
+        ),
+    ],
+)
+def test_what_is_said_of(name: str, lines: list[str]) -> None:
+    shown = explain(*name.split(" "))
+    assert shown.return_value == 0
+    assert [line for line in lines if line not in shown.stdout] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("alteration_aksed", "alteration-asked"), ("RIP44-ALTR-1", "RIP44-ALTER-1"), ("brokerse", "broker-set")],
+)
+def test_what_may_have_been_meant_is_named(name: str, near: str) -> None:
+    refusal = str(getattr(explain(name).exception, "message", ""))
+    assert refusal.startswith(f"nobody knows the name {name!r}; is it one of: ")
+    assert near.lower() in refusal.lower()
+
+
+def test_what_is_near_nothing_is_refused_with_the_way_to_the_names() -> None:
+    refusal = str(getattr(explain("?").exception, "message", ""))
+    assert refusal == "nobody knows the name '?'; `replispec explain --help` says what is known"
