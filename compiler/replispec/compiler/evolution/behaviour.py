@@ -161,14 +161,9 @@ BEHAVIOUR: Table = {
     },
     ("record", "removed"): fixed(Kind.WIRE, "what was logged of {name} is no longer read"),
     ("record", "added"): fixed(Kind.COMPATIBLE, "nothing that was logged before holds it"),
-    ("parameter", "added"): fixed(Kind.COMPATIBLE, "files that do not name {name} are read as before"),
-    ("parameter", "removed"): fixed(_B, "a file that sets {name} is refused, or sets it in vain"),
-    ("parameter", "default"): fixed(_B, "where nothing is configured, {name} is {after} instead of {before}"),
     ("parameter", "defaults"): fixed(
         _B, "where nothing is configured, a {key} has {after} instead of {before}"
     ),
-    ("parameter", "origins"): words("says which class of the implementation holds it"),
-    ("parameter", "deviates"): words("says what the default is elsewhere"),
     ("group of parameters", "title"): words("says what stands together on the page"),
     ("rule", "added"): fixed(Kind.COMPATIBLE, "nothing that was there before asks it"),
     ("rule", "removed"): fixed(_B, "no vectors say any longer what {name} returns"),

@@ -35,8 +35,6 @@ KINDS: Final = {
     "Coverage": "document",
     "AnswerForm": "answer",
     "RecordForm": "record",
-    "Group": "group of parameters",
-    "Idle": "parameter without effect",
 }
 # What only puts others together: the ids of what it holds do not name it.
 _FRAMES: Final = ("Group",)
