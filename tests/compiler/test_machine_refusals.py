@@ -127,7 +127,7 @@ MACHINES = [
         "'peer' cannot be blamed for patience",
         "on a peer's event",
     ),
-    ("other@2.0..", "other 2.0", "'other 2.0' is not a version range", "apache@5.1.1.."),
+    ("other@2.0..", "other 2.0", "'other 2.0' is not a version range", "ours@5.1.1.."),
     (
         "{add: [{from: IDLE, event: answer",
         "{add: [{from: BUSY, event: stop",
@@ -206,7 +206,7 @@ CLAUSE_FAULTS = [
         "    divergence: {other@1.0..: repeats itself}\n  - {id",
         "    divergence: {1.0: repeats}\n  - {id",
         "'1.0' is not a version range",
-        "apache@5.1.1..",
+        "ours@5.1.1..",
     ),
 ]
 CASES = [
