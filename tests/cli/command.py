@@ -28,3 +28,8 @@ def replispec(
         text=True,
         check=False,
     )
+
+
+def environment_of(generated: Path) -> dict[str, str]:
+    """The environment of a process that takes generated modules from another folder than ours."""
+    return {**os.environ, "PYTHONPATH": str(generated)}

@@ -30,7 +30,15 @@ def bound_model() -> Model:
     members = Message("Members", "bound", "", _PLACE, "JSON", (_field("ids", "int64", "ids", repeated=True),))
     messages = (
         members,
-        _command("CountRequest", _COUNT, "REQUEST", _field("by", "int64", "by"), bodies=("Members",)),
+        _command(
+            "CountRequest",
+            _COUNT,
+            "REQUEST",
+            _field("by", "int64", "by"),
+            _field("name", "string", "name"),
+            _field("least", "int64", "least"),
+            bodies=("Members",),
+        ),
         _command("CountResponse", _COUNT, "RESPONSE", _field("total", "int64", "total"), bodies=("Members",)),
         _command("NameRequest", _NAME, "REQUEST", _field("name", "string", "counterName")),
         _command("NameResponse", _NAME, "RESPONSE"),
@@ -78,7 +86,90 @@ transitions:
   - {from: IDLE, event: [asked, named, told, untold, busy, refused], to: IDLE}
 """
 
-FILES = {"statemachines/bound/caller.yaml": CALLER}
+COUNTER = """\
+machine: counter
+about: Who counts for others, by name.
+states:
+  EMPTY: {initial: true, about: Nothing was counted.}
+  FULL:  {about: Something was.}
+variables:
+  total:   int64
+  last:    {type: int64 or none}
+  members: {type: set int64}
+local:
+  limit: {type: int64, about: How much one may count at once.}
+missing: Told.BUSY
+log: {message: Entry, cases: what, instance: name}
+events:
+  counted:
+    message: CountRequest
+    instance: first(header.name, 'nobody')
+    fields: {by: int64, members: set int64, before: int64, least: int64 or none}
+    from: {by: header.by, members: elements(body.ids), before: total, least: header.least}
+    refused:
+      - {if: header.by != none and header.by > local.limit, code: Told.FULL, remark: 'at most {local.limit}'}
+    record: {case: count, fields: {by: amount}}
+  asked:
+    message: NameRequest
+    instance: header.name
+    fields: {}
+answers:
+  answer_count:
+    code: Told.DONE
+    message: CountResponse
+    header: {total: total}
+    body: {ids: members}
+  answer_full:
+    {code: Told.FULL, counts_as: answer_count, releases: apache@2.0.., remark: '{members} of {instance}'}
+  answer_name: Told.DONE
+notices:
+  tell: {message: NameRequest, header: {name: instance}}
+notes: {record_count: counted}
+transitions:
+  - {from: EMPTY, event: counted, if: event.by == 0, to: EMPTY, do: [answer_full]}
+  - from: EMPTY
+    event: counted
+    else: true
+    to: FULL
+    do: [record_count, answer_count, tell]
+    assign: {total: total + event.by, last: event.least, members: event.members}
+  - {from: FULL, event: counted, to: FULL, do: [answer_count], assign: {total: total + event.by}}
+  - {from: EMPTY, event: asked, to: EMPTY, do: [answer_name]}
+  - {from: FULL, event: asked, to: FULL, do: [answer_name]}
+"""
+LOG = """\
+// A log.
+syntax = "proto3";
+
+package replispec.noted.v1;
+
+// One entry.
+message Entry {
+  // The counter.
+  string name = 1;
+  // What it is.
+  oneof what {
+    Count count = 2;
+  }
+}
+
+// Something was counted.
+message Count {
+  // How much.
+  int64 amount = 1;
+  // By whom.
+  repeated int64 members = 2;
+  // What it was before.
+  int64 before = 3;
+  // The least that is asked for.
+  optional int64 least = 4;
+}
+"""
+FILES = {
+    "statemachines/bound/caller.yaml": CALLER,
+    "statemachines/bound/counter.yaml": COUNTER,
+    "proto/replispec/noted/v1/noted.proto": LOG,
+}
 
 
 def write(spec: Path, changes: dict[str, str] | None = None) -> None:

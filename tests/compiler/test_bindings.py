@@ -82,6 +82,159 @@ REFUSED = [
 ]
 
 
+COUNTER = "statemachines/bound/counter.yaml"
+LOG = "proto/replispec/noted/v1/noted.proto"
+FULL = "{from: FULL, event: counted, to: FULL, do: [answer_count]"
+NOT_HELD = [
+    (COUNTER, "message: Entry", "message: Row", "no message of our own is named 'Row'", "below spec/proto"),
+    (COUNTER, "cases: what", "cases: who", "Entry has no oneof 'who'", "name the oneof"),
+    (COUNTER, "{case: count, fields", "{case: sum, fields", "Entry has no case 'sum'", "cases: count"),
+    (COUNTER, "{by: amount}", "{by: sum}", "Count has no field 'sum', which is to hold counted.by", "add it"),
+    (COUNTER, "{by: amount}", "{sum: amount}", "counted has no field 'sum'", "name one of its fields"),
+    (COUNTER, "fields: {by: amount}", "derived: {amount: 'rule.x(1)'}", "Count has no field 'by'", "add it"),
+    (
+        LOG,
+        "  int64 amount = 1;",
+        "  int32 amount = 1;",
+        "Count.amount cannot hold counted.by",
+        "of this type",
+    ),
+    (
+        LOG,
+        "repeated int64 members",
+        "int64 members",
+        "Count.members cannot hold counted.members",
+        "set int64",
+    ),
+    (LOG, "optional int64 least", "int64 least", "Count.least cannot hold counted.least", "optional for one"),
+    (
+        COUNTER,
+        "    record: {case: count",
+        "    about: x #",
+        "counted changes what is remembered",
+        "a record:",
+    ),
+    (
+        COUNTER,
+        "event: asked, to: FULL",
+        "event: asked, to: EMPTY",
+        "asked changes what is remembered",
+        "record:",
+    ),
+    (COUNTER, "log: {message", "# {message", "counter has no log", "declare it by log:"),
+    (COUNTER, "missing: Told.BUSY\n", "", "counter has no code for a request that lacks", "write missing:"),
+    (COUNTER, "notes: {record_count: counted}\n", "", "nothing says what record_count does", "under answers"),
+    (COUNTER, "notes: {record_count", "notes: {record_it", "no edge does 'record_it'", "effects: answer"),
+    (
+        COUNTER,
+        "header: {total: total}",
+        "header: {sum: total}",
+        "CountResponse has no field 'sum'",
+        "fields: total",
+    ),
+    (
+        COUNTER,
+        "header: {total: total}",
+        "header: {total: members}",
+        "total is int64, not set int64",
+        "its type",
+    ),
+    (COUNTER, "header: {total: total}", "header: {total: event.x}", "has no field 'x'", "known here: before"),
+    (
+        COUNTER,
+        "body: {ids: members}",
+        "body: {ids: total}",
+        "Members.ids is list int64, not int64",
+        "its type",
+    ),
+    (
+        COUNTER,
+        "counts_as: answer_count",
+        "counts_as: answer_it",
+        "no answer is named 'answer_it'",
+        "answers:",
+    ),
+    (COUNTER, "counts_as: answer_count, ", "", "releases of nothing", "give counts_as:"),
+    (COUNTER, "remark: '{members} of", "remark: '{sum} of", "no variable is named 'sum'", "declare it"),
+    (
+        COUNTER,
+        "header: {name: instance}",
+        "header: {nobody: instance}",
+        "has no field 'nobody'",
+        "fields: name",
+    ),
+    (
+        COUNTER,
+        "{if: header.by != none and header.by > local.limit, code",
+        "{code",
+        "every request is",
+        "give if:",
+    ),
+    (
+        COUNTER,
+        FULL,
+        FULL.replace("answer_count", "answer_cost"),
+        "nothing says what answer_cost",
+        "under answers",
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "fault", "advice"), NOT_HELD)
+def test_what_a_log_or_an_answer_cannot_hold_is_refused_with_place_and_advice(
+    file: str, old: str, new: str, fault: str, advice: str, tmp_path: Path
+) -> None:
+    assert FILES[file].count(old) == 1
+    write(tmp_path, {file: FILES[file].replace(old, new)})
+    with pytest.raises(SpecificationError) as caught:
+        compile_family(bound_model(), tmp_path)
+    assert re.match(rf"{COUNTER}:[1-9][0-9]*: ", str(caught.value))
+    assert fault in str(caught.value)
+    assert advice in str(caught.value)
+
+
+def test_two_events_of_one_record_are_refused(tmp_path: Path) -> None:
+    text = FILES[COUNTER].replace("    fields: {}\n", "    fields: {}\n    record: {case: count}\n")
+    write(tmp_path, {COUNTER: text})
+    with pytest.raises(
+        SpecificationError, match=r"asked and counted are both count\. tell them apart by marks"
+    ):
+        compile_family(bound_model(), tmp_path)
+
+
+def test_requests_answers_and_records_of_instances_are_these(tmp_path: Path) -> None:
+    text = compiled(tmp_path)["replispec/wire/bound/machines/counter_wire.py"]
+    for part in (
+        """\
+    header = CountRequest.from_ext_fields(ext_fields)
+    body = Members.decode(data) if data else Members()
+    instance = header.name if header.name is not None else "nobody"
+    variables, local = instances.known(instance)
+    if header.by is not None and header.by > local.limit:
+        raise Refused(codes.Told.FULL, f"at most {local.limit}")
+""",
+        '    instance = asked_text(header.name, "counterName", _MISSING)\n',
+        '                by=asked_for(header.by, "by", _MISSING),\n'.replace(
+            "                ", "            "
+        ),
+        """\
+    header = CountResponse(total=variables.total)
+    body = Members(ids=sorted(variables.members))
+    return Answer(codes.Told.DONE, header.to_ext_fields(), body.encode())
+""",
+        'return Answer(codes.Told.FULL, remark=f"{listed(variables.members)} of {instance}")',
+        '"answer_full": ("answer_count", Releases("apache", (2, 0), None)),',
+        '(Counted, 8): (frozenset(("answer_full",)), True, _nothing),',
+        """\
+                    **({} if event.least is None else {"least": event.least}),
+""",
+        """\
+                least=part.least if part.HasField("least") else None,
+""",
+    ):
+        assert part in text
+
+
 @pytest.mark.parametrize(("old", "new", "fault", "advice"), REFUSED)
 def test_a_binding_that_does_not_hold_is_refused_with_place_and_advice(
     old: str, new: str, fault: str, advice: str, tmp_path: Path

@@ -21,7 +21,7 @@ from replispec.compiler.model.message import SpecificationError
 from tests.compiler.specification import SPEC
 
 SAMPLE = None if os.environ.get("REPLISPEC_EDITS") == "all" else 15
-# Edits of one file are tried on a copy that holds only the family, and of it what the file needs.
+# Edits of one file are tried on a copy of the family and its log that holds only what the file needs.
 NEEDED = (
     "proto",
     "vectors/rocketmq",
@@ -41,7 +41,7 @@ def _reduced(target: Path, file: Path, text: str | None = None) -> dict[str, Nod
     """The family with nothing but its messages, rules, clauses, parameters and machines, one file edited."""
     for name in NEEDED:
         shutil.copytree(SPEC / name, target / name)
-    for name in ("adapter", "event", "kafka", "trace"):
+    for name in ("adapter", "kafka", "trace"):
         shutil.rmtree(target / "proto" / "replispec" / name)
     place = target / file.relative_to(SPEC)
     place.parent.mkdir(parents=True, exist_ok=True)

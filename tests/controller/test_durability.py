@@ -9,14 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
-from replispec.controller.rocketmq.core.records import record_of
 from replispec.controller.rocketmq.node import ControllerNode
+from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.headers import Header
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedJournal
 from replispec.runtime.world import Dial, Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest, GetReplicaInfoResponse, SyncStateSet
-from replispec.wire.rocketmq.machines.broker_set import ElectionAsked, IdApplied, MasterLost
+from replispec.wire.rocketmq.machines.broker_set import ElectionAsked, Event, IdApplied, MasterLost
+from replispec.wire.rocketmq.machines.broker_set_wire import record_of
 from tests.controller import talks
 
 BROKERS = (1, 2, 3)
@@ -81,10 +83,7 @@ def recorded(node: object) -> dict[str, object]:
     """All that a controller has on record."""
     assert isinstance(node, ControllerNode)
     sets: BrokerSets = node._sets
-    return {
-        each.name: (each.state, each.variables, each.addresses, each.check_codes, each.cluster)
-        for each in sets
-    }
+    return {each.name: (each.state, each.variables) for each in sets}
 
 
 broker = st.sampled_from(BROKERS)
@@ -407,17 +406,21 @@ def test_a_removed_set_may_come_back_in_another_cluster_and_a_living_one_does_no
         assert talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, header).header.code == ResponseCode.SUCCESS
         known = recorded(talk.node)[talks.SET]
         assert isinstance(known, tuple)
-        assert known[-1] == expected
+        assert known[-1].cluster_name == expected
 
 
 def test_a_candidate_that_is_a_learner_is_never_elected() -> None:
-    sets = BrokerSets()
+    sets = BrokerSets(unclean=False)
+
+    def recorded_as(event: Event) -> ControllerEvent:
+        variables = sets.named(talks.SET).variables
+        return ControllerEvent(**record_of(talks.SET, event, variables, rules))
+
     for broker_id in (1, 2):
-        applied = IdApplied(broker_id, f"{talks.address(broker_id)};1", None)
-        sets.apply(record_of(applied, talks.SET, talks.CLUSTER, 0))
+        sets.apply(recorded_as(IdApplied(broker_id, f"{talks.address(broker_id)};1", None, talks.CLUSTER)))
     beats = [talks.heartbeat(each) for each in (1, 2)]
-    sets.apply(record_of(ElectionAsked(1, None, beats, unclean=False), talks.SET, talks.CLUSTER, 0))
-    lost = record_of(MasterLost(1, beats[1:], unclean=True), talks.SET, talks.CLUSTER, 0)
+    sets.apply(recorded_as(ElectionAsked(1, None, beats, unclean=False)))
+    lost = recorded_as(MasterLost(1, beats[1:], unclean=True))
     lost.elect_master.candidates[0].async_learner = True
     sets.apply(lost)
     assert sets.named(talks.SET).variables.master is None

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from replispec.runtime.primitives.machines import Configuration, Machine, distinct, ways
-from replispec.runtime.primitives.unknown import UNKNOWN, Unseen
+from replispec.runtime.primitives.unknown import UNKNOWN, PartlySeen, Unseen
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -30,7 +30,7 @@ Configurations = tuple[Configuration[Any, Any], ...]
 def alteration(fields: Fields, body: bytes) -> SimpleNamespace:
     asked = controller.AlterSyncStateSetRequest.from_ext_fields(fields)
     members = controller.SyncStateSet.decode(body)
-    return SimpleNamespace(
+    return PartlySeen(
         master=asked.master_broker_id,
         master_epoch=asked.master_epoch,
         sync_state_set_epoch=members.sync_state_set_epoch,
@@ -41,23 +41,23 @@ def alteration(fields: Fields, body: bytes) -> SimpleNamespace:
 
 def application(fields: Fields, _: bytes) -> SimpleNamespace:
     asked = controller.ApplyBrokerIdRequest.from_ext_fields(fields)
-    return SimpleNamespace(
+    return PartlySeen(
         broker_id=asked.applied_broker_id, check_code=asked.register_check_code, owner_code=UNKNOWN
     )
 
 
 def registration(fields: Fields, _: bytes) -> SimpleNamespace:
     asked = controller.RegisterBrokerToControllerRequest.from_ext_fields(fields)
-    return SimpleNamespace(broker_id=asked.broker_id)
+    return PartlySeen(broker_id=asked.broker_id)
 
 
 def election(fields: Fields, _: bytes) -> SimpleNamespace:
     asked = controller.ElectMasterRequest.from_ext_fields(fields)
-    return SimpleNamespace(broker_id=asked.broker_id, preferred=UNKNOWN, heartbeats=UNKNOWN, unclean=UNKNOWN)
+    return PartlySeen(broker_id=asked.broker_id, preferred=UNKNOWN, heartbeats=UNKNOWN, unclean=UNKNOWN)
 
 
 def nothing(_: Fields, __: bytes) -> SimpleNamespace:
-    return SimpleNamespace()
+    return PartlySeen()
 
 
 EVENTS: dict[int, tuple[type, Callable[[Fields, bytes], SimpleNamespace]]] = {

@@ -9,9 +9,9 @@
 Without `of` the machine is walked as we do, otherwise as that release of an implementation does. `begin`
 gives it another beginning than its own.
 
-Values: 7, true, none, text, {1,2} for a set, [1,2] for a list, [1:0,2:900] for epochs with the offsets where
-they start, [3@2:100] for heartbeats (broker 3, whose log ends at 100 in epoch 2). Fields that are not named
-are 0, false, empty or none.
+Values: 7, true, none, text, {1,2} for a set, {1:a,2:b} for a map, [1,2] for a list, [1:0,2:900] for epochs
+with the offsets where they start, [3@2:100] for heartbeats (broker 3, whose log ends at 100 in epoch 2).
+Fields that are not named are 0, false, empty or none.
 """
 
 from __future__ import annotations
@@ -215,6 +215,8 @@ def shown(value: Any) -> str:
             return value or "''"
         case frozenset():
             return "{" + ",".join(map(shown, sorted(value))) + "}"
+        case dict():
+            return "{" + ",".join(f"{shown(key)}:{shown(each)}" for key, each in sorted(value.items())) + "}"
         case list() | tuple():
             return "[" + ",".join(map(shown, value)) + "]"
         case HaEpochEntry():
@@ -236,11 +238,17 @@ def _epoch(text: str) -> HaEpochEntry:
     return HaEpochEntry(epoch=int(epoch), start_offset=int(start))
 
 
+def _entry(text: str) -> tuple[int, str]:
+    key, _, value = text.partition(":")
+    return int(key), value
+
+
 _READERS: dict[Any, Callable[[str], Any]] = {
     int: int,
     bool: lambda text: {"true": True, "false": False}[text],
     str: lambda text: "" if text == "''" else text,
     frozenset[int]: lambda text: frozenset(map(int, _items(text))),
+    Mapping[int, str]: lambda text: dict(map(_entry, _items(text))),
     Sequence[int]: lambda text: tuple(map(int, _items(text))),
     Sequence[HaEpochEntry]: lambda text: tuple(map(_epoch, _items(text))),
     Sequence[BrokerHeartbeatRequest]: lambda text: tuple(map(_heartbeat, _items(text))),
@@ -261,7 +269,8 @@ def _nothing(hint: Any) -> Any:
     if type(None) in options:
         return None
     empty: dict[Any, Any] = {int: 0, bool: False, str: ""}
-    return empty.get(options[0], () if typing.get_origin(options[0]) is not frozenset else frozenset())
+    origins: dict[Any, Any] = {frozenset: frozenset(), Mapping: {}}
+    return empty.get(options[0], origins.get(typing.get_origin(options[0]), ()))
 
 
 def _values(words: Sequence[str], hints: Mapping[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from replispec.compiler.read.examples import read_examples
 from replispec.compiler.read.invariants import read_invariants, read_streams
 from replispec.compiler.read.machines import read_machine
 from replispec.compiler.read.parameters import check_timers, read_parameters
+from replispec.compiler.read.records import read_records
 from replispec.compiler.read.rules import read_rules
 from replispec.compiler.read.yaml_source import Tree, read_yaml
 
@@ -64,6 +65,7 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """
     sources = _sources(model, spec_dir)
     trees = {name: read_yaml(spec_dir / name, spec_dir) for name in sources}
+    _add_records(model, trees, spec_dir)
     family = _read(model, trees, sources)
     written = {name: trees[name] for name in _only(sources, "clauses/")}
     covering = {name: written.pop(name) for name in tuple(written) if name.endswith("/coverage.yaml")}
@@ -89,7 +91,15 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
 def read_family(model: Model, spec_dir: Path) -> Family:
     """Machines, rules and invariants of a family, checked, without the texts they become."""
     sources = _sources(model, spec_dir)
-    return _read(model, {name: read_yaml(spec_dir / name, spec_dir) for name in sources}, sources)
+    trees = {name: read_yaml(spec_dir / name, spec_dir) for name in sources}
+    _add_records(model, trees, spec_dir)
+    return _read(model, trees, sources)
+
+
+def _add_records(model: Model, trees: Mapping[str, Tree], spec_dir: Path) -> None:
+    """Let the model know what records may hold, where some machine has a log."""
+    if any("log" in tree.items for tree in trees.values()):
+        model.records = read_records(spec_dir / "proto")
 
 
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:

@@ -26,10 +26,11 @@ from replispec.runtime.primitives.machines import (
     Origin,
     distinct,
     everywhere,
+    forgotten,
     reachable,
     ways,
 )
-from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same
+from replispec.runtime.primitives.unknown import UNKNOWN, PartlySeen, UnknownRead, is_same
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.machines import broker_set
@@ -42,6 +43,9 @@ _KINDS: Final[Mapping[str, type]] = {info.name: kind for kind, info in MACHINE.e
 _OWN: Final = [kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL]
 # Removals by an administrator are taken for seen: nothing else changes a set without an epoch.
 _UNSEEN: Final = [kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked]
+
+# No answer tells what these hold: what they hold is left open rather than every possibility followed.
+_UNTOLD: Final = ("cluster_name", "addresses", "check_codes")
 
 Possible = tuple[Configurations, ...]
 """For each release that the controller may be of, what is possible."""
@@ -138,7 +142,7 @@ class _Set:
 
     def _first(self, machine: Machine[Any, Any]) -> Configurations:
         if self.begun:
-            return (Configuration(machine.initial, machine.variables),)
+            return (Configuration(machine.initial, forgotten(machine.variables, _UNTOLD)),)
         return everywhere(machine)
 
     def _keep(self, controller: str | None, possible: Possible) -> None:
@@ -285,18 +289,13 @@ def _facts(row: Observation) -> SimpleNamespace:
     """The fields of the event that a request is; what no request carries is unknown."""
     is_cleaning = row.message == MACHINE.events[broker_set.CleaningAsked].name
     removed = _ids(removed_by(row)) if is_cleaning and row.text else None
-    return SimpleNamespace(
+    return PartlySeen(
         broker_id=row.broker_id,
-        check_code=row.text,
-        owner_code=UNKNOWN,
-        preferred=UNKNOWN,
-        heartbeats=UNKNOWN,
-        unclean=UNKNOWN,
+        check_code=UNKNOWN if row.text is None else row.text,
         master=row.broker_id,
         master_epoch=UNKNOWN if row.master_epoch is None else row.master_epoch,
         sync_state_set_epoch=UNKNOWN if row.sync_state_set_epoch is None else row.sync_state_set_epoch,
         members=_ids(row.members or ()),
-        living=UNKNOWN,
         broker_ids=removed,
         may_clean_living=bool(row.accepted),
     )

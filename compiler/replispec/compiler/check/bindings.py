@@ -12,6 +12,10 @@ def check_bindings(machine: Machine, bindings: Bindings, model: Model) -> None:
     """Refuse a request or an answer that two events claim, and answers of which only some are heard."""
     _check_requests(bindings, model)
     _check_outcomes(machine, bindings, model)
+    if bindings.has_instances:
+        _check_effects(machine, bindings)
+    if bindings.log is not None:
+        _check_records(machine, bindings)
 
 
 def _check_requests(bindings: Bindings, model: Model) -> None:
@@ -59,3 +63,42 @@ def _check_outcomes(machine: Machine, bindings: Bindings, model: Model) -> None:
 def _number(code: EnumMember, model: Model) -> int:
     """The number of a code: two names may have one."""
     return next(each.number for each in model.enums[code.enum].values if each.name == code.member)
+
+
+def _check_effects(machine: Machine, bindings: Bindings) -> None:
+    """Refuse an effect of which nothing says what it does, and a machine that cannot refuse a request."""
+    for edge in machine.transitions():
+        for effect in edge.do:
+            if effect not in {*bindings.answers, *bindings.notices, *bindings.notes}:
+                raise SpecificationError(
+                    edge.place, f"nothing says what {effect} does", "list it under answers, notices or notes"
+                )
+    if bindings.missing is None:
+        raise SpecificationError(
+            machine.place,
+            f"{machine.name} has no code for a request that lacks a field",
+            "write missing: ENUM.NAME",
+        )
+
+
+def _check_records(machine: Machine, bindings: Bindings) -> None:
+    """Refuse a change that would be forgotten, and two events that are one record."""
+    for edge in machine.transitions():
+        if edge.event not in bindings.records and (edge.assign or set(edge.sources) != {edge.to}):
+            raise SpecificationError(
+                edge.place,
+                f"{edge.event} changes what is remembered, and has no record",
+                f"give the event a record: CASE of {bindings.log.message if bindings.log else 'the log'}",
+            )
+    seen: dict[tuple[str, int | None], str] = {}
+    for form in bindings.records.values():
+        numbers: list[int | None] = [mark.number for mark in form.marks]
+        for number in numbers or [None]:
+            other = seen.setdefault((form.case, number), form.event)
+            unmarked = seen.get((form.case, None), form.event)
+            if other != form.event or unmarked != form.event:
+                raise SpecificationError(
+                    form.place,
+                    f"{form.event} and {other if other != form.event else unmarked} are both {form.case}",
+                    "tell them apart by marks:, or give each a case",
+                )

@@ -23,7 +23,7 @@ SCALARS = {
     _Kind.TYPE_UINT32: "uint32",
     _Kind.TYPE_UINT64: "uint64",
 }
-_KINDS = {**SCALARS, _Kind.TYPE_ENUM: "enum", _Kind.TYPE_MESSAGE: "message"}
+KINDS = {**SCALARS, _Kind.TYPE_ENUM: "enum", _Kind.TYPE_MESSAGE: "message"}
 # Methods of betterproto's messages: a field of this name would hide them.
 _TAKEN = {
     "dump",
@@ -143,7 +143,7 @@ def _check_message(file: OwnFile, number: int, message: descriptor_pb2.Descripto
 
 
 def _check_type(file: OwnFile, path: tuple[int, ...], name: str, item: _Kind) -> None:
-    if item.type not in _KINDS:
+    if item.type not in KINDS:
         spelt = _Kind.Type.Name(item.type).removeprefix("TYPE_").lower()
         raise SpecificationError(
             file.place(*path), f"{name} is a {spelt}", f"use one of {', '.join(sorted(SCALARS.values()))}"

@@ -142,11 +142,13 @@ class _Python(_Writer):
         helpers: Mapping[str, str],
         *,
         all_known: bool = False,
+        plain: Mapping[str, str] | None = None,
     ) -> None:
         self._enums = enums
         self._guards = guards
         self._helpers = helpers
         self._all_known = all_known
+        self._plain = plain or {}
 
     def _helper(self, name: str) -> str:
         """The Python name of a function or value of the runtime."""
@@ -154,6 +156,8 @@ class _Python(_Writer):
 
     def write(self, node: ex.Expression) -> str:
         """The text of a node and all below it."""
+        if self._all_known and isinstance(node, ex.Function) and node.name == "get":
+            return f"entry_of({', '.join(map(self.write, node.arguments))})"
         if self._all_known and isinstance(node, ex.Function) and node.name == "first":
             *tried, last = map(self.write, _firsts(node))
             return f"({' '.join(f'{each} if {each} is not None else' for each in tried)} {last})"
@@ -163,9 +167,11 @@ class _Python(_Writer):
         return repr(value)
 
     def variable(self, name: str) -> str:
-        return f"variables.{name}"
+        return self._plain.get(name) or f"variables.{name}"
 
     def event_field(self, name: str, of: str) -> str:
+        if f"event.{name}" in self._plain:
+            return self._plain[f"event.{name}"]
         return f"event.{name}" if of == "event" else f"variables.{name}"
 
     def enum_member(self, enum: str, member: str) -> str:
@@ -306,15 +312,17 @@ def to_python(
     helpers: Mapping[str, str] | None = None,
     *,
     all_known: bool = False,
+    plain: Mapping[str, str] | None = None,
 ) -> str:
     """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
     `runtime.primitives.unknown`.
 
     `enums` gives the Python name of each enum class, `guards` the Python call of each named guard,
     `helpers` what the runtime's functions and values are called where not by their own names.
-    `all_known`: nothing that it reads is ever UNKNOWN.
+    `all_known`: nothing that it reads is ever UNKNOWN. `plain` gives the Python of names that are none of a
+    variable or a field: `x`, or `event.x`.
     """
-    return _Python(enums or {}, guards or {}, helpers or {}, all_known=all_known).write(node)
+    return _Python(enums or {}, guards or {}, helpers or {}, all_known=all_known, plain=plain).write(node)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from replispec.compiler.model.value_types import Type
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text with expressions in it: literal parts and expressions in turn."""
+    """A text with expressions in it, in turn; `lists` are those of several values."""
 
     parts: tuple[str | Expression, ...]
+    lists: frozenset[Expression] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +77,15 @@ Value = Expression | Mapping[str, "Value"]
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm:
-    """What an effect answers: code, header fields, body fields, a remark for people.
+    """What an effect says to a peer: an answer with its code, or a notice (`code` None) of its own.
 
-    An answer whose code is no success but that counts as the effect `counts_as` does so in `releases`.
+    `event` holds the fields that every event has on which it is done. An answer whose code is no success
+    but that counts as the effect `counts_as` does so in `releases` (None: in all).
     """
 
     effect: str
-    code: EnumMember
     place: Place
+    code: EnumMember | None = None
     header: str = ""
     header_fields: Mapping[str, Expression] = field(default_factory=dict)
     body: str = ""
@@ -94,25 +96,56 @@ class AnswerForm:
 
 
 @dataclass(frozen=True, slots=True)
+class ListForm:
+    """How the messages of a list are recorded: each field's place, and what stands for an absent one.
+
+    On reading, elements of which the flag `unless` is set are left out.
+    """
+
+    fields: Mapping[str, str]
+    absent: Mapping[str, int]
+    unless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A value of an enum of the record that tells which event it is; written when `condition` holds."""
+
+    name: str
+    number: int
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RecordForm:
     """The record of an event in the log: a case of the oneof, and which of its fields holds each field.
 
-    `fields` maps a field of the event to one of the record, or with `envelope` to one of the message around
-    it. `derived` are fields of the record that are written and never read. The record is this event when
-    `marks` (an enum field and its values) fits; the first mark, or `mark_value`, is written. `recalled` are
-    fields of the event that follow from what is remembered, by expressions over the variables.
+    `fields` maps a field of the event to one of the case, `around` to one of the message around it.
+    `derived` are fields of the case that are written and never read. The case is this event when its field
+    `mark` is one of `marks`. `recalled` are fields of the event that follow from what is remembered.
     """
 
     event: str
     case: str
     place: Place
     fields: Mapping[str, str] = field(default_factory=dict)
-    envelope: Mapping[str, str] = field(default_factory=dict)
+    around: Mapping[str, str] = field(default_factory=dict)
+    lists: Mapping[str, ListForm] = field(default_factory=dict)
     derived: Mapping[str, Expression] = field(default_factory=dict)
     mark: str = ""
-    marks: tuple[str, ...] = ()
-    mark_choice: Expression | None = None
+    marks: tuple[Mark, ...] = ()
     recalled: Mapping[str, Expression] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLog:
+    """The message that a machine's events are recorded in: the oneof of its cases, the field that names the
+    instance, and what each record says beside them."""
+
+    message: str
+    oneof: str
+    instance: str
+    fields: Mapping[str, Expression]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +155,10 @@ class Bindings:
     local: Mapping[str, LocalField] = field(default_factory=dict)
     sources: tuple[Source, ...] = ()
     answers: Mapping[str, AnswerForm] = field(default_factory=dict)
-    records: Mapping[str, RecordForm] = field(default_factory=dict)
+    notices: Mapping[str, AnswerForm] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
+    log: RecordLog | None = None
+    records: Mapping[str, RecordForm] = field(default_factory=dict)
     missing: EnumMember | None = None
 
     @property
@@ -136,5 +171,10 @@ class Bindings:
         """The sources that are what a request of this side came to."""
         return tuple(each for each in self.sources if each.asked)
 
+    @property
+    def has_instances(self) -> bool:
+        """Whether requests name the instance that they are about."""
+        return any(each.instance is not None for each in self.sources)
+
     def __bool__(self) -> bool:
-        return bool(self.sources or self.answers or self.records)
+        return bool(self.sources or self.records)

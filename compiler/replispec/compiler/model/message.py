@@ -7,7 +7,10 @@ target language.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+from replispec.compiler.model.record import RecordMessage
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,8 +218,9 @@ class Enum:
 
 @dataclass(slots=True)
 class Model:
-    """All messages and enums of one family, by name."""
+    """All messages and enums of one family, by name; `records` are the messages and enums of our own."""
 
     family: str
     messages: dict[str, Message] = field(default_factory=dict)
     enums: dict[str, Enum] = field(default_factory=dict)
+    records: Mapping[str, RecordMessage] = field(default_factory=dict)

@@ -13,26 +13,64 @@ from typing import Final
 from replispec.compiler.check.bindings import check_bindings
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import RuleType, Scope, present_after, require, type_of
-from replispec.compiler.model.binding import Bindings, LocalField, Source
+from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
 from replispec.compiler.model.machine import Event, Machine
-from replispec.compiler.model.message import Message, Model, Place, SpecificationError
-from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
+from replispec.compiler.model.message import Message, Model, SpecificationError
+from replispec.compiler.model.value_types import STRING, parse_type
+from replispec.compiler.read.answers import AnswerReader
+from replispec.compiler.read.binding_parts import (
+    INSTANCE,
+    NOTHING,
+    code_text,
+    enum_member,
+    fields_of,
+    message_named,
+    read_condition,
+    read_remark,
+)
+from replispec.compiler.read.event_records import RecordReader
 from replispec.compiler.read.yaml_source import Tree
 
 HEADER: Final = "REMOTING_HEADER"
 ASKING: Final = ("REQUEST", "ONEWAY")
 ANSWERING: Final = "RESPONSE"
-_SOURCE_KEYS: Final = ("message", "body", "answer_to", "codes", "otherwise", "unanswered", "if", "from")
-_NOTHING: Final[frozenset[ex.Expression]] = frozenset()
-EVENT_KEYS: Final = (*_SOURCE_KEYS[1:], "heard")
+_SOURCE_KEYS: Final = (
+    "message",
+    "body",
+    "answer_to",
+    "codes",
+    "otherwise",
+    "unanswered",
+    "instance",
+    "if",
+    "refused",
+    "from",
+)
+EVENT_KEYS: Final = (*_SOURCE_KEYS[1:], "heard", "record")
 """What binds an event, beside `message`."""
+__all__ = ["EVENT_KEYS", "code_text", "is_bound", "read_bindings"]
 
 
 def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str, RuleType]) -> Bindings:
     """The bindings of a machine. Raises SpecificationError with the line of the first fault."""
     local = {each.name: each for each in _local(tree, model)}
+    kinds = {name: each.type for name, each in local.items()}
     sources = tuple(_Sources(tree, machine, model, rules, local).sources())
-    bindings = Bindings(local, sources)
+    answers = AnswerReader(tree, machine, model, kinds)
+    records = RecordReader(tree, machine, model, rules, sources)
+    missing = None
+    if "missing" in tree.items:
+        missing = enum_member(tree.text("missing"), model, tree.place_of("missing"))
+    bindings = Bindings(
+        local,
+        sources,
+        answers.answers() if any(each.instance is not None for each in sources) else {},
+        answers.notices(),
+        answers.notes(),
+        records.log(),
+        records.records(),
+        missing,
+    )
     check_bindings(machine, bindings, model)
     return bindings
 
@@ -117,12 +155,14 @@ class _Sources:
                 )
         body = self._body(tree, message)
         scope = self._scope(message, body)
-        condition, present = None, _NOTHING
-        if "if" in tree.items:
-            condition = ex.parse(tree.text("if"), tree.place_of("if"))
-            require(condition, BOOL, scope, tree.place_of("if"), "the condition")
-            present = present_after(condition, when=True)
-        fields = self._fields(event, tree, scope)
+        instance = self._instance(tree, scope)
+        if instance is not None:
+            scope = self._scope(message, body, event)
+        condition = read_condition(tree, scope)
+        present = NOTHING if condition is None else present_after(condition, when=True)
+        refusals = self._refusals(tree, scope, present)
+        present = present.union(*(present_after(each.condition, when=False) for each in refusals))
+        fields = self._fields(event, tree, scope, present)
         return Source(
             event.name,
             tree.place,
@@ -131,6 +171,8 @@ class _Sources:
             condition=condition,
             fields=fields,
             needed=self._needed(event, fields, scope, present),
+            instance=instance,
+            refusals=refusals,
         )
 
     def _as_answer(self, event: Event, tree: Tree, message: Message | None) -> Source:
@@ -143,7 +185,7 @@ class _Sources:
                 )
         if "if" in tree.items:
             raise SpecificationError(tree.place_of("if"), "an answer has codes, no condition", "drop if:")
-        codes = tuple(self._code(text, tree.place_of("codes")) for text in tree.texts("codes"))
+        codes = tuple(enum_member(text, self._model, tree.place_of("codes")) for text in tree.texts("codes"))
         otherwise, unanswered = tree.flag("otherwise"), tree.flag("unanswered")
         if not codes and not otherwise and not unanswered:
             raise SpecificationError(
@@ -170,9 +212,7 @@ class _Sources:
         if "message" not in tree.items:
             return None
         name, place = tree.text("message"), tree.place_of("message")
-        message = self._model.messages.get(name)
-        if message is None:
-            raise SpecificationError(place, f"no message is named {name!r}", "name one of spec/proto")
+        message = message_named(name, self._model, place)
         if message.layout != HEADER:
             raise SpecificationError(
                 place, f"{name} is no header of a command", "bind a request or an answer, or drop fields:"
@@ -204,11 +244,7 @@ class _Sources:
     def _body(self, tree: Tree, message: Message) -> str:
         name = tree.text("body", "")
         if name:
-            if name not in self._model.messages:
-                raise SpecificationError(
-                    tree.place_of("body"), f"no message is named {name!r}", "name one of spec/proto"
-                )
-            return name
+            return message_named(name, self._model, tree.place_of("body")).name
         if len(message.bodies) > 1:
             names = ", ".join(message.bodies)
             raise SpecificationError(
@@ -216,18 +252,45 @@ class _Sources:
             )
         return message.bodies[0] if message.bodies else ""
 
-    def _code(self, text: str, place: Place) -> ex.EnumMember:
-        return enum_member(text, self._model, place)
-
-    def _scope(self, message: Message, body: str) -> Scope:
+    def _scope(self, message: Message, body: str, event: Event | None = None) -> Scope:
+        """What an expression may read: the message, and of an instance what is remembered."""
         sources = {"header": fields_of(message, self._model)}
-        if self._local:
-            sources["local"] = self._local
         if body:
             sources["body"] = fields_of(self._model.messages[body], self._model)
-        return Scope(self._model, rules=self._rules, sources=sources)
+        if self._local:
+            sources["local"] = self._local
+        scope = Scope(self._model, rules=self._rules, sources=sources)
+        if event is None:
+            return scope
+        variables = {name: each.type for name, each in self._machine.variables.items()}
+        named = {**variables, INSTANCE: STRING}
+        return replace(scope, variables=named, event=event.fields, event_name=event.name)
 
-    def _fields(self, event: Event, tree: Tree, scope: Scope) -> dict[str, ex.Expression]:
+    def _instance(self, tree: Tree, scope: Scope) -> ex.Expression | None:
+        if "instance" not in tree.items:
+            return None
+        place = tree.place_of("instance")
+        node = ex.parse(tree.text("instance"), place)
+        require(node, replace(STRING, optional=True), scope, place, "the instance")
+        return node
+
+    def _refusals(self, tree: Tree, scope: Scope, present: frozenset[ex.Expression]) -> tuple[Refusal, ...]:
+        """The requests that are refused before they are events, in the order in which they are looked for."""
+        found: list[Refusal] = []
+        for each in tree.listed("refused"):
+            each.only("if", "code", "remark")
+            condition = read_condition(each, scope, present)
+            if condition is None:
+                raise SpecificationError(each.place, "every request is refused", "give if:")
+            remark = read_remark(each, scope, present | present_after(condition, when=True))
+            code = enum_member(each.text("code"), self._model, each.place_of("code"))
+            found.append(Refusal(condition, code, remark or Remark(((None, Text(())),)), each.place))
+            present |= present_after(condition, when=False)
+        return tuple(found)
+
+    def _fields(
+        self, event: Event, tree: Tree, scope: Scope, present: frozenset[ex.Expression] = NOTHING
+    ) -> dict[str, ex.Expression]:
         """What each field of the event is read from; what a message leaves out is found out then."""
         given = tree.tree("from")
         for name in given.items:
@@ -247,7 +310,7 @@ class _Sources:
                 )
             place = given.place_of(name)
             node = ex.parse(given.text(name), place)
-            require(node, replace(wanted, optional=True), scope, place, f"{event.name}.{name}")
+            require(node, replace(wanted, optional=True), scope, place, f"{event.name}.{name}", present)
             found[name] = node
         return found
 
@@ -256,7 +319,7 @@ class _Sources:
         event: Event,
         fields: Mapping[str, ex.Expression],
         scope: Scope,
-        present: frozenset[ex.Expression] = _NOTHING,
+        present: frozenset[ex.Expression] = NOTHING,
     ) -> frozenset[str]:
         """The fields that must not be none, and are read from what may be."""
         return frozenset(
@@ -264,22 +327,3 @@ class _Sources:
             for name, node in fields.items()
             if not event.fields[name].optional and type_of(node, scope, event.place, present).optional
         )
-
-
-def fields_of(message: Message, model: Model) -> dict[str, Type]:
-    """The types of a message's fields, maps included; all may be none."""
-    found: dict[str, Type] = {}
-    for field in message.fields:
-        kind = field_type(field, message, model)
-        if kind is not None:
-            found[field.name] = kind
-    return found
-
-
-def enum_member(text: str, model: Model, place: Place) -> ex.EnumMember:
-    """The value of an enum that `text` names as ENUM.NAME. Raises SpecificationError when there is none."""
-    node = ex.parse(text, place)
-    if not isinstance(node, ex.EnumMember):
-        raise SpecificationError(place, f"{text!r} is no value of an enum", "write ENUM.NAME")
-    type_of(node, Scope(model), place)
-    return node

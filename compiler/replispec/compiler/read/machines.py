@@ -25,7 +25,7 @@ from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.parameter import Configuration
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
-from replispec.compiler.read.bindings import EVENT_KEYS, is_bound, read_bindings
+from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -114,8 +114,12 @@ class _Reader:
             "enum",
             "variables",
             "local",
+            "missing",
+            "log",
             "events",
             "answers",
+            "notices",
+            "notes",
             "guards",
             "transitions",
             "overlays",
@@ -421,13 +425,14 @@ class _Reader:
                 raise SpecificationError(
                     tree.place_of(name), f"no edge does {name!r}", f"effects: {', '.join(known)}"
                 )
-            enum, _, value = tree.text(name).partition(".")
+            text = code_text(tree, name)
+            enum, _, value = text.partition(".")
             values = self._model.enums[enum].values if enum in self._model.enums else ()
             if value not in {each.name for each in values}:
                 raise SpecificationError(
-                    tree.place_of(name), f"{tree.text(name)!r} is no value of an enum", "write ENUM.NAME"
+                    tree.place_of(name), f"{text!r} is no value of an enum", "write ENUM.NAME"
                 )
-        return replace(machine, answers={name: tree.text(name) for name in tree.items})
+        return replace(machine, answers={name: code_text(tree, name) for name in tree.items})
 
     def _with_watched(self, machine: Machine) -> Machine:
         """What judges of traffic find when they watch the machine; nothing when they do not."""

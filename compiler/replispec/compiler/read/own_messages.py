@@ -43,16 +43,11 @@ def compile_own(proto: Path, packages: Sequence[str]) -> dict[str, bytes]:
     For replispec.NAME.v1: v1/messages.py by betterproto, v1/*_pb2.py and .pyi by protoc untouched.
     Raises SpecificationError for what the packages may not have.
     """
-    sources = [
-        path.relative_to(proto).as_posix()
-        for name in packages
-        for path in sorted((proto / "replispec" / name).rglob("*.proto"))
-    ]
-    if not sources:
-        return {}
     with tempfile.TemporaryDirectory(prefix="replispec-own-") as name:
         folder = Path(name)
-        files = [read_file(parsed) for parsed in _parse(proto, sources)]
+        files = [read_file(parsed) for parsed in parse_own(proto, packages)]
+        if not files:
+            return {}
         check_files(files)
         outputs = _compile(proto, files, folder)
     for package in packages:
@@ -66,7 +61,15 @@ def _stem(file: OwnFile) -> str:
     return Path(file.parsed.name).stem
 
 
-def _parse(proto: Path, sources: Sequence[str]) -> list[descriptor_pb2.FileDescriptorProto]:
+def parse_own(proto: Path, packages: Sequence[str]) -> list[descriptor_pb2.FileDescriptorProto]:
+    """The files of these packages. Raises SpecificationError."""
+    sources = [
+        path.relative_to(proto).as_posix()
+        for name in packages
+        for path in sorted((proto / "replispec" / name).rglob("*.proto"))
+    ]
+    if not sources:
+        return []
     return [file for file in read_descriptors(proto, sources) if file.name in sources]
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
+from replispec.compiler.emit.docs.tables import table
+from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_text
-from replispec.compiler.model.binding import Source
+from replispec.compiler.model.binding import AnswerForm, RecordForm, Remark, Source, Value
 from replispec.compiler.model.machine import Event, Machine
 
 
@@ -28,3 +32,67 @@ def _answer(source: Source) -> str:
     codes = [f"`{each.member}`" for each in source.codes]
     codes += ["any other code"] * source.otherwise + ["no answer that can be read"] * source.unanswered
     return f"the answer to {asked}: {', '.join(codes)}"
+
+
+def answers_section(machine: Machine) -> Iterator[str]:
+    """What each effect answers, notifies or notes; nothing for a machine whose effects say nothing."""
+    if machine.answers:
+        yield "## Answers"
+        yield ""
+        rows = (
+            (name.replace("_", " "), f"`{code.partition('.')[2]}`", _said(machine.bindings.answers.get(name)))
+            for name, code in machine.answers.items()
+        )
+        yield from table(("what an edge does", "code of the answer", "what it says"), rows)
+    if machine.bindings.notices:
+        yield "## Notices"
+        yield ""
+        said = ((name.replace("_", " "), _said(form)) for name, form in machine.bindings.notices.items())
+        yield from table(("what an edge does", "what is told"), said)
+
+
+def records_section(machine: Machine) -> Iterator[str]:
+    """The record of each event that is remembered."""
+    log = machine.bindings.log
+    if log is None:
+        return
+    yield "## Records"
+    yield ""
+    yield f"Each is a `{log.message}`; `{log.instance}` names the instance."
+    yield ""
+    rows = ((f"`{form.event}`", f"`{form.case}`", _held(form)) for form in machine.bindings.records.values())
+    yield from table(("event", "case", "what holds its fields"), rows)
+
+
+def _said(form: AnswerForm | None) -> str:
+    if form is None:
+        return ""
+    parts = [f"`{form.header}`: {_fields(form.header_fields)}"] if form.header else []
+    parts += [f"body `{form.body}`: {_fields(form.body_fields)}"] if form.body else []
+    parts += [f"remark {_remark(form.remark)}"] if form.remark is not None else []
+    if form.counts_as:
+        releases = f" in {form.releases}" if form.releases is not None else ""
+        parts.append(f"counts as *{form.counts_as.replace('_', ' ')}*{releases}")
+    return "; ".join(parts)
+
+
+def _fields(fields: Mapping[str, Value]) -> str:
+    return ", ".join(f"`{name}` = {_value(value)}" for name, value in fields.items()) or "nothing"
+
+
+def _value(value: Value) -> str:
+    return f"`{to_text(value)}`" if isinstance(value, ex.Expression) else f"({_fields(value)})"
+
+
+def _remark(remark: Remark) -> str:
+    return " or ".join(
+        '"' + "".join(p if isinstance(p, str) else f"{{{to_text(p)}}}" for p in text.parts) + '"'
+        for _, text in remark.choices
+    )
+
+
+def _held(form: RecordForm) -> str:
+    parts = [f"`{name}` in `{target}`" for name, target in {**form.fields, **form.around}.items()]
+    parts += [f"`{name}` is `{to_text(node)}` again" for name, node in form.recalled.items()]
+    parts += [f"`{form.mark}` is {' or '.join(f'`{mark.name}`' for mark in form.marks)}"] * bool(form.mark)
+    return ", ".join(parts)

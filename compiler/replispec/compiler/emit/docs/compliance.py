@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from replispec.compiler.emit.docs.machines import banner, clause_links, table
+from replispec.compiler.emit.docs.machines import banner, clause_links
+from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.model.clause import Clause
 from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.message import Model, SpecificationError

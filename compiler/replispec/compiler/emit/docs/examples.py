@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from replispec.compiler.emit.docs.machines import banner, table
+from replispec.compiler.emit.docs.machines import banner
+from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.model.example import Example
 
 

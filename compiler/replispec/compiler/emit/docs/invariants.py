@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from replispec.compiler.emit.docs.machines import banner, clause_links, table
+from replispec.compiler.emit.docs.machines import banner, clause_links
+from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.language.text import to_english
 from replispec.compiler.model.invariant import EventStream, FoldStep, Invariant, Otherwise
 from replispec.compiler.model.machine import Machine

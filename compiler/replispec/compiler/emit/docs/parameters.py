@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from replispec.compiler.emit.docs.machines import banner, table
+from replispec.compiler.emit.docs.machines import banner
+from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.model.parameter import Configuration, Parameter, Value
 
 _HEAD = ("parameter", "default", "allowed", "what it does", "origin")

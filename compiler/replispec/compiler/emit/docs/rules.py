@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from replispec.compiler.emit.docs.machines import banner, table_row
+from replispec.compiler.emit.docs.machines import banner
+from replispec.compiler.emit.docs.tables import table_row
 from replispec.compiler.model.rule import RuleSource
 
 

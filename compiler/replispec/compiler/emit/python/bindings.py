@@ -5,19 +5,36 @@ One module beside that of the machine. What it needs of the runtime is `primitiv
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
+from replispec.compiler.emit.python.binding_words import BindingWords, indented, snake
+from replispec.compiler.emit.python.bound_instances import InstanceBindings
 from replispec.compiler.emit.python.codes import certificate
-from replispec.compiler.emit.python.machines import bare_words, class_name, docstring, enum_names
+from replispec.compiler.emit.python.machines import bare_words, class_name, docstring
 from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.text import to_python, to_text
 from replispec.compiler.model.binding import Source
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model
 
-_HELPERS = ("as_set", "needed")
-_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HELPERS = (
+    "Answer",
+    "Claims",
+    "Notice",
+    "Refused",
+    "as_set",
+    "asked_for",
+    "asked_text",
+    "entry_of",
+    "listed",
+    "needed",
+)
+
+
+def _named(module: str, names: Iterable[str], words: set[str]) -> Iterator[str]:
+    """The line that imports those of these names that a text has."""
+    found = [name for name in names if name in words]
+    if found:
+        yield f"from {module} import {', '.join(found)}"
 
 
 def wire_module(machine: Machine) -> str:
@@ -31,7 +48,7 @@ class BindingsEmitter:
     def __init__(self, machine: Machine, model: Model) -> None:
         self._machine = machine
         self._model = model
-        self._enums = enum_names(model)
+        self._words = BindingWords(machine, model)
 
     def text(self, sources: Mapping[str, bytes]) -> str:
         """The module, not yet formatted."""
@@ -42,23 +59,21 @@ class BindingsEmitter:
         return "\n".join(lines)
 
     def _imports(self, body: str) -> Iterator[str]:
-        yield "from collections.abc import Callable, Mapping"
+        words, family = bare_words(body), self._model.family
+        yield from _named("collections.abc", ("Callable", "Mapping", "Sequence"), words)
+        yield from _named("dataclasses", ("dataclass",), words)
         yield "from types import MappingProxyType"
-        yield f"from typing import Any, Final{', Protocol' * bool(self._machine.bindings.local)}"
-        helpers = [name for name in _HELPERS if f"{name}(" in body]
-        if helpers:
-            yield f"from replispec.runtime.primitives.bindings import {', '.join(helpers)}"
-        family = self._model.family
-        if "codes." in body:
-            yield f"from replispec.wire.{family} import codes"
-        for name in sorted(self._messages() & bare_words(body)):
+        yield from _named("typing", ("Any", "Final", "Protocol"), words)
+        yield from _named("replispec.runtime.primitives.bindings", _HELPERS, words)
+        yield from _named("replispec.runtime.primitives.errors", ("LocalProtocolError",), words)
+        yield from _named("replispec.runtime.primitives.releases", ("Releases",), words)
+        yield from _named(f"replispec.wire.{family}", ("codes",), words)
+        yield from _named(f"replispec.wire.{family}.rules", ("Rules",), words)
+        for name in sorted(words & self._model.messages.keys()):
             yield f"from replispec.wire.{family}.{self._model.messages[name].module} import {name}"
-        events = sorted({class_name(each.event) for each in self._machine.bindings.sources} | {"Event"})
-        yield f"from replispec.wire.{family}.machines.{self._machine.name} import {', '.join(events)}"
-
-    def _messages(self) -> set[str]:
-        named = {name for each in self._machine.bindings.sources for name in (each.header, each.body)}
-        return named - {""}
+        events = [class_name(name) for name in self._machine.events]
+        module = f"replispec.wire.{family}.machines.{self._machine.name}"
+        yield from _named(module, sorted([*events, "Event", "Variables"]), words)
 
     def _body(self) -> Iterator[str]:
         bindings = self._machine.bindings
@@ -66,14 +81,16 @@ class BindingsEmitter:
         yield ""
         if bindings.local:
             yield from self._local()
-        if bindings.requests:
+        if bindings.has_instances:
+            yield from InstanceBindings(self._machine, self._model, self._words).lines()
+        elif bindings.requests:
             yield from self._requests(bindings.requests)
         if bindings.outcomes:
             yield from self._outcomes(bindings.outcomes)
 
     def _local(self) -> Iterator[str]:
         yield "class Local(Protocol):"
-        yield from _indented(docstring("What only the role knows."))
+        yield from indented(docstring("What only the role knows."))
         for each in self._machine.bindings.local.values():
             yield ""
             yield "    @property"
@@ -89,18 +106,19 @@ class BindingsEmitter:
         given = f"code: int, ext_fields: ExtFields, data: bytes{self._with_local}"
         yield f"def event_of({given}) -> Event | None:"
         about = "The event that a request with this code and body is; None when it is none."
-        yield from _indented(docstring(about, "Raises RemoteProtocolError when it cannot be read."))
-        yield "    read = _REQUESTS.get(code)"
+        yield from indented(docstring(about, "Raises RemoteProtocolError when it cannot be read."))
+        yield "    read = REQUESTS.get(code)"
         yield f"    return None if read is None else read(ext_fields, data{self._local_argument})"
         yield ""
         for name, found in groups.items():
             yield from self._request(name, found)
         kind = f"Callable[[ExtFields, bytes{self._local_kind}], Event | None]"
-        yield f"_REQUESTS: Final[Mapping[int, {kind}]] = MappingProxyType({{"
+        yield f"REQUESTS: Final[Mapping[int, {kind}]] = MappingProxyType({{"
         for name in groups:
-            for code in self._codes(name):
-                yield f"    {code}: _{_snake(name)},"
+            for code in self._words.codes(name):
+                yield f"    {code}: _{snake(name)},"
         yield "})"
+        yield '"""How each request is read, by its code."""'
         yield ""
 
     def _by_request(self, sources: tuple[Source, ...]) -> dict[str, list[Source]]:
@@ -115,14 +133,14 @@ class BindingsEmitter:
         inside = [*self._read("header", name, sources), *self._read("body", sources[0].body, sources)]
         for each in sources:
             if each.condition is not None:
-                inside += [f"if {self._python(each.condition)}:", f"    return {self._made(each)}"]
+                inside += [f"if {self._words.python(each.condition)}:", f"    return {self._made(each)}"]
             else:
                 inside.append(f"return {self._made(each)}")
         if falls_through:
             inside.append("return None")
         parameters = self._parameters(("ext_fields: ExtFields", "data: bytes"), inside)
-        yield f"def _{_snake(name)}({parameters}) -> {events}{falls_through}:"
-        yield from _indented(inside)
+        yield f"def _{snake(name)}({parameters}) -> {events}{falls_through}:"
+        yield from indented(inside)
         yield ""
 
     # Answers to what was asked
@@ -137,7 +155,7 @@ class BindingsEmitter:
             "`asked` is the code of the request, `code` that of its answer: None when there is none that\n"
             "can be read. Raises RemoteProtocolError when the answer cannot be read."
         )
-        yield from _indented(docstring(about, more))
+        yield from indented(docstring(about, more))
         yield "    read = _OUTCOMES.get(asked)"
         yield f"    return None if read is None else read(code, ext_fields, data{self._local_argument})"
         yield ""
@@ -146,14 +164,14 @@ class BindingsEmitter:
         result = f"Callable[[int | None, ExtFields, bytes{self._local_kind}], Event | None]"
         yield f"_OUTCOMES: Final[Mapping[int, {result}]] = MappingProxyType({{"
         for name in asked:
-            for code in self._codes(name):
-                yield f"    {code}: _{_snake(name)}_answered,"
+            for code in self._words.codes(name):
+                yield f"    {code}: _{snake(name)}_answered,"
         yield "})"
         yield ""
         yield "OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType({"
         for name in asked:
             events = dict.fromkeys(class_name(each.event) for each in sources if name in each.asked)
-            for code in self._codes(name):
+            for code in self._words.codes(name):
                 yield f"    {code}: ({', '.join(events)},),"
         yield "})"
         yield '"""The events that the answer to a request may be, by the code of the request."""'
@@ -167,15 +185,15 @@ class BindingsEmitter:
         result = " | ".join(events) + " | None" * (other is None or none is None)
         inside = ["match code:"]
         for each in named:
-            inside.append(f"    case {' | '.join(map(self._python, each.codes))}:")
+            inside.append(f"    case {' | '.join(map(self._words.python, each.codes))}:")
             reads = [*self._read("header", each.header, [each]), *self._read("body", each.body, [each])]
             inside += [f"        {line}" for line in (*reads, f"return {self._made(each)}")]
         if none is not other:
             inside += ["    case None:", f"        return {self._made(none) if none is not None else None}"]
         inside += ["    case _:", f"        return {self._made(other) if other is not None else None}"]
         given = ("code: int | None", "ext_fields: ExtFields", "data: bytes")
-        yield f"def _{_snake(asked)}_answered({self._parameters(given, inside)}) -> {result}:"
-        yield from _indented(inside)
+        yield f"def _{snake(asked)}_answered({self._parameters(given, inside)}) -> {result}:"
+        yield from indented(inside)
         yield ""
 
     @property
@@ -224,41 +242,5 @@ class BindingsEmitter:
 
     def _value(self, source: Source, field: str) -> str:
         node = source.fields[field]
-        text = self._python(node)
-        return f'needed({text}, "{self._label(node, source)}")' if field in source.needed else text
-
-    def _label(self, node: ex.Expression, source: Source) -> str:
-        """What people call a value that is missing: its key on the wire."""
-        fields = [each for each in ex.walk(node) if isinstance(each, ex.SourceField)]
-        messages = {"header": source.header, "body": source.body}
-        keys = [
-            field.key
-            for each in fields
-            if each.of in messages
-            and (field := self._model.messages[messages[each.of]].field_named(each.name)) is not None
-        ]
-        return keys[0] if len(keys) == 1 else to_text(node)
-
-    def _codes(self, message: str) -> list[str]:
-        """The codes of a request, by name."""
-        enum = next(each for each in self._model.enums.values() if each.codes)
-        return [
-            f"codes.{enum.name}.{value.name}"
-            for code in self._model.messages[message].codes
-            for value in enum.values
-            if value.number == code
-        ]
-
-    def _python(self, node: ex.Expression) -> str:
-        return to_python(node, self._enums, all_known=True)
-
-
-def _snake(name: str) -> str:
-    """`GetMetadataRequest` as get_metadata."""
-    return _WORD.sub("_", name.removesuffix("Request")).lower()
-
-
-def _indented(lines: list[str]) -> Iterator[str]:
-    for line in lines:
-        for part in line.split("\n"):
-            yield f"    {part}" if part else ""
+        text = self._words.python(node)
+        return f'needed({text}, "{self._words.label(node, source)}")' if field in source.needed else text

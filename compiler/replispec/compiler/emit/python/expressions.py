@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from replispec.compiler.emit.python.tree import PRIMITIVES, Names, Ref, plain
+from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, Names, Ref, plain
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_python
 from replispec.compiler.model.machine import Variable
@@ -39,6 +39,8 @@ def initial_value(variable: Variable, enums: Mapping[str, str]) -> str:
     """A variable's value at the start."""
     if variable.initial is not None:
         return python_of(variable.initial, enums)
+    if variable.type.key is not None:
+        return f"{DATACLASSES.field}(default_factory=dict)"
     return "None" if variable.type.optional else _ZEROS.get(variable.type.kind, "0")
 
 

@@ -34,7 +34,7 @@ def event_of(code: int, ext_fields: ExtFields, data: bytes) -> Event | None:
 
     Raises RemoteProtocolError when it cannot be read.
     """
-    read = _REQUESTS.get(code)
+    read = REQUESTS.get(code)
     return None if read is None else read(ext_fields, data)
 
 
@@ -43,11 +43,12 @@ def _notify_broker_role_changed(ext_fields: ExtFields, _data: bytes) -> RoleTold
     return RoleTold(header)
 
 
-_REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = MappingProxyType(
+REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = MappingProxyType(
     {
         codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed,
     }
 )
+"""How each request is read, by its code."""
 
 
 def outcome_of(asked: int, code: int | None, ext_fields: ExtFields, data: bytes) -> Event | None:

@@ -14,16 +14,15 @@ from typing import Final
 
 from replispec.controller.consensus import LogDamaged
 from replispec.controller.rocketmq.administration import Administration
-from replispec.controller.rocketmq.core.acts import Act, Answer, Notify, Recorded
-from replispec.controller.rocketmq.core.broker_set import Acts, BrokerSet
+from replispec.controller.rocketmq.core.acts import Act, Acts, Answer, Notice, Recorded
+from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.heartbeats import Key
-from replispec.controller.rocketmq.core.records import record_of
-from replispec.controller.rocketmq.core.requests import READERS, Asked
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.event.v1.event_pb2 import ControllerEvent
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.places import join_address
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answers import Refused, need, text
@@ -49,6 +48,7 @@ from replispec.runtime.world import (
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.machines import broker_set as machine
+from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.options import ControllerOptions
 
 LISTENER: Final = "controller"
@@ -69,7 +69,7 @@ class ControllerNode:
         self._log = ControllerLog(self._outbox, self._writes, journal, self)
         self._server = RequestServer(self._outbox, self._handle, limits=options.limits)
         self._notifier = Notifier(self._outbox)
-        self._sets = BrokerSets()
+        self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
         self._administration = Administration(options, self._sets, self._configured)
         self._waiting: dict[int, Request] = {}
         # Whose end came while a write was under way, or could not be written.
@@ -81,7 +81,7 @@ class ControllerNode:
         self._handlers: Mapping[int, Callable[[Request], None]] = MappingProxyType(
             {
                 RequestCode.BROKER_HEARTBEAT: self._heartbeat,
-                **dict.fromkeys(READERS, self._ask),
+                **dict.fromkeys(wire.REQUESTS, self._ask),
                 **dict.fromkeys(self._administration.handlers, self._administer),
             }
         )
@@ -142,6 +142,7 @@ class ControllerNode:
     def _configured(self, options: ControllerOptions) -> None:
         """An administrator has changed what may be changed while the process runs."""
         self._options = options
+        self._sets.unclean = options.enable_elect_unclean_master
 
     # Starting
 
@@ -193,19 +194,17 @@ class ControllerNode:
             request.answer(ResponseCode.SYSTEM_BUSY, remark="too many brokers without identity")
 
     def _ask(self, request: Request) -> None:
-        asked = READERS[request.code](request.command, self._sets, self._options)
-        if self._changes(asked):
-            self._waiting[self._propose(asked, request.now_ms)] = request
+        """Decide at once what changes nothing; all else goes by way of the log."""
+        command = request.command
+        asked = wire.event_of(request.code, command.header.ext_fields or {}, command.body, self._sets, rules)
+        if asked is None:
+            raise LocalProtocolError(f"request {request.code} is no event")
+        broker_set = self._sets.named(asked.instance)
+        if broker_set.decides(asked.event):
+            self._waiting[self._propose(broker_set, asked.event, request.now_ms)] = request
         else:
-            acts = asked.broker_set.receive(asked.event, asked.cluster_name)
-            self._carry_out(asked.broker_set, acts, request, request.now_ms)
-
-    def _changes(self, asked: Asked) -> bool:
-        """Whether the log must have it. A registration that repeats the recorded address changes nothing."""
-        event, broker_set = asked.event, asked.broker_set
-        if isinstance(event, machine.Registered) and broker_set.address_of(event.broker_id) == event.address:
-            return False
-        return broker_set.decides(event)
+            acts = broker_set.receive(asked.event, self._sets.local(broker_set))
+            self._carry_out(broker_set, acts, request, request.now_ms)
 
     def _administer(self, request: Request) -> None:
         _answer(request, self._administration.handlers[request.code](request.command))
@@ -250,7 +249,7 @@ class ControllerNode:
             name = broker_set.name
             living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
             event = machine.MasterLost(broker_id, living, self._options.enable_elect_unclean_master)
-            self._propose(Asked(broker_set, event, broker_set.cluster), now_ms)
+            self._propose(broker_set, event, now_ms)
 
     def _search(self, now_ms: int) -> None:
         """Look for masters of whom nothing was ever heard here, as after a restart."""
@@ -261,13 +260,13 @@ class ControllerNode:
             living = self._sets.heartbeats.living(name, broker_set.variables.broker_ids)
             event = machine.MasterMissed(master, living, self._options.enable_elect_unclean_master)
             if broker_set.decides(event):
-                self._propose(Asked(broker_set, event, broker_set.cluster), now_ms)
+                self._propose(broker_set, event, now_ms)
 
     # The log
 
-    def _propose(self, asked: Asked, now_ms: int) -> int:
-        record = record_of(asked.event, asked.broker_set.name, asked.cluster_name, now_ms)
-        return self._log.propose(record)
+    def _propose(self, broker_set: BrokerSet, event: machine.Event, now_ms: int) -> int:
+        fields = wire.record_of(broker_set.name, event, broker_set.variables, rules)
+        return self._log.propose(ControllerEvent(proposed_time_ns=now_ms * 1_000_000, **fields))
 
     def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
         """Decide about a record that is on the disk, and answer whoever asked for it since this start."""
@@ -306,9 +305,9 @@ class ControllerNode:
             case Prepared():
                 if request is not None:
                     request.answer_prepared(act)
-            case Notify():
+            case Notice():
                 if self._options.notify_broker_role_changed:
-                    self._notifier.tell(broker_set, now_ms)
+                    self._notifier.tell(act, broker_set.living_addresses(), now_ms)
             case Recorded():
                 known = broker_set.variables
                 self._outbox.note(

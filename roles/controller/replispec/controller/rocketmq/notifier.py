@@ -7,16 +7,16 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ControllerManager, NotifyService.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from replispec.controller.rocketmq.core.broker_set import BrokerSet
+from replispec.runtime.primitives.bindings import Notice
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.calls import OPAQUE_MAX
 from replispec.runtime.rocketmq.remoting.server import LANGUAGE
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Writable
-from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
-from replispec.wire.rocketmq.controller import NotifyBrokerRoleChangedRequest
+from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 CONNECT_TIMEOUT_MS: Final = 3_000
@@ -51,26 +51,18 @@ class Notifier:
         """Whether this connection is one of ours."""
         return connection in self._by_connection
 
-    def tell(self, broker_set: BrokerSet, now_ms: int) -> None:
-        """Tell every living broker of the set who is master now, the master first."""
-        known = broker_set.variables
-        fields = NotifyBrokerRoleChangedRequest(
-            master_address=broker_set.address_of(known.master),
-            master_broker_id=known.master,
-            master_epoch=known.master_epoch,
-            sync_state_set_epoch=known.sync_state_set_epoch,
-        ).to_ext_fields()
-        body = broker_set.sync_state_set().encode()
-        for address in broker_set.living_addresses():
+    def tell(self, notice: Notice, addresses: Iterable[str], now_ms: int) -> None:
+        """Tell the brokers at these addresses, in their order."""
+        for address in addresses:
             self._opaque = 0 if self._opaque >= OPAQUE_MAX else self._opaque + 1
             header = RemotingHeader(
-                code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED,
+                code=notice.code,
                 language=LANGUAGE,
                 opaque=self._opaque,
                 flag=RemotingFlag.ONEWAY,
-                ext_fields=fields,
+                ext_fields=notice.ext_fields,
             )
-            self._put(address, Command(header, body).encode(), now_ms)
+            self._put(address, Command(header, notice.body).encode(), now_ms)
 
     def connected(self, event: Connected) -> None:
         """A broker listens: tell it."""

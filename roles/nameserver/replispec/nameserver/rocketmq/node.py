@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import Final
 
 from replispec.nameserver.rocketmq.routes import Limits, Registration, Routes
+from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.places import join_address
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answers import TEXT_MAX, Answer, Refused, need, text
+from replispec.runtime.rocketmq.remoting.answers import Answer, Refused, need, text
 from replispec.runtime.world import (
     Accepted,
     Closed,

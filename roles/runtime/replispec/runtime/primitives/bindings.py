@@ -2,12 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar, overload
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar, overload
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+TEXT_MAX: Final = 1_024
+"""Characters of a text that a request must have: a name, an address, a check code."""
+_SHOWN_MAX: Final = 10
+"""Elements of a set that a text for people shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a peer that asked is answered: a code, header fields in the order of the wire, a body."""
+
+    code: int
+    ext_fields: dict[str, str | None] | None = None
+    body: bytes = b""
+    remark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a peer is told that did not ask: the code of the command, header fields, a body."""
+
+    code: int
+    ext_fields: dict[str, str | None]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What an answer says: the effects that may have given it, whether they granted what was asked (or count
+    as such), and the values of variables that it tells."""
+
+    effects: frozenset[str]
+    accepted: bool
+    variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Refused(Exception):
+    """A request is answered with this, whatever is remembered."""
+
+    def __init__(self, code: int, remark: str) -> None:
+        super().__init__(remark)
+        self.answer = Answer(code, remark=remark)
 
 
 def needed(value: T | None, name: str) -> T:
@@ -28,3 +72,29 @@ def as_set(items: Sequence[T] | None) -> frozenset[T] | None: ...
 def as_set(items: Sequence[T] | None) -> frozenset[T] | None:
     """The elements of a list; None for no list."""
     return None if items is None else frozenset(items)
+
+
+def asked_for(value: T | None, name: str, code: int) -> T:
+    """The value of a field of a request. Raises Refused when the request left it out."""
+    if value is None:
+        raise Refused(code, f"{name} is missing")
+    return value
+
+
+def asked_text(value: str | None, name: str, code: int) -> str:
+    """The text of a field of a request. Raises Refused when it is left out, empty or too long."""
+    if not value or len(value) > TEXT_MAX:
+        state = f"{len(value)} characters long" if value else "missing"
+        raise Refused(code, f"{name} is {state}")
+    return value
+
+
+def entry_of(entries: Mapping[K, V], key: K | None) -> V | None:
+    """What a map has for a key; None for no key."""
+    return None if key is None else entries.get(key)
+
+
+def listed(items: Iterable[Any]) -> str:
+    """The first few of these, ascending."""
+    found = sorted(items)
+    return ", ".join(map(str, found[:_SHOWN_MAX])) + (", ..." if len(found) > _SHOWN_MAX else "")

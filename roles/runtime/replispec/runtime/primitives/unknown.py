@@ -9,6 +9,7 @@ was written for known values thus never gives a wrong answer about an unknown on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, Final, NoReturn, TypeVar
 
 K = TypeVar("K")
@@ -100,6 +101,15 @@ class Unseen:
     """An event of which nothing but its kind is known: every field of it is `UNKNOWN`."""
 
     __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return UNKNOWN
+
+
+class PartlySeen(SimpleNamespace):
+    """An event of which some fields are known: every other one of it is `UNKNOWN`."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from replispec.runtime.primitives.bindings import Answer, Notice
 from replispec.runtime.rocketmq.remoting import Prepared
-from replispec.runtime.rocketmq.remoting.answers import Answer, ExtFields
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,11 +15,8 @@ class Recorded:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Notify:
-    """All living brokers of the set are to be told who is master."""
+Act = Answer | Prepared | Recorded | Notice
+"""A notice goes to all living brokers of the set."""
+Acts = tuple[Act, ...]
 
-
-Act = Answer | Prepared | Recorded | Notify
-
-__all__ = ["Act", "Answer", "ExtFields", "Notify", "Recorded"]
+__all__ = ["Act", "Acts", "Answer", "Notice", "Recorded"]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from replispec.controller.rocketmq.core.broker_set import Acts, BrokerSet
+from replispec.controller.rocketmq.core.acts import Acts
+from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
-from replispec.controller.rocketmq.core.records import event_of
 from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.machines import broker_set_wire as wire
+from replispec.wire.rocketmq.machines.broker_set import Variables
 
 SETS_MAX: Final = 10_000
 """Broker sets that one controller takes."""
@@ -17,10 +20,11 @@ BROKERS_MAX: Final = 1_000
 
 
 class BrokerSets:
-    """The applied state, and who is alive of it."""
+    """The applied state, and who is alive of it; `unclean` is the setting enableElectUncleanMaster."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, unclean: bool) -> None:
         self._sets: dict[str, BrokerSet] = {}
+        self.unclean = unclean
         self.heartbeats = Heartbeats(self._has_identity)
 
     def __iter__(self) -> Iterator[BrokerSet]:
@@ -30,24 +34,27 @@ class BrokerSets:
         """The broker set of this name, if any record was ever about it."""
         return self._sets.get(name)
 
-    def has_room(self, broker_set: BrokerSet) -> bool:
-        """Whether a broker without identity may get one in this set; nobody makes the state grow for ever."""
-        known = len(broker_set.variables.broker_ids)
-        return known < BROKERS_MAX and (known > 0 or len(self._sets) < SETS_MAX)
-
     def named(self, name: str) -> BrokerSet:
         """The broker set of this name; one that nobody knows is not remembered by being asked for."""
         return self._sets.get(name) or BrokerSet(name, self.heartbeats)
 
+    def known(self, name: str) -> tuple[Variables, wire.Local]:
+        """What is on record of a broker set, and what only this controller knows of it."""
+        broker_set = self.named(name)
+        return broker_set.variables, self.local(broker_set)
+
+    def local(self, broker_set: BrokerSet) -> wire.Local:
+        """What only this controller knows of a broker set, as it is now."""
+        has_sets_left = len(self._sets) < SETS_MAX
+        return _Local(broker_set, self.heartbeats, unclean=self.unclean, has_sets_left=has_sets_left)
+
     def apply(self, record: ControllerEvent) -> tuple[BrokerSet, Acts] | None:
         """Decide about one record of the log; None when it is about no broker set."""
         broker_set = self.named(record.broker_name)
-        event = event_of(record, broker_set)
+        event = wire.event_of_record(record, broker_set.variables)
         if event is None:
             return None
-        if not broker_set.variables.broker_ids:
-            broker_set.cluster = record.cluster_name
-        acts = broker_set.receive(event, record.cluster_name)
+        acts = broker_set.receive(event, self.local(broker_set))
         if broker_set.variables.broker_ids:
             self._sets[broker_set.name] = broker_set
         return broker_set, acts
@@ -55,3 +62,38 @@ class BrokerSets:
     def _has_identity(self, name: str, broker_id: int) -> bool:
         broker_set = self._sets.get(name)
         return broker_set is not None and broker_id in broker_set.variables.broker_ids
+
+
+class _Local:
+    """What only this controller knows of one broker set; see `local` of the machine."""
+
+    def __init__(
+        self, broker_set: BrokerSet, heartbeats: Heartbeats, *, unclean: bool, has_sets_left: bool
+    ) -> None:
+        self._name = broker_set.name
+        self._broker_ids = broker_set.variables.broker_ids
+        self._heartbeats = heartbeats
+        self._unclean = unclean
+        self._has_sets_left = has_sets_left
+
+    @property
+    def living(self) -> frozenset[int]:
+        """Brokers of the set whose heartbeats are in time."""
+        name, is_alive = self._name, self._heartbeats.is_alive
+        return frozenset(each for each in self._broker_ids if is_alive(name, each))
+
+    @property
+    def heartbeats(self) -> Sequence[BrokerHeartbeatRequest]:
+        """The newest heartbeats of those that are alive, ascending by id."""
+        return self._heartbeats.living(self._name, self._broker_ids)
+
+    @property
+    def unclean(self) -> bool:
+        """The setting enableElectUncleanMaster."""
+        return self._unclean
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more identity may be granted: nobody makes the state grow for ever."""
+        known = len(self._broker_ids)
+        return known < BROKERS_MAX and (known > 0 or self._has_sets_left)

@@ -17,6 +17,7 @@ from replispec.runtime.rocketmq.rules.epochs import (
     with_epoch,
     with_start,
 )
+from replispec.runtime.rocketmq.rules.identities import address_of, ids_in, listed_ids, lists_ids
 from replispec.runtime.rocketmq.rules.sync_state_set import (
     acknowledged_offset,
     caught_up_at,
@@ -28,6 +29,7 @@ from replispec.runtime.rocketmq.rules.sync_state_set import (
 
 __all__ = [
     "acknowledged_offset",
+    "address_of",
     "caught_up_at",
     "confirm_offset",
     "consistent_point",
@@ -35,6 +37,9 @@ __all__ = [
     "epochs_after_deletion",
     "epochs_as_master",
     "epochs_before",
+    "ids_in",
+    "listed_ids",
+    "lists_ids",
     "may_join",
     "may_store",
     "must_leave",

@@ -1,0 +1,104 @@
+"""What all emitters of bindings write alike: expressions, names of codes, keys of fields, remarks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from replispec.compiler.emit.python.machines import bare_words, enum_names
+from replispec.compiler.language import expressions as ex
+from replispec.compiler.language.text import to_python, to_text
+from replispec.compiler.model.binding import Remark, Source, Text
+from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.message import Model
+
+_WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
+
+
+class BindingWords:
+    """Writes parts of the bindings of one machine."""
+
+    def __init__(self, machine: Machine, model: Model) -> None:
+        self._model = model
+        self._enums = enum_names(model)
+        self._plain = {} if "instance" in machine.variables else {"instance": "instance"}
+
+    def python(self, node: ex.Expression, plain: Mapping[str, str] | None = None) -> str:
+        """An expression over what is known: nothing of a binding is ever unseen."""
+        return to_python(node, self._enums, all_known=True, plain={**self._plain, **(plain or {})})
+
+    def label(self, node: ex.Expression, source: Source) -> str:
+        """What people call a value that is missing: its key on the wire."""
+        messages = {"header": source.header, "body": source.body}
+        keys: dict[str, None] = {}
+        for each in ex.walk(node):
+            if isinstance(each, ex.SourceField) and messages.get(each.of):
+                field = self._model.messages[messages[each.of]].field_named(each.name)
+                keys[field.key if field is not None else each.name] = None
+        return next(iter(keys)) if len(keys) == 1 else to_text(node)
+
+    def codes(self, message: str) -> list[str]:
+        """The codes of a command, by name."""
+        enum = next(each for each in self._model.enums.values() if each.codes)
+        return [
+            f"codes.{enum.name}.{value.name}"
+            for code in self._model.messages[message].codes
+            for value in enum.values
+            if value.number == code
+        ]
+
+    def number(self, code: ex.EnumMember) -> int:
+        """The number of a code: two names may have one."""
+        return next(each.number for each in self._model.enums[code.enum].values if each.name == code.member)
+
+    def remark(self, remark: Remark) -> str:
+        """The text whose condition holds."""
+        *guarded, (_, last) = remark.choices
+        chosen = "".join(
+            f"{self._text(text)} if {self.python(condition)} else "
+            for condition, text in guarded
+            if condition is not None
+        )
+        return chosen + self._text(last)
+
+    def _text(self, text: Text) -> str:
+        parts = []
+        for part in text.parts:
+            if isinstance(part, str):
+                parts.append(
+                    part.replace("\\", "\\\\").replace('"', '\\"').replace("{", "{{").replace("}", "}}")
+                )
+            else:
+                value = self.python(part)
+                parts.append(f"{{listed({value})}}" if part in text.lists else f"{{{value}}}")
+        is_plain = all(isinstance(part, str) for part in text.parts)
+        return f'{"" if is_plain else "f"}"{"".join(parts)}"'
+
+
+def parameters(given: Iterable[str], inside: Iterable[str]) -> str:
+    """The parameters of a function; those that its lines do not use start with an underscore."""
+    used = bare_words("\n".join(inside))
+    return ", ".join(each if each.partition(":")[0] in used else f"_{each}" for each in given)
+
+
+def asked_once(lines: list[str]) -> list[str]:
+    """The lines with what they read of `local` more than once read before."""
+    text = "\n".join(lines)
+    names = [name for name in dict.fromkeys(_LOCAL.findall(text)) if text.count(f"local.{name}") > 1]
+    for name in names:
+        text = re.sub(rf"\blocal\.{name}\b", name, text)
+    return [*(f"{name} = local.{name}" for name in names), *text.split("\n")]
+
+
+def snake(name: str) -> str:
+    """`GetMetadataRequest` as get_metadata."""
+    return _WORD.sub("_", name.removesuffix("Request")).lower()
+
+
+def indented(lines: Iterable[str]) -> Iterator[str]:
+    """The lines, one level deeper."""
+    for line in lines:
+        for part in line.split("\n"):
+            yield f"    {part}" if part else ""

@@ -1,0 +1,110 @@
+"""What all bindings are made of: codes, fields of messages, texts with expressions in them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from replispec.compiler.language import expressions as ex
+from replispec.compiler.language.check import Scope, present_after, require, type_of
+from replispec.compiler.model.binding import Remark, Text
+from replispec.compiler.model.message import Message, Model, Place, SpecificationError
+from replispec.compiler.model.value_types import BOOL, Type, field_type
+from replispec.compiler.read.yaml_source import Scalar, Sequence, Tree
+
+INSTANCE: Final = "instance"
+"""The name under which an expression reads which instance of the machine is meant."""
+NOTHING: Final[frozenset[ex.Expression]] = frozenset()
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_SHOWN: Final = ("int32", "int64", "string", "enum", "bool")
+
+
+def fields_of(message: Message, model: Model) -> dict[str, Type]:
+    """The types of a message's fields, maps included."""
+    found: dict[str, Type] = {}
+    for field in message.fields:
+        if field.map_key:
+            is_message = field.map_value in model.messages
+            value = Type("message", field.map_value) if is_message else Type(field.map_value)
+            found[field.name] = Type("map", item=value, optional=True, key=Type(field.map_key))
+            continue
+        kind = field_type(field, message, model)
+        if kind is not None:
+            found[field.name] = kind
+    return found
+
+
+def message_named(name: str, model: Model, place: Place) -> Message:
+    """The message with this name. Raises SpecificationError when there is none."""
+    message = model.messages.get(name)
+    if message is None:
+        raise SpecificationError(place, f"no message is named {name!r}", "name one of spec/proto")
+    return message
+
+
+def enum_member(text: str, model: Model, place: Place) -> ex.EnumMember:
+    """The value of an enum that `text` names as ENUM.NAME. Raises SpecificationError when there is none."""
+    node = ex.parse(text, place)
+    if not isinstance(node, ex.EnumMember):
+        raise SpecificationError(place, f"{text!r} is no value of an enum", "write ENUM.NAME")
+    type_of(node, Scope(model), place)
+    return node
+
+
+def read_condition(
+    tree: Tree, scope: Scope, present: frozenset[ex.Expression] = NOTHING
+) -> ex.Expression | None:
+    """The condition under `if`; None when there is none."""
+    if "if" not in tree.items:
+        return None
+    condition = ex.parse(tree.text("if"), tree.place_of("if"))
+    require(condition, BOOL, scope, tree.place_of("if"), "the condition", present)
+    return condition
+
+
+def read_remark(tree: Tree, scope: Scope, present: frozenset[ex.Expression] = NOTHING) -> Remark | None:
+    """The text under `remark`, or the list of texts with their conditions, of which the last has none."""
+    node = tree.items.get("remark")
+    if node is None:
+        return None
+    place = tree.place_of("remark")
+    if isinstance(node, Scalar):
+        return Remark(((None, read_text(tree.text("remark"), scope, place, present)),))
+    choices: list[tuple[ex.Expression | None, Text]] = []
+    for each in tree.listed("remark") if isinstance(node, Sequence) else ():
+        each.only("if", "text")
+        condition = read_condition(each, scope, present)
+        fits = NOTHING if condition is None else present_after(condition, when=True)
+        text = read_text(each.text("text"), scope, each.place_of("text"), present | fits)
+        choices.append((condition, text))
+        if condition is not None:
+            present |= present_after(condition, when=False)
+    if not choices or choices[-1][0] is not None or any(each is None for each, _ in choices[:-1]):
+        raise SpecificationError(
+            place, "it is open which text is taken", "give all texts but the last one an if"
+        )
+    return Remark(tuple(choices))
+
+
+def read_text(text: str, scope: Scope, place: Place, present: frozenset[ex.Expression] = NOTHING) -> Text:
+    """A text with `{expression}` in it: numbers, texts, and lists or sets of them."""
+    parts: list[str | ex.Expression] = []
+    lists: set[ex.Expression] = set()
+    for number, part in enumerate(_BRACES.split(text)):
+        if number % 2 == 0:
+            parts += [part] if part else []
+            continue
+        node = ex.parse(part, place)
+        kind = type_of(node, scope, place, present)
+        shown = kind.item if kind.kind in ("list", "set") and kind.item is not None else kind
+        if shown.kind not in _SHOWN:
+            raise SpecificationError(place, f"{{{part}}} is {kind}", "show numbers and texts only")
+        parts.append(node)
+        if shown is not kind:
+            lists.add(node)
+    return Text(tuple(parts), frozenset(lists))
+
+
+def code_text(tree: Tree, name: str) -> str:
+    """The code of an effect that answers: written alone, or under `code`."""
+    return tree.tree(name).text("code") if isinstance(tree.items[name], Tree) else tree.text(name)

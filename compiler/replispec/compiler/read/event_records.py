@@ -1,0 +1,264 @@
+"""From YAML to the records of events: what of a machine's log each event is, and that it fits in there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from replispec.compiler.language import expressions as ex
+from replispec.compiler.language.check import RuleType, Scope, require
+from replispec.compiler.model.binding import ListForm, Mark, RecordForm, RecordLog, Source
+from replispec.compiler.model.machine import Event, Machine
+from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.record import RecordField, RecordMessage
+from replispec.compiler.model.value_types import Type
+from replispec.compiler.read.binding_parts import read_condition
+from replispec.compiler.read.yaml_source import Scalar, Tree
+
+_KEYS: Final = ("case", "fields", "derived", "marks")
+_LIST_KEYS: Final = ("field", "each", "absent", "unless")
+_HOLDS: Final = {
+    "int32": ("int32", "int64"),
+    "int64": ("int64",),
+    "bool": ("bool",),
+    "string": ("string",),
+    "bytes": ("bytes",),
+    "enum": ("int32", "int64"),
+}
+"""The kinds of a record's field that hold every value of a type."""
+
+
+class RecordReader:
+    """Reads the records of one machine."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        machine: Machine,
+        model: Model,
+        rules: Mapping[str, RuleType],
+        sources: tuple[Source, ...],
+    ) -> None:
+        self._tree = tree
+        self._machine = machine
+        self._model = model
+        self._rules = rules
+        self._sources = sources
+        self._variables = {name: each.type for name, each in machine.variables.items()}
+
+    def log(self) -> RecordLog | None:
+        """The message that all events are recorded in; None for a machine without a log."""
+        if "log" not in self._tree.items:
+            return None
+        tree = self._tree.tree("log")
+        tree.only("message", "cases", "instance", "fields")
+        message = self._record(tree.text("message"), tree.place_of("message"))
+        oneof, instance = tree.text("cases"), tree.text("instance")
+        if oneof not in {each.oneof for each in message.fields.values()}:
+            raise SpecificationError(
+                tree.place_of("cases"),
+                f"{message.name} has no oneof {oneof!r}",
+                "name the oneof of its cases",
+            )
+        self._field(message, instance, tree.place_of("instance"))
+        fields = tree.tree("fields")
+        found: dict[str, ex.Expression] = {}
+        for name in fields.items:
+            place = fields.place_of(name)
+            kind = self._field(message, name, place).kind
+            node = ex.parse(fields.text(name), place)
+            scope = Scope(self._model, variables=self._variables)
+            require(node, Type(kind), scope, place, f"{message.name}.{name}")
+            found[name] = node
+        return RecordLog(message.name, oneof, instance, found)
+
+    def records(self) -> dict[str, RecordForm]:
+        """The record of every event that is remembered."""
+        log = self.log()
+        found: dict[str, RecordForm] = {}
+        for name, tree in self._tree.trees("events"):
+            if "record" not in tree.items:
+                continue
+            if log is None:
+                raise SpecificationError(
+                    tree.place_of("record"), f"{self._machine.name} has no log", "declare it by log:"
+                )
+            found[name] = self._form(self._machine.events[name], tree, log)
+        return found
+
+    def _form(self, event: Event, tree: Tree, log: RecordLog) -> RecordForm:
+        place = tree.place_of("record")
+        record = tree.tree("record") if isinstance(tree.items["record"], Tree) else Tree(place, {}, {})
+        record.only(*_KEYS)
+        case = record.text("case") if record.items else tree.text("record")
+        around = self._model.records[log.message]
+        field = around.fields.get(case)
+        if field is None or field.oneof != log.oneof:
+            cases = [each.name for each in around.fields.values() if each.oneof == log.oneof]
+            raise SpecificationError(
+                place, f"{log.message} has no case {case!r}", f"cases: {', '.join(cases)}; or add it there"
+            )
+        part = self._model.records[field.type_name]
+        form = RecordForm(event.name, case, place, recalled=self._recalled(event))
+        form = self._with_fields(form, event, record, part, around)
+        form = replace(form, derived=self._derived(event, record, part))
+        return self._with_marks(form, event, record, part)
+
+    def _recalled(self, event: Event) -> dict[str, ex.Expression]:
+        """The fields that the request does not say, but what is remembered and its other fields do."""
+        found: dict[str, ex.Expression] = {}
+        for source in self._sources:
+            if source.event != event.name:
+                continue
+            for name, node in source.fields.items():
+                parts = list(ex.walk(node))
+                reads = any(isinstance(each, ex.Variable) for each in parts)
+                is_said = any(isinstance(each, ex.SourceField) for each in parts)
+                if reads and not is_said and all(_is_remembered(each) for each in parts):
+                    found[name] = node
+        return found
+
+    def _with_fields(
+        self, form: RecordForm, event: Event, tree: Tree, part: RecordMessage, around: RecordMessage
+    ) -> RecordForm:
+        """Where each field of the event is held; of the same name unless another one is given."""
+        given = tree.tree("fields")
+        for name in given.items:
+            if name not in event.fields:
+                raise SpecificationError(
+                    given.place_of(name), f"{event.name} has no field {name!r}", "name one of its fields"
+                )
+        fields, outer, lists = {}, {}, {}
+        for name, kind in event.fields.items():
+            if name in form.recalled:
+                continue
+            place = given.place_of(name) if given.items else form.place
+            nested = given.tree(name) if isinstance(given.items.get(name), Tree) else None
+            target = nested.text("field") if nested else given.text(name, name)
+            holder = part if target in part.fields or target not in around.fields else around
+            field = self._field(holder, target, place, f"{event.name}.{name}")
+            if nested is not None:
+                lists[name] = self._list(nested, kind, field)
+            elif not _holds(field, kind):
+                raise SpecificationError(
+                    place,
+                    f"{holder.name}.{target} cannot hold {event.name}.{name}, which is {kind}",
+                    "give the record a field of this type (optional for one that may be none)",
+                )
+            if holder is part:
+                fields[name] = target
+            else:
+                outer[name] = target
+        return replace(form, fields=fields, around=outer, lists=lists)
+
+    def _list(self, tree: Tree, kind: Type, field: RecordField) -> ListForm:
+        tree.only(*_LIST_KEYS)
+        item = kind.item
+        if item is None or item.kind != "message" or field.kind != "message" or not field.repeated:
+            raise SpecificationError(tree.place, f"{kind} is no list of messages", "drop each:")
+        message, record = self._model.messages[item.name], self._model.records[field.type_name]
+        each, absent = tree.tree("each"), tree.tree("absent")
+        fields: dict[str, str] = {}
+        for name in each.items:
+            if message.field_named(name) is None:
+                raise SpecificationError(
+                    each.place_of(name), f"{message.name} has no field {name!r}", "name one of its fields"
+                )
+            fields[name] = self._field(record, each.text(name), each.place_of(name)).name
+            if name not in absent.items:
+                raise SpecificationError(
+                    each.place_of(name),
+                    f"nothing stands for an absent {name}",
+                    f"write absent: {{{name}: 0}}",
+                )
+        values = {name: int(absent.text(name)) for name in fields}
+        unless = tree.text("unless", "")
+        if unless:
+            self._field(record, unless, tree.place_of("unless"))
+        return ListForm(fields, values, unless)
+
+    def _derived(self, event: Event, tree: Tree, part: RecordMessage) -> dict[str, ex.Expression]:
+        derived = tree.tree("derived")
+        found: dict[str, ex.Expression] = {}
+        for name in derived.items:
+            place = derived.place_of(name)
+            kind = self._field(part, name, place).kind
+            node = ex.parse(derived.text(name), place)
+            require(node, Type(kind), self._scope(event), place, f"{part.name}.{name}")
+            found[name] = node
+        return found
+
+    def _with_marks(self, form: RecordForm, event: Event, tree: Tree, part: RecordMessage) -> RecordForm:
+        """The values of an enum that part several events of one case."""
+        marks = tree.tree("marks")
+        if not marks.items:
+            return form
+        (name,) = marks.items
+        place = marks.place_of(name)
+        field = self._field(part, name, place)
+        if field.kind != "enum":
+            raise SpecificationError(place, f"{part.name}.{name} is no enum", "mark by a field that is one")
+        values = self._model.records[field.type_name].values
+        found: list[Mark] = []
+        if isinstance(marks.items[name], Scalar):
+            found.append(Mark(marks.text(name), _value(values, marks.text(name), place)))
+        else:
+            for each in marks.listed(name):
+                each.only("value", "if")
+                value = each.text("value")
+                condition = read_condition(each, self._scope(event))
+                found.append(Mark(value, _value(values, value, each.place), condition))
+        if found[-1].condition is not None or any(each.condition is None for each in found[:-1]):
+            raise SpecificationError(
+                place, "it is open which mark is written", "give all but the last one an if"
+            )
+        return replace(form, mark=name, marks=tuple(found))
+
+    def _scope(self, event: Event) -> Scope:
+        return Scope(
+            self._model,
+            variables=self._variables,
+            event=event.fields,
+            event_name=event.name,
+            rules=self._rules,
+        )
+
+    def _record(self, name: str, place: Place) -> RecordMessage:
+        record = self._model.records.get(name)
+        if record is None:
+            raise SpecificationError(
+                place, f"no message of our own is named {name!r}", "name one below spec/proto/replispec/event"
+            )
+        return record
+
+    def _field(self, record: RecordMessage, name: str, place: Place, what: str = "") -> RecordField:
+        field = record.fields.get(name)
+        if field is None:
+            held = f", which is to hold {what}" if what else ""
+            raise SpecificationError(
+                place,
+                f"{record.name} has no field {name!r}{held}",
+                f"name one of {', '.join(record.fields) or 'none'}, or add it there",
+            )
+        return field
+
+
+def _is_remembered(node: ex.Expression) -> bool:
+    """Whether a part of an expression may be read when a record is applied."""
+    return not isinstance(node, ex.Rule | ex.GuardName) and node != ex.Variable("instance")
+
+
+def _holds(field: RecordField, kind: Type) -> bool:
+    """Whether a field of a record holds every value of a type; an absent list or set is an empty one."""
+    if kind.kind in ("list", "set") and kind.item is not None:
+        return field.repeated and field.kind in _HOLDS.get(kind.item.kind, ())
+    if kind.optional and not field.optional:
+        return False
+    return not field.repeated and field.kind in _HOLDS.get(kind.kind, ())
+
+
+def _value(values: Mapping[str, int], name: str, place: Place) -> int:
+    if name not in values:
+        raise SpecificationError(place, f"no value is named {name!r}", f"values: {', '.join(values)}")
+    return values[name]

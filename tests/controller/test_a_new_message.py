@@ -1,0 +1,112 @@
+"""A new message needs the specification alone: the controller answers and remembers it, tools name it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
+from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.remoting import RemotingHeader
+from replispec.wire.rocketmq.streams import REMOTING
+from tests.cli.command import command, environment_of, replispec
+from tests.controller import new_message, talks
+
+TIMEOUT_S = 60
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_message.compiled(tmp_path_factory.mktemp("new_message"))
+
+
+@contextmanager
+def controller(generated: Path, folder: Path, *settings: str) -> Iterator[tuple[str, int]]:
+    """A controller of this code on the other specification, in a process of its own; yields its address."""
+    arguments = ["controller"]
+    for each in ("listenPort=0", f"storePathRootDir={folder / 'store'}", *settings):
+        arguments += ["--set", each]
+    process = subprocess.Popen(
+        command(*arguments),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+        env=environment_of(generated),
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line, process.communicate(timeout=TIMEOUT_S)
+        host, _, port = json.loads(line)["roles"]["controller"]["controller"].rpartition(":")
+        yield host, int(port)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=TIMEOUT_S)
+    finally:
+        process.kill()
+        process.wait()
+
+
+def ask(address: tuple[str, int], code: int, fields: dict[str, str | None]) -> Command:
+    """The answer to one request on a connection of its own."""
+    with socket.create_connection(address, timeout=TIMEOUT_S) as connection:
+        connection.sendall(Command(RemotingHeader(code=code, opaque=7, flag=0, ext_fields=fields)).encode())
+        buffer = FrameBuffer(REMOTING)
+        while data := connection.recv(4096):
+            for frame in buffer.receive(data):
+                return decode_command(frame)
+    raise AssertionError("the controller ended the connection")
+
+
+def count(address: tuple[str, int], repairs: int) -> str | None:
+    """Report repairs; how many there are now."""
+    answer = ask(address, new_message.CODE, {"brokerName": talks.SET, "repairs": str(repairs)})
+    assert answer.header.code == ResponseCode.SUCCESS
+    return (answer.header.ext_fields or {}).get("total")
+
+
+def test_the_controller_answers_it_on_a_socket_and_remembers_it_over_a_restart(
+    generated: Path, tmp_path: Path
+) -> None:
+    assert new_message.CODE not in {code.value for code in RequestCode}
+    with controller(generated, tmp_path) as address:
+        refused = ask(address, new_message.CODE, {"brokerName": talks.SET, "repairs": "1"})
+        assert refused.header.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
+        ask(address, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1).to_ext_fields())
+        missing = ask(address, new_message.CODE, {"brokerName": talks.SET})
+        assert missing.header.code == ResponseCode.CONTROLLER_INVALID_REQUEST
+        assert [count(address, 2), count(address, 3)] == ["2", "5"]
+    with controller(generated, tmp_path) as address:
+        assert count(address, 4) == "9"
+
+
+def test_the_suite_plays_a_case_of_it_and_decode_names_it(generated: Path, tmp_path: Path) -> None:
+    cases = tmp_path / "cases" / "controller"
+    cases.mkdir(parents=True)
+    (cases / "repairs.yaml").write_text(new_message.CASES, "utf-8")
+    tap = tmp_path / "tap.pcap"
+    with controller(generated, tmp_path, f"tapFile={tap}") as (host, port):
+        arguments = ["--kind", "controller", "--target", f"{host}:{port}", "--cases", str(cases.parent)]
+        run = replispec("conformance", "run", *arguments, environment=environment_of(generated))
+    assert (run.returncode, run.stderr) == (0, ""), run.stdout
+    assert "1 pass" in run.stdout
+    shown = replispec("decode", tap, environment=environment_of(generated)).stdout
+    assert shown.count(new_message.NAME) == 3
+    unnamed = replispec("decode", tap).stdout
+    assert new_message.NAME not in unnamed
+
+
+def test_documents_and_the_dissector_name_it(generated: Path) -> None:
+    page = (generated / "docs/rocketmq/machines/broker_set.md").read_text("utf-8")
+    assert "| `repairs_counted` | `CountRepairsRequest` received, with `repairs` = `header.repairs`" in page
+    messages = (generated / "docs/rocketmq/messages/controller.md").read_text("utf-8")
+    assert "CountRepairsResponse" in messages
+    dissector = "".join(each.read_text("utf-8") for each in generated.glob("wireshark/*.lua"))
+    assert new_message.NAME in dissector
