@@ -21,7 +21,7 @@ from replispec.compiler.model.message import SpecificationError
 from tests.compiler.specification import SPEC
 
 SAMPLE = None if os.environ.get("REPLISPEC_EDITS") == "all" else 15
-# Edits of one file are tried on a copy that holds only the family, and of it what the file needs.
+# Edits of one file are tried on a copy of the family and its log that holds only what the file needs.
 NEEDED = (
     "proto",
     "vectors/rocketmq",
