@@ -22,7 +22,7 @@ from tests.cli.command import CAPTURES
 
 @cache
 def index() -> Index:
-    return Index(every_name(shipped_cases()))
+    return Index(every_name(shipped_cases(), command_line))
 
 
 def explain(*words: str) -> Result:

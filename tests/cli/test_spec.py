@@ -15,6 +15,7 @@ from tests.compiler.small_specification import write
 
 KEY = ("string who = 1;", 'string who = 1 [(wire) = {key: "whom"}];')
 WORDS = ("// Somebody answers late.", "// Somebody answers, but late.")
+# A parameter and the timer that it drives.
 TIMER = ("default: 2 s", "default: 20 s")
 BREAK = "small AskRequest.who"
 CASES = """\
@@ -73,7 +74,7 @@ def edit(folder: Path, *edits: tuple[str, str]) -> None:
     """Replace each old text by the new one wherever it stands in the specification."""
     for path in (folder / "spec").rglob("small*.proto"):
         path.write_text(_replaced(path.read_text(), edits))
-    for path in (folder / "spec").rglob("caller.yaml"):
+    for path in (*(folder / "spec").rglob("caller.yaml"), *(folder / "spec").rglob("calls.yaml")):
         path.write_text(_replaced(path.read_text(), edits))
 
 
@@ -108,7 +109,7 @@ def test_the_working_folder_is_compared_with_a_revision(project: Path, spec: Run
         (project / "spec/proto/replispec/small/v1/small.proto").read_text().split("\n").index(f"  {KEY[1]}")
     )
     assert f"spec/proto/replispec/small/v1/small.proto:{line + 1}\n" in shown.stdout
-    counts = "1 breaks the wire, 1 changes behaviour, 1 only words; 3 in all"
+    counts = "1 breaks the wire, 2 changes behaviour, 1 only words; 4 in all"
     assert shown.stdout.splitlines()[-1] == f"HEAD to .: {counts}"
 
 
@@ -117,7 +118,7 @@ def test_two_revisions_are_compared_as_they_were(project: Path, spec: Run) -> No
     edit(project, TIMER)
     commit(project, tag="v2")
     edit(project, KEY)
-    assert spec("diff", "v1", "v2").stdout.splitlines()[-1] == "v1 to v2: 1 changes behaviour; 1 in all"
+    assert spec("diff", "v1", "v2").stdout.splitlines()[-1] == "v1 to v2: 2 changes behaviour; 2 in all"
     assert spec("diff", "v1", "v2").return_value == 0
     assert spec("diff", "v1", "v2", "--strict").return_value == 1
     assert spec("diff", "v2", "v1").return_value == 0
@@ -236,7 +237,7 @@ def test_a_break_that_the_changelog_does_not_name_is_refused(project: Path, spec
     shown = spec("check")
     assert shown.return_value == 1
     assert (
-        "spec-check: since v1: 1 breaks the wire, 1 changes behaviour; 1 breaks are not named\n"
+        "spec-check: since v1: 1 breaks the wire, 2 changes behaviour; 1 breaks are not named\n"
         in shown.stdout
     )
     assert f"`breaks: {BREAK}`" in shown.stderr

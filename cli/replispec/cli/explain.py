@@ -31,8 +31,8 @@ def explain(words: tuple[str, ...]) -> int:
 
     NAME is anything that a report, a summary, a message or a help text names: a clause, a case, a rule, a
     machine, a state, an event, an effect, a message, a field, a code, a parameter, a verdict, a release. A
-    family or a kind may stand before it: `explain rocketmq broker_set.LED`, `explain state LED`. A name that
-    stands for several things lists them all.
+    family or a kind may stand before it: `explain state LED`. A name that stands
+    for several things lists them all.
 
     Exit codes: 0 explained, 2 nobody knows the name.
     """
@@ -41,7 +41,7 @@ def explain(words: tuple[str, ...]) -> int:
 
     wanted = " ".join(words)
     cases = shipped_cases()
-    index = Index(every_name(cases))
+    index = Index(every_name(cases, click.get_current_context().find_root().command))
     found = index.find(wanted)
     if len(found) == 1:
         click.echo("\n".join(_lines(found[0], index, cases)))

@@ -91,9 +91,10 @@ def shipped_cases() -> list[Case]:
     return all_cases(None)
 
 
-def every_name(cases: Sequence[Case]) -> list[Name]:
-    """All names, those of the specification first."""
-    return [*specified(), *_cases(cases), *_defects(cases), *_suite(cases), *_words(), *_commands()]
+def every_name(cases: Sequence[Case], command_line: click.Command) -> list[Name]:
+    """All names, those of the specification first; `command_line` is the whole command with all below it."""
+    found = (_cases(cases), _defects(cases), _suite(cases), _words(), _below("replispec", command_line))
+    return [*specified(), *(name for names in found for name in names)]
 
 
 def advice(name: Name) -> str:
@@ -143,14 +144,8 @@ def _words() -> Iterator[Name]:
         yield from (Name(kind, word, about) for word, about in words.items())
 
 
-def _commands() -> Iterator[Name]:
-    """The commands and their options, from the command line itself."""
-    from replispec.cli.main import command_line
-
-    yield from _below("replispec", command_line)
-
-
 def _below(path: str, command: click.Command) -> Iterator[Name]:
+    """A command, its options, and the commands below it."""
     context = click.Context(command, info_name=path)
     yield Name(
         "command", path, command.get_short_help_str(200), also=(path.partition(" ")[2],) * (" " in path)
