@@ -18,6 +18,7 @@ from replispec.runtime.storage.interface import StorageFailed, StorageFull
 _STATE: Final = -1
 """Where the value beside the log stands: no record has this index."""
 _COLUMNS: Final = "position INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL"
+_INSERT: Final = "INSERT INTO records (position, crc, data) VALUES (?, ?, ?)"
 _PREPARE: Final = (
     "PRAGMA locking_mode = EXCLUSIVE",
     "PRAGMA journal_mode = WAL",
@@ -54,10 +55,14 @@ class DiskJournal:
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
         """Write records and the value, all of it durably or nothing. Raises StorageFull, StorageFailed."""
         with self._failing():
-            self._base.execute("BEGIN IMMEDIATE")
+            is_one = state is None and len(records) == 1 and records[0][0] > self._last
             try:
+                if not is_one:
+                    # One statement alone is a transaction of its own.
+                    self._base.execute("BEGIN IMMEDIATE")
                 last = self._put(records, state)
-                self._base.execute("COMMIT")
+                if not is_one:
+                    self._base.execute("COMMIT")
             except BaseException as error:
                 # After a failed commit there may be nothing left to roll back.
                 if self._base.in_transaction:
@@ -93,7 +98,10 @@ class DiskJournal:
             if first <= last:
                 self._base.execute("DELETE FROM records WHERE position >= ?", (first,))
             rows = [(position, _crc(position, data), data) for position, data in records]
-            self._base.executemany("INSERT INTO records (position, crc, data) VALUES (?, ?, ?)", rows)
+            if len(rows) == 1:
+                self._base.execute(_INSERT, rows[0])
+            else:
+                self._base.executemany(_INSERT, rows)
             last = records[-1][0]
         if state is not None:
             self._base.execute(
