@@ -13,9 +13,10 @@ from dataclasses import dataclass, field, fields, replace
 from types import SimpleNamespace
 from typing import Any, Final
 
+from replispec.replay.content import seen_of, values_of
 from replispec.replay.decisions import NOTIFIED
 from replispec.replay.facts import BY_ADDRESS
-from replispec.replay.groups import Groups, removed_by
+from replispec.replay.groups import Groups
 from replispec.replay.machine_steps import Findings, MachineFinding
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.walks import Configurations, variants
@@ -30,9 +31,8 @@ from replispec.runtime.primitives.machines import (
     reachable,
     ways,
 )
-from replispec.runtime.primitives.unknown import UNKNOWN, PartlySeen, UnknownRead, is_same
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same
 from replispec.runtime.rocketmq import rules
-from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.machines import broker_set
 
 MACHINE: Final = broker_set.MACHINE
@@ -157,7 +157,9 @@ class _Set:
         if len(self.asked) >= WAITING_MAX:
             self.asked.pop(next(iter(self.asked)))
         before = [self._possible(row.controller)]
-        self.asked[row.connection, row.direction, row.opaque] = _Asked(kind, _facts(row), before)
+        self.asked[row.connection, row.direction, row.opaque] = _Asked(
+            kind, seen_of(row.content, kind), before
+        )
 
     def answers(self, row: Observation, finding: MachineFinding, *, ends_life: bool) -> None:
         """A request was answered; what the answer decides must be what the machine decides."""
@@ -168,7 +170,7 @@ class _Set:
         if not effects:
             return
         self._name_owner(asked, row)
-        told = _told(row, asked.kind)
+        told = values_of(row.content, broker_set.Variables)
 
         def decided(possible: Possible) -> Possible:
             return self._after(possible, asked, effects, told)
@@ -283,44 +285,6 @@ class _Set:
 
 
 # ---- rows ----------------------------------------------------------------------------------------
-
-
-def _facts(row: Observation) -> SimpleNamespace:
-    """The fields of the event that a request is; what no request carries is unknown."""
-    is_cleaning = row.message == MACHINE.events[broker_set.CleaningAsked].name
-    removed = _ids(removed_by(row)) if is_cleaning and row.text else None
-    return PartlySeen(
-        broker_id=row.broker_id,
-        check_code=UNKNOWN if row.text is None else row.text,
-        master=row.broker_id,
-        master_epoch=UNKNOWN if row.master_epoch is None else row.master_epoch,
-        sync_state_set_epoch=UNKNOWN if row.sync_state_set_epoch is None else row.sync_state_set_epoch,
-        members=_ids(row.members or ()),
-        broker_ids=removed,
-        may_clean_living=bool(row.accepted),
-    )
-
-
-def _told(row: Observation, kind: type) -> Told:
-    """The variables that an answer tells. Without a master's name a registration may hide a dead one."""
-    if row.accepted is False and row.code != ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B:
-        return {}
-    if kind is broker_set.NextIdAsked:
-        return {} if row.broker_id is None else {"next_broker_id": row.broker_id}
-    told: dict[str, Any] = {}
-    if row.master is not None or kind is broker_set.InfoAsked:
-        told["master"] = _number(row.master)
-    if row.master_epoch is not None:
-        told["master_epoch"] = row.master_epoch
-    if row.sync_state_set_epoch is not None:
-        told["sync_state_set_epoch"] = row.sync_state_set_epoch
-    if row.members is not None:
-        told["sync_state_set"] = _ids(row.members)
-    return told
-
-
-def _ids(texts: Iterable[str]) -> frozenset[int]:
-    return frozenset(int(each) for each in texts if each.isdecimal())
 
 
 def _number(text: str | None) -> int | None:

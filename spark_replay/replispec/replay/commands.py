@@ -26,7 +26,7 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq import broker, controller, store
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
-_FOLLOWED = frozenset((*STEPS, *starts.REQUESTS, *decisions.CODES))
+_FOLLOWED = frozenset((*STEPS, *starts.CODES, *decisions.CODES))
 """Requests that a machine is walked over; so are their answers."""
 
 SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))

@@ -1,23 +1,42 @@
-"""What a controller is asked about a broker set, and how it decides.
+"""What a controller is asked about a broker set, and how it decides, by the bindings of the machine.
 
 A request and its answer are a row each, joined by connection, direction and number. Only requests that name
-brokers by their ids are decisions here; releases up to 5.1.0 name addresses.
+brokers by their ids are decisions here; releases up to 5.1.0 name addresses, which the bindings refuse.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
-from typing import Final
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from replispec.replay.command import Command
+from replispec.replay.content import content_of, fields_of
 from replispec.replay.facts import BY_ADDRESS, facts_of
 from replispec.replay.observation import Kind, Observation
+from replispec.runtime.primitives.bindings import Refused
+from replispec.runtime.primitives.unknown import Unseen
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.machines import broker_set
+from replispec.wire.rocketmq.machines import broker_set_wire as wire
 
 NOTIFIED: Final = "notified"
 """Not an event of the machine but what it does: the notification of a role."""
+QUERY: Final = RequestCode.CONTROLLER_GET_SYNC_STATE_DATA
+"""Asks about several sets at once, each as if it were asked alone."""
+CODES: Final = (*wire.REQUESTS, QUERY, RequestCode.NOTIFY_BROKER_ROLE_CHANGED)
+_EVENTS: Final = broker_set.MACHINE.events
+
+
+@dataclass(frozen=True)
+class _NobodyKnows:
+    """What a controller remembers, and what only it knows: nothing that the wire shows."""
+
+    def known(self, _instance: str) -> tuple[Any, Any]:
+        """Nothing of it."""
+        return Unseen(), Unseen()
 
 
 def decisions_of(command: Command) -> Iterator[Observation]:
@@ -29,123 +48,68 @@ def decisions_of(command: Command) -> Iterator[Observation]:
                 yield replace(fact, kind=Kind.DECISION, message=NOTIFIED)
         return
     asking = command.request if command.is_answer else command
-    if asked is None or asking is None or asked not in _QUESTIONS:
+    if asking is None:
         return
-    event, read = _QUESTIONS[asked]
-    for question in read(asking):
-        row = replace(question, kind=Kind.DECISION, message=event, opaque=command.opaque)
+    for name, event in _questions(asking):
+        row = replace(
+            command.seen,
+            kind=Kind.DECISION,
+            name=name,
+            message=_EVENTS[type(event)].name,
+            opaque=command.opaque,
+            controller=asking.destination,
+        )
         if not command.is_answer:
-            yield replace(row, controller=command.destination)
+            yield replace(row, content=content_of(fields_of(event)))
         else:
-            yield from _answered(command, row)
+            yield from _answered(command, event, row)
 
 
-def _answered(command: Command, row: Observation) -> Iterator[Observation]:
-    """What the answer tells; of a refusal its code alone."""
-    plain = replace(
-        command.seen,
-        kind=Kind.DECISION,
-        name=row.name,
-        message=row.message,
-        opaque=command.opaque,
-        controller=command.source,
-        accepted=command.code == ResponseCode.SUCCESS,
-        code=command.code,
-    )
-    still_exists = (
-        command.asked == RequestCode.CONTROLLER_ELECT_MASTER
-        and command.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B
-    )
-    if not plain.accepted and not still_exists:
-        yield plain
-    elif command.asked == RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
-        next_id = command.header(controller.GetNextBrokerIdResponse).next_broker_id
-        yield replace(plain, broker_id=next_id)
-    elif command.asked in (RequestCode.CONTROLLER_APPLY_BROKER_ID, RequestCode.CLEAN_BROKER_DATA):
-        yield plain
-    else:
+def _questions(command: Command) -> Iterator[tuple[str, broker_set.Event]]:
+    """The broker sets that a request is about, and the event that it is to each."""
+    if command.code == QUERY and command.json_body is not None:
+        for name in controller.BrokerNames.decode(command.json_body).names or ():
+            yield name, broker_set.InfoAsked()
+        return
+    try:
+        asked = wire.event_of(
+            command.code, command.ext_fields, command.json_body or b"", _NobodyKnows(), rules
+        )
+    except Refused:
+        return
+    if asked is not None:
+        yield asked.instance, _as_apache_reads(asked.event)
+
+
+def _as_apache_reads(event: broker_set.Event) -> broker_set.Event:
+    """Apache reads no ids when living brokers may be cleaned, and removes the whole set."""
+    if isinstance(event, broker_set.CleaningAsked) and event.may_clean_living:
+        return replace(event, broker_ids=None)
+    return event
+
+
+def _answered(command: Command, event: broker_set.Event, row: Observation) -> Iterator[Observation]:
+    """What the answer claims; of a refusal its code alone."""
+    row = replace(row, controller=command.source, code=command.code, accepted=False)
+    fields, body = command.ext_fields, command.json_body or b""
+    several = command.asked == QUERY
+    claims = wire.claims_of(type(event), command.code, {} if several else fields, b"" if several else body)
+    if claims is None:
+        yield row
+    elif several:
         for fact in facts_of(command):
             if fact.name == row.name and fact.named_by != BY_ADDRESS:
-                told = replace(fact, kind=Kind.DECISION, message=row.message, opaque=command.opaque)
-                yield replace(told, accepted=plain.accepted, code=command.code)
+                yield replace(row, accepted=claims.accepted, content=content_of(_claimed_by(fact)))
+    else:
+        yield replace(row, accepted=claims.accepted, content=content_of(claims.variables))
 
 
-# ---- questions -----------------------------------------------------------------------------------
-
-
-def _next_id(command: Command) -> Iterator[Observation]:
-    yield replace(command.seen, name=command.header(controller.GetNextBrokerIdRequest).broker_name)
-
-
-def _application(command: Command) -> Iterator[Observation]:
-    asked = command.header(controller.ApplyBrokerIdRequest)
-    yield replace(
-        command.seen,
-        name=asked.broker_name,
-        broker_id=asked.applied_broker_id,
-        text=asked.register_check_code,
-    )
-
-
-def _registration(command: Command) -> Iterator[Observation]:
-    asked = command.header(controller.RegisterBrokerToControllerRequest)
-    if asked.broker_id is not None:
-        yield replace(command.seen, name=asked.broker_name, broker_id=asked.broker_id)
-
-
-def _info(command: Command) -> Iterator[Observation]:
-    yield replace(command.seen, name=command.header(controller.GetReplicaInfoRequest).broker_name)
-
-
-def _query(command: Command) -> Iterator[Observation]:
-    if command.json_body is not None:
-        for name in controller.BrokerNames.decode(command.json_body).names or ():
-            yield replace(command.seen, name=name)
-
-
-def _election(command: Command) -> Iterator[Observation]:
-    asked = command.header(controller.ElectMasterRequest)
-    if asked.broker_id is not None:
-        yield replace(command.seen, name=asked.broker_name, broker_id=asked.broker_id)
-
-
-def _alteration(command: Command) -> Iterator[Observation]:
-    asked = command.header(controller.AlterSyncStateSetRequest)
-    if asked.master_broker_id is None or command.json_body is None:
-        return
-    wanted = controller.SyncStateSet.decode(command.json_body)
-    yield replace(
-        command.seen,
-        name=asked.broker_name,
-        broker_id=asked.master_broker_id,
-        master_epoch=asked.master_epoch,
-        sync_state_set_epoch=wanted.sync_state_set_epoch,
-        members=[str(each) for each in wanted.broker_ids or ()],
-    )
-
-
-def _cleaning(command: Command) -> Iterator[Observation]:
-    """Apache reads no ids when living brokers may be cleaned, and removes the whole set."""
-    asked = command.header(controller.CleanBrokerDataRequest)
-    ids = None if asked.is_clean_living_broker else asked.broker_controller_ids_to_clean
-    yield replace(
-        command.seen,
-        name=asked.broker_name,
-        text=(ids or "").strip() or None,
-        accepted=asked.is_clean_living_broker,
-    )
-
-
-_Question = Callable[["Command"], Iterator[Observation]]
-_QUESTIONS: Final[Mapping[int, tuple[str, _Question]]] = {
-    RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: ("next_id_asked", _next_id),
-    RequestCode.CONTROLLER_APPLY_BROKER_ID: ("id_applied", _application),
-    RequestCode.CONTROLLER_REGISTER_BROKER: ("registered", _registration),
-    RequestCode.CONTROLLER_GET_REPLICA_INFO: ("info_asked", _info),
-    RequestCode.CONTROLLER_GET_SYNC_STATE_DATA: ("info_asked", _query),
-    RequestCode.CONTROLLER_ELECT_MASTER: ("election_asked", _election),
-    RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: ("alteration_asked", _alteration),
-    RequestCode.CLEAN_BROKER_DATA: ("cleaning_asked", _cleaning),
-}
-"""The event of the machine that a request is, and how its fields are read; by code."""
-CODES: Final = (*_QUESTIONS, RequestCode.NOTIFY_BROKER_ROLE_CHANGED)
+def _claimed_by(fact: Observation) -> dict[str, Any]:
+    """The variables that one entry of the answer to a query tells."""
+    told: dict[str, Any] = {
+        "master_epoch": fact.master_epoch,
+        "sync_state_set_epoch": fact.sync_state_set_epoch,
+        "sync_state_set": None if fact.members is None else [int(each) for each in fact.members],
+    }
+    seen = {name: value for name, value in told.items() if value is not None}
+    return {"master": None if fact.master is None else int(fact.master), **seen}

@@ -51,8 +51,8 @@ class Observation:
 
     Offsets are commit-log bytes, times int64 ns UTC; None is a value that the frame does not carry.
     `controller` is the address of the answering controller, `address` a broker's main address (of a
-    replication connection: the master's replication address). `message` names the message of a step, by
-    its generated class, or the event that a refusal is; `opaque` joins the steps of a request and its answer.
+    replication connection: the master's replication address). `message` names the event that a step is,
+    `content` holds its fields or what an answer claims; `opaque` joins the steps of a request and its answer.
     `version` is the one in the header of the broker that tells its address. `duration_ns` is the time from
     the request to the answer that tells the row; `durations_ns`, `unanswered`: all requests of a code.
     """
@@ -92,6 +92,7 @@ class Observation:
     confirm_offset: int | None = None
     epochs: list[dict[str, int]] | None = None
     message: str | None = None
+    content: str | None = None
     opaque: int | None = None
     version: int | None = None
     timeout_ms: int | None = None

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Final
 
+from replispec.replay.content import seen_of
 from replispec.replay.machine_steps import Findings, MachineFinding, step
 from replispec.replay.observation import Kind, Observation
-from replispec.replay.registrations import FAILED, REFUSED, UNKNOWN_HERE
+from replispec.replay.registrations import SENT
 from replispec.replay.walks import Walk, release_of
-from replispec.runtime.primitives.unknown import UNKNOWN
-from replispec.wire.rocketmq import controller
-from replispec.wire.rocketmq.machines import broker_registration
+from replispec.wire.rocketmq.machines.broker_registration import MACHINE
+from replispec.wire.rocketmq.machines.broker_registration_wire import OUTCOMES
 
-_ANSWERS_OF: Final[Mapping[str, tuple[str, ...]]] = {
-    controller.GetNextBrokerIdRequest.__name__: ("next_id_answered", FAILED),
-    controller.ApplyBrokerIdRequest.__name__: ("application_granted", REFUSED, FAILED),
-    controller.RegisterBrokerToControllerRequest.__name__: ("registered", UNKNOWN_HERE, FAILED),
+_ANSWERS_OF: Final = {
+    asked: tuple(MACHINE.events[kind].name for kind in kinds) for asked, kinds in OUTCOMES.items()
 }
-"""The events that the answer to a request may be, by the request's message."""
+"""The events that the answer to a request may be, by the code of the request."""
+_SENT: Final = frozenset(SENT.values())
+_KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
 _OWNING: Final = (Kind.REGISTRATION, Kind.ALIVE)
 
 
@@ -30,7 +29,7 @@ class _Registration:
 
     walk: Walk
     connection: str
-    asked: str = ""
+    asked: int = 0
     opaque: int | None = None
 
 
@@ -41,7 +40,6 @@ def owners_of(rows: Sequence[Observation]) -> dict[str, str]:
 
 def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
     """Walk the machine of registration for each broker."""
-    machine = broker_registration.MACHINE
     owners = owners_of(rows)
     brokers: dict[tuple[str, str], _Registration] = {}
     for row in rows:
@@ -50,23 +48,22 @@ def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
         key = (row.group or "", owners.get(row.connection) or row.connection)
         broker = brokers.get(key)
         if broker is None:
-            walk = Walk(machine, release_of(row.version))
+            walk = Walk(MACHINE, release_of(row.version))
             broker = brokers[key] = _Registration(walk, row.connection)
-        _register(broker, row, found[key[0], machine.finding])
+        _register(broker, row, found[key[0], MACHINE.finding])
 
 
 def _register(broker: _Registration, row: Observation, finding: MachineFinding) -> None:
     """Step one request or answer. Late answers, to other than the last request, decide nothing any more."""
-    sent = row.message in _ANSWERS_OF
+    sent = row.message in _SENT
     if not sent and (row.connection, row.opaque) != (broker.connection, broker.opaque):
         return
     if sent:
         _catch_up(broker, row)
-        broker.asked, broker.opaque = row.message or "", row.opaque
+        broker.asked, broker.opaque = row.code or 0, row.opaque
     else:
         broker.opaque = None
-    refused = row.message in (REFUSED, UNKNOWN_HERE, FAILED)
-    facts = SimpleNamespace(next_broker_id=UNKNOWN if refused else row.broker_id)
+    facts = seen_of(row.content, _KINDS[row.message or ""])
     step(broker.walk, row, facts, finding, sent=sent)
 
 

@@ -1,4 +1,4 @@
-"""The steps of a broker's registration: its requests 1012, 1013 and 1003, and what they were answered.
+"""The steps of a broker's registration: requests and their answers, by the bindings of the machine.
 
 Only brokers with persistent ids take them; a registration by address alone is none.
 """
@@ -7,37 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from replispec.replay.command import Command
+from replispec.replay.content import content_of, fields_of
 from replispec.replay.observation import Kind, Observation
 from replispec.wire.rocketmq import controller
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.commands import RESPONSE_HEADERS
+from replispec.wire.rocketmq.commands import REQUEST_HEADERS
+from replispec.wire.rocketmq.machines.broker_registration import MACHINE
+from replispec.wire.rocketmq.machines.broker_registration_wire import outcome_of
 
-Request = (
-    controller.GetNextBrokerIdRequest
-    | controller.ApplyBrokerIdRequest
-    | controller.RegisterBrokerToControllerRequest
-)
-STEPS: Final[Mapping[int, type[Request]]] = {
-    RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: controller.GetNextBrokerIdRequest,
-    RequestCode.CONTROLLER_APPLY_BROKER_ID: controller.ApplyBrokerIdRequest,
-    RequestCode.CONTROLLER_REGISTER_BROKER: controller.RegisterBrokerToControllerRequest,
+SENT: Final = {name: info.name for info in MACHINE.events.values() if info.sends for name in info.messages}
+"""The events of the requests that are steps, by the name of the request."""
+STEPS: Final[Mapping[int, Any]] = {
+    code: header for code, header in REQUEST_HEADERS.items() if header.__name__ in SENT
 }
-"""The requests that are steps, by code."""
-REFUSED, UNKNOWN_HERE, FAILED = "application_refused", "unknown_here", "request_failed"
-"""Events of the machine that an answer without success is."""
-_REFUSALS: Final[Mapping[tuple[int, int], str]] = {
-    (
-        RequestCode.CONTROLLER_APPLY_BROKER_ID,
-        ResponseCode.CONTROLLER_BROKER_ID_INVALID,
-    ): REFUSED,
-    (
-        RequestCode.CONTROLLER_REGISTER_BROKER,
-        ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B,
-    ): UNKNOWN_HERE,
-}
+"""Those requests, by code."""
 
 
 def steps_of(command: Command) -> Iterator[Observation]:
@@ -62,17 +47,14 @@ def steps_of(command: Command) -> Iterator[Observation]:
         code=asked,
     )
     if not command.is_answer:
-        yield replace(step, message=type(request).__name__)
-    elif command.code != ResponseCode.SUCCESS:
-        yield replace(step, message=_REFUSALS.get((asked, command.code), FAILED))
-    else:
-        next_id = None
-        if isinstance(request, controller.GetNextBrokerIdRequest):
-            next_id = command.header(controller.GetNextBrokerIdResponse).next_broker_id
-        yield replace(step, message=RESPONSE_HEADERS[asked].__name__, broker_id=next_id)
+        yield replace(step, message=SENT[type(request).__name__])
+        return
+    event = outcome_of(asked, command.code, command.ext_fields, command.json_body or b"")
+    if event is not None:
+        yield replace(step, message=MACHINE.events[type(event)].name, content=content_of(fields_of(event)))
 
 
-def _address(request: Request) -> str | None:
+def _address(request: Any) -> str | None:
     """The broker's own address, as far as the request tells it."""
     if isinstance(request, controller.ApplyBrokerIdRequest):
         return (request.register_check_code or "").partition(";")[0] or None

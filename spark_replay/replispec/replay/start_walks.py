@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Final
 
+from replispec.replay.content import seen_of
 from replispec.replay.groups import Groups
 from replispec.replay.machine_steps import Findings, step
 from replispec.replay.observation import Kind, Observation
 from replispec.replay.registration_walks import owners_of
-from replispec.replay.starts import ANSWERS
+from replispec.replay.registrations import SENT as REGISTERING
+from replispec.replay.starts import ANSWERS, HEARTBEAT, SENT
 from replispec.replay.walks import Walk, release_of
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.machines import replicas_manager
 
 MACHINE: Final = replicas_manager.MACHINE
-_SENT: Final = {name for info in MACHINE.events.values() if info.sends for name in info.messages}
-_FIRST_TIME: Final = controller.GetNextBrokerIdRequest.__name__
+_SENT: Final = frozenset(SENT.values())
+_KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
+_FIRST_TIME: Final = REGISTERING[controller.GetNextBrokerIdRequest.__name__]
 
 
 @dataclass(slots=True)
@@ -55,8 +57,8 @@ def walk_starts(rows: Sequence[Observation], groups: Groups, found: Findings) ->
             broker.walk.perhaps_anew()
         if row.connection in holed:
             broker.walk.forget()
-        message = row.message or controller.BrokerHeartbeatRequest.__name__
-        facts = SimpleNamespace(controller_leader_address=row.text, master_broker_id=row.broker_id)
+        message = row.message or HEARTBEAT
+        facts = seen_of(row.content, _KINDS[message])
         group = groups.group_of(name, row.controller, row.order)
         step(broker.walk, row, facts, found[group, MACHINE.finding], sent=message in _SENT, message=message)
 

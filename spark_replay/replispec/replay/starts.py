@@ -1,4 +1,4 @@
-"""The steps of a broker's start beside its heartbeats: leader, registration, role, announcement."""
+"""The steps of a broker's start beside its heartbeats, by the bindings of the machine."""
 
 from __future__ import annotations
 
@@ -7,64 +7,59 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.replay.command import Command
+from replispec.replay.content import content_of, fields_of
 from replispec.replay.observation import Kind, Observation
-from replispec.wire.rocketmq import broker, controller
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.broker import RegisterBrokerRequest
+from replispec.wire.rocketmq.commands import REQUEST_HEADERS
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.machines.replicas_manager import MACHINE
+from replispec.wire.rocketmq.machines.replicas_manager_wire import OUTCOMES, REQUESTS, event_of, outcome_of
 
-REQUESTS: Final = (
-    RequestCode.CONTROLLER_GET_METADATA_INFO,
-    RequestCode.NOTIFY_BROKER_ROLE_CHANGED,
-    RequestCode.REGISTER_BROKER,
-)
-ANSWERS: Final = (
-    RequestCode.CONTROLLER_GET_METADATA_INFO,
-    RequestCode.CONTROLLER_REGISTER_BROKER,
-    RequestCode.CONTROLLER_ELECT_MASTER,
-)
+SENT: Final = {name: info.name for info in MACHINE.events.values() if info.sends for name in info.messages}
+"""The events of what a broker sends, by the name of the message."""
+HEARTBEAT: Final = SENT[BrokerHeartbeatRequest.__name__]
+"""Seen in rows of another kind already."""
+_SENT_BY_CODE: Final = {
+    code: SENT[header.__name__]
+    for code, header in REQUEST_HEADERS.items()
+    if header.__name__ in SENT and SENT[header.__name__] != HEARTBEAT
+}
+_LEADING_ON: Final = {
+    kind
+    for (state, kind), edges in MACHINE.transitions.items()
+    if any(edge.to is not state for edge in edges) and MACHINE.events[kind].messages
+}
+CODES: Final = (*_SENT_BY_CODE, *REQUESTS)
+"""Requests that are steps."""
+ANSWERS: Final = tuple(asked for asked, kinds in OUTCOMES.items() if _LEADING_ON.intersection(kinds))
+"""Requests whose answers are steps, when they lead on."""
 
 
 def starting_of(command: Command) -> Iterator[Observation]:
     """The step that a command is. Raises RemoteProtocolError for broken fields.
 
-    `address` is the broker's where the command tells it; else the connection has to. Of the answers only
-    those with success are steps.
+    `address` is the broker's where the command tells it; else the connection has to.
     """
-    asked = command.asked
+    asked, body = command.asked, command.json_body or b""
     step = replace(command.seen, kind=Kind.START, from_start=command.from_start, code=asked)
+    if asked is None:
+        return
     if command.is_answer:
-        if asked in ANSWERS and _is_success(command):
-            yield _answered(command, replace(step, controller=command.source))
+        if asked in ANSWERS:
+            event = outcome_of(asked, command.code, command.ext_fields, body)
+            if type(event) in _LEADING_ON:
+                row = replace(step, controller=command.source, message=MACHINE.events[type(event)].name)
+                yield replace(row, content=content_of(fields_of(event)))
+    elif asked in _SENT_BY_CODE:
+        yield _sent(command, replace(step, message=_SENT_BY_CODE[asked]))
     elif asked in REQUESTS:
-        yield _sent(command, step)
-
-
-def _is_success(command: Command) -> bool:
-    """True also for the refusal of an election because the master, which it names, still exists."""
-    if command.code == ResponseCode.SUCCESS:
-        return True
-    is_election = command.asked == RequestCode.CONTROLLER_ELECT_MASTER
-    return is_election and command.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B
-
-
-def _answered(command: Command, step: Observation) -> Observation:
-    if command.asked == RequestCode.CONTROLLER_GET_METADATA_INFO:
-        told = command.header(controller.GetMetadataResponse)
-        leader = told.controller_leader_address or None
-        return replace(step, message=controller.GetMetadataResponse.__name__, text=leader)
-    if command.asked == RequestCode.CONTROLLER_ELECT_MASTER:
-        return replace(step, message=controller.ElectMasterResponse.__name__)
-    registered = command.header(controller.RegisterBrokerToControllerResponse)
-    name = controller.RegisterBrokerToControllerResponse.__name__
-    return replace(step, message=name, broker_id=registered.master_broker_id)
+        event = event_of(asked, command.ext_fields, body)
+        name = MACHINE.events[type(event)].name
+        yield replace(step, message=name, address=command.destination, content=content_of(fields_of(event)))
 
 
 def _sent(command: Command, step: Observation) -> Observation:
-    if command.asked == RequestCode.CONTROLLER_GET_METADATA_INFO:
-        name = controller.GetMetadataRequest.__name__
-        return replace(step, message=name, controller=command.destination)
-    if command.asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED:
-        name = controller.NotifyBrokerRoleChangedRequest.__name__
-        return replace(step, message=name, address=command.destination)
-    announced = command.header(broker.RegisterBrokerRequest)
-    name = broker.RegisterBrokerRequest.__name__
-    return replace(step, message=name, address=announced.broker_addr)
+    """A name server is told the broker's address; to a controller the connection is the broker's."""
+    if REQUEST_HEADERS[command.code] is RegisterBrokerRequest:
+        return replace(step, address=command.header(RegisterBrokerRequest).broker_addr)
+    return replace(step, controller=command.destination)
