@@ -103,6 +103,26 @@ def test_the_suite_plays_a_case_of_it_and_decode_names_it(generated: Path, tmp_p
     assert new_message.NAME not in unnamed
 
 
+def test_the_replay_steps_it(generated: Path, tmp_path: Path) -> None:
+    tap = tmp_path / "tap.pcap"
+    with controller(generated, tmp_path, f"tapFile={tap}") as address:
+        ask(address, RequestCode.CONTROLLER_GET_METADATA_INFO, {})
+        ask(address, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1).to_ext_fields())
+        ask(address, RequestCode.CONTROLLER_REGISTER_BROKER, talks.registration(1).to_ext_fields())
+        assert [count(address, 2), count(address, 3)] == ["2", "5"]
+    verdict, known = decisions(tap, tmp_path / "known", generated)
+    assert (verdict, known) == ("ok", decisions(tap, tmp_path / "unknown", None)[1] + 2)
+
+
+def decisions(tap: Path, out: Path, generated: Path | None) -> tuple[str, int]:
+    """What a replay finds of the controller's decisions: the verdict, and how many it judged."""
+    environment = None if generated is None else environment_of(generated)
+    replispec("replay", tap, "--out", out, "--engine", "local", environment=environment)
+    findings = json.loads((out / "summary.json").read_text())["findings"]
+    (found,) = [each for each in findings if each["invariant"] == "broker-set-machine"]
+    return found["verdict"], found["evaluated"]
+
+
 def test_documents_and_the_dissector_name_it(generated: Path) -> None:
     page = (generated / "docs/rocketmq/machines/broker_set.md").read_text("utf-8")
     assert "| `repairs_counted` | `CountRepairsRequest` received, with `repairs` = `header.repairs`" in page
