@@ -71,10 +71,11 @@ class Judged:
 
 @dataclass(slots=True)
 class Walk:
-    """One instance of a machine. `machine` has its overlays still."""
+    """One instance of a machine. `machine` has its overlays still; `rules` are those of its family."""
 
     machine: Machine[Any, Any]
     release: tuple[int, ...] | None
+    rules: Any = rules
     possible: list[Possible] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,23 +101,23 @@ class Walk:
         """One of these events (by the specification's names) may have happened, and nobody saw it."""
         kinds = [kind for kind, info in self.machine.events.items() if info.name in names]
         for one in self.possible:
-            before = with_hidden(one.machine, one.configurations, rules)
+            before = with_hidden(one.machine, one.configurations, self.rules)
             after = [
                 way.configuration
                 for each in before
                 for kind in kinds
-                for way in ways(one.machine, each, Unseen(), kind, rules)
+                for way in ways(one.machine, each, Unseen(), kind, self.rules)
             ]
             one.configurations = distinct((*one.configurations, *after))
 
     def kind_of(self, message: str, facts: Any, *, sent: bool) -> type | None:
         """The class of the event that a message, or an event by its own name, is; None for none."""
         named = [kind for kind, info in self.machine.events.items() if info.name == message]
-        return named[0] if named else self.machine.kind_of(message, facts, rules, sent=sent)
+        return named[0] if named else self.machine.kind_of(message, facts, self.rules, sent=sent)
 
     def step(self, kind: type, event: Any) -> Judged:
         """Judge one event and take it. After a fault anything is possible."""
-        found = [_stepped(one, kind, event) for one in self.possible]
+        found = [_stepped(one, kind, event, self.rules) for one in self.possible]
         best = min(found, key=lambda each: each.verdict.rank)
         states = sorted({each.state.name for one in self.possible for each in one.configurations})
         if best.verdict is Verdict.VIOLATED:
@@ -148,7 +149,7 @@ class _Stepped:
     deviation: str = ""
 
 
-def _stepped(one: Possible, kind: type, event: Any) -> _Stepped:
+def _stepped(one: Possible, kind: type, event: Any, rules: Any) -> _Stepped:
     after: list[Configuration[Any, Any]] = []
     best, deviation = Verdict.VIOLATED, ""
     for each in with_hidden(one.machine, one.configurations, rules):
