@@ -69,6 +69,11 @@ def module(name: str) -> Any:
     return importlib.import_module(f"replispec.{name}")
 
 
+def keeper(address: str) -> Any:
+    """The keeper as a node, with its parameters' defaults."""
+    return module("families.toy.keeper").KeeperNode(address, module("wire.toy.options").KeeperOptions())
+
+
 class Asker:
     """Asks for the lease again and again, and keeps what it is told."""
 
@@ -105,11 +110,10 @@ class Asker:
 
 def simulated(seed: int) -> tuple[list[Asker], list[Any]]:
     """Two askers, the first of which stops, and the packets between them and the keeper."""
-    node = module("families.toy.keeper").KeeperNode
     world = World(seed, weather=Weather())
     tap = world.network.tap = Wiretap()
     askers = [Asker(7, 4_000), Asker(9, 20_000)]
-    world.add("keeper", "10.0.0.1", lambda _: [Member("keeper", node(KEEPER))])
+    world.add("keeper", "10.0.0.1", lambda _: [Member("keeper", keeper(KEEPER))])
     world.start("keeper")
     for at, asker in enumerate(askers):
         name = f"asker{at}"
@@ -159,6 +163,7 @@ def test_the_documents_tell_of_it(compiled: Path) -> None:
     assert "LeaseGranted" in (docs / "messages" / "lease.md").read_text()
     assert "GRANTING" in (docs / "machines" / "lease_keeper.md").read_text()
     assert "somebody else holds it" in (docs / "rules.md").read_text()
+    assert "leaseTime" in (docs / "parameters.md").read_text()
     assert "TOY-LEASE-3" in (docs / "clauses.md").read_text()
 
 
@@ -218,7 +223,7 @@ async def _played(cases: Any) -> RunResult:
     async with trio.open_nursery() as nursery:
         clock, stop = Clock(), trio.Event()
         log = Log(StringIO(), Level.ERROR, clock.now_us)
-        members = [Member("keeper", module("families.toy.keeper").KeeperNode("127.0.0.1:0"))]
+        members = [Member("keeper", keeper("127.0.0.1:0"))]
         run = partial(serve, members, Process(), log, clock=clock, stop=stop)
         addresses: Addresses = await nursery.start(run)
         target = {"target": addresses["keeper"]["lease"]}

@@ -12,15 +12,15 @@ from replispec.runtime.primitives.machines import step
 from replispec.runtime.world import Accepted, Closed, Effect, Event, Outbox, Received, Ticked
 from replispec.wire.toy.lease import LeaseAsked, LeaseGranted, LeaseRefused
 from replispec.wire.toy.machines import lease_keeper as machine
+from replispec.wire.toy.options import KeeperOptions
 from replispec.wire.toy.streams import ASKER
-
-LEASE_MS = machine.EVENTS[machine.Lapsed].default_ms or 0
 
 
 class KeeperNode:
     """Grants one lease, on the machine lease_keeper."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, options: KeeperOptions) -> None:
+        self._options = options
         self.listeners: Mapping[str, str] = MappingProxyType({"lease": address})
         self._outbox = Outbox()
         self._buffers: dict[int, FrameBuffer] = {}
@@ -59,7 +59,7 @@ class KeeperNode:
         effects = self._take(machine.Asked(asked))
         known = self._variables
         if effects == ("grant",):
-            self._lapses_ms = event.now_ms + LEASE_MS
+            self._lapses_ms = event.now_ms + self._options.lease_time_ms
             granted = LeaseGranted(asked.holder, known.epoch)
             self._outbox.send(event.connection, granted.encode())
             self._take(machine.Granted(granted))
