@@ -1,4 +1,7 @@
-"""Every single edit of a specification that should not go unnoticed: an edge, a guard, an effect, an option.
+"""Every single edit of a specification that should not go unnoticed.
+
+Edges, guards, effects and events of machines, what binds them to messages, answers and records, options of
+bytes, defaults of parameters.
 
 The edits are found in the sources themselves, so their number follows the specification. Each changes one
 thing and leaves the rest as it is; whether the compiler accepts the result is not looked at here.
@@ -8,17 +11,19 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from lab.binding_edits import Change, Document, binding_changes
+
 # What decides about controllers and replication. Overlays say what others do, and are left alone.
 MACHINES = ("broker_set", "ha_master", "ha_replica")
+# What is bound to messages of the remoting protocol; frames of replication are events as they are.
+BOUND = ("broker_set", "broker_registration", "broker_role", "replicas_manager", "learner")
 MESSAGES = ("controller", "ha")
-Document = dict[str, Any]
 
 # Options that change bytes, with what each becomes. What only documents (clauses, units) is left alone.
 _OPTIONS: tuple[tuple[str, Callable[[str], str]], ...] = (
@@ -37,8 +42,9 @@ _OPTIONS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change of one file below spec/: `text` is the file's whole new content."""
+    """One change of one file below spec/: `text` is the file's whole new content, `kind` what is edited."""
 
+    kind: str
     name: str
     path: Path
     text: str
@@ -46,23 +52,29 @@ class Edit:
 
 def edits(spec: Path) -> Sequence[Edit]:
     """All edits of a RocketMQ specification, in the order of its sources; names are unique."""
-    found = [edit for machine in MACHINES for edit in _machine_edits(spec, machine)]
+    found = [edit for machine in MACHINES for edit in _edited(spec, machine, _machine_changes)]
+    found += [edit for machine in BOUND for edit in _edited(spec, machine, binding_changes)]
     found += [edit for name in MESSAGES for edit in _option_edits(spec, name)]
     return (*found, *_default_edits(spec))
 
 
-def _machine_edits(spec: Path, machine: str) -> Iterator[Edit]:
+def _edited(spec: Path, machine: str, changes: Callable[[Document], Iterable[Change]]) -> Iterator[Edit]:
     path = spec / "statemachines" / "rocketmq" / f"{machine}.yaml"
-    document: Document = yaml.safe_load(path.read_text("utf-8"))
-    changes = (*_edge_changes(document), *_guard_changes(document), *_event_changes(document))
-    for name, change in changes:
+    document: Document = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
+    for kind, name, change in changes(document):
         changed = copy.deepcopy(document)
         change(changed)
-        text = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True, width=10_000)
-        yield Edit(f"{machine}: {name}", path, text)
+        yield Edit(kind, f"{machine}: {name}", path, _written(changed))
 
 
-Change = tuple[str, Callable[[Document], None]]
+def _written(document: Document) -> str:
+    return yaml.dump(document, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=10_000)
+
+
+def _machine_changes(document: Document) -> Iterator[Change]:
+    yield from _edge_changes(document)
+    yield from _guard_changes(document)
+    yield from _event_changes(document)
 
 
 def _edge_changes(document: Document) -> Iterator[Change]:
@@ -70,30 +82,36 @@ def _edge_changes(document: Document) -> Iterator[Change]:
     for number, edge in enumerate(document["transitions"]):
         guard = f" if {edge['if']}" if "if" in edge else ""
         name = f"edge {number} ({_list(edge['from'])} on {_list(edge['event'])}{guard})"
-        yield f"{name} removed", _at(number, _removed)
+        yield "edge", f"{name} removed", _at(number, _removed)
         for other in entered:
             if other != edge["to"]:
-                yield f"{name} leads to {other}", _at(number, _set("to", other))
+                yield "edge", f"{name} leads to {other}", _at(number, _set("to", other))
         for effect in edge.get("do", ()):
-            yield f"{name} does not {effect}", _at(number, _without("do", effect))
+            yield "effect", f"{name} does not {effect}", _at(number, _without("do", effect))
         for variable in edge.get("assign", ()):
-            yield f"{name} does not assign {variable}", _at(number, _without("assign", variable))
+            yield (
+                "assignment",
+                f"{name} does not assign {variable}",
+                _at(number, _without("assign", variable)),
+            )
         if "if" in edge:
-            yield f"{name} negated", _at(number, _set("if", f"not ({edge['if']})"))
+            yield "condition", f"{name} negated", _at(number, _set("if", f"not ({edge['if']})"))
 
 
 def _guard_changes(document: Document) -> Iterator[Change]:
     for name, guard in document.get("guards", {}).items():
-        yield f"guard {name} negated", _in("guards", name, "if", f"not ({guard['if']})")
+        yield "guard", f"guard {name} negated", _in("guards", name, "if", f"not ({guard['if']})")
 
 
 def _event_changes(document: Document) -> Iterator[Change]:
     for name, event in document["events"].items():
         if "where" in event:
-            yield f"event {name} means the others", _in("events", name, "where", f"not ({event['where']})")
+            change = _in("events", name, "where", f"not ({event['where']})")
+            yield "event", f"event {name} means the others", change
     for name, variable in document["variables"].items():
         if "initial" in variable:
             yield (
+                "variable",
                 f"variable {name} begins elsewhere",
                 _in("variables", name, "initial", variable["initial"] + 1),
             )
@@ -145,21 +163,21 @@ def _option_edits(spec: Path, name: str) -> Iterator[Edit]:
         for found in re.finditer(pattern, text):
             line = text.count("\n", 0, found.start()) + 1
             changed = text[: found.start(1)] + change(found[1]) + text[found.end(1) :]
-            yield Edit(f"{name}.proto:{line}: {found[0]} changed", path, changed)
+            yield Edit("option", f"{name}.proto:{line}: {found[0]} changed", path, changed)
 
 
 def _default_edits(spec: Path) -> Iterator[Edit]:
     """Another default for every parameter that has a number, a duration, a truth value or a choice."""
     for path in sorted((spec / "parameters" / "rocketmq").glob("*.yaml")):
         text = path.read_text("utf-8")
-        document: Document = yaml.safe_load(text)
+        document: Document = yaml.load(text, yaml.CSafeLoader)
         for name, parameter in document.get("parameters", {}).items():
             other = _other_default(parameter)
             if other is not None:
                 changed = copy.deepcopy(document)
                 changed["parameters"][name]["default"] = other
-                written = yaml.safe_dump(changed, sort_keys=False, allow_unicode=True, width=10_000)
-                yield Edit(f"{path.stem}: {name} is {other} by default", path, written)
+                what = f"{path.stem}: {name} is {other} by default"
+                yield Edit("default", what, path, _written(changed))
 
 
 def _other_default(parameter: Document) -> object:

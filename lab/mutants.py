@@ -1,7 +1,8 @@
 """`make mutants`: change one thing in the specification, compile, and see who notices.
 
-A sample of all single edits that the compiler counts (edges, guards, effects, assignments, timers, options
-of bytes) of the controller's and replication's machines and messages. Each is made in a copy of the project;
+A sample of all single edits (edges, guards, effects, assignments, events; what binds machines to messages,
+answers, `counts_as` and records; options of bytes; defaults of parameters) of the controller's, the brokers'
+and replication's machines and messages. Each is made in a copy of the project;
 `make generate` carries it to everything; then the tests run, the quick ones first, until one fails. First of
 all a copy without an edit must pass. An edit that nothing notices is a hole in the tests, unless it changes
 nothing that anybody could see: those are named in lab/equivalent_edits.yaml, with the reason.
@@ -58,6 +59,7 @@ SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
 class Outcome:
     """What became of one edit: who noticed it, and by which test or message."""
 
+    kind: str
     edit: str
     noticed_by: str
     by: str
@@ -80,6 +82,8 @@ def main() -> int:
     every = [edit for edit in edits(spec) if arguments.only in edit.name]
     chosen = random.Random(arguments.seed).sample(every, min(arguments.count, len(every)))
     print(f"{len(every)} single edits; {len(chosen)} of them, seed {arguments.seed}", flush=True)
+    for kind, count in Counter(edit.kind for edit in every).most_common():
+        print(f"{count:>5} {kind}, {sum(edit.kind == kind for edit in chosen)} of them", flush=True)
     if arguments.list:
         print("\n".join(edit.name for edit in chosen))
         return 0
@@ -103,6 +107,9 @@ def _report(outcomes: list[Outcome], out: Path) -> int:
     out.write_text(json.dumps([asdict(each) for each in outcomes], indent=1) + "\n")
     for who, count in Counter(each.noticed_by for each in outcomes).most_common():
         print(f"{count:>4} {who}")
+    for kind in sorted({each.kind for each in outcomes}):
+        found = Counter(each.noticed_by for each in outcomes if each.kind == kind)
+        print(f"     {kind}: {', '.join(f'{count} {who}' for who, count in found.most_common())}")
     return int(any(each.noticed_by == SURVIVED for each in outcomes))
 
 
@@ -122,7 +129,7 @@ def _try(edit: Edit, stages: Stages) -> Outcome:
         who, by = _who_notices(tree, {**_nearest(edit), **stages})
     if who == SURVIVED and reason:
         who, by = EQUAL, reason
-    return Outcome(edit.name, who, by, time.monotonic() - began_s)
+    return Outcome(edit.kind, edit.name, who, by, time.monotonic() - began_s)
 
 
 def _generated(tree: Path) -> dict[str, bytes]:
