@@ -213,74 +213,49 @@ ANSWERS: Final[Mapping[str, int]] = MappingProxyType(
 
 
 def same_set(variables: Any, event: Any, _rules: Any) -> bool:
-    """Nothing would change.
-
-    `event.members == sync_state_set`
-    """
+    """Nothing would change."""
     holds: bool = event.members == variables.sync_state_set
     return holds
 
 
 def from_another(variables: Any, event: Any, _rules: Any) -> bool:
-    """Whoever asks is not the recorded master.
-
-    `event.master != master`
-    """
+    """Whoever asks is not the recorded master."""
     holds: bool = event.master != variables.master
     return holds
 
 
 def stale_master(variables: Any, event: Any, _rules: Any) -> bool:
-    """The asking master belongs to another election.
-
-    `event.master_epoch != master_epoch`
-    """
+    """The asking master belongs to another election."""
     holds: bool = event.master_epoch != variables.master_epoch
     return holds
 
 
 def stale_set(variables: Any, event: Any, _rules: Any) -> bool:
-    """The request builds on an older set.
-
-    `event.sync_state_set_epoch != sync_state_set_epoch`
-    """
+    """The request builds on an older set."""
     holds: bool = event.sync_state_set_epoch != variables.sync_state_set_epoch
     return holds
 
 
 def has_strangers(variables: Any, event: Any, _rules: Any) -> bool:
-    """A member has no identity here.
-
-    `size(without(event.members, broker_ids)) > 0`
-    """
+    """A member has no identity here."""
     holds: bool = len(event.members.difference(variables.broker_ids)) > 0
     return holds
 
 
 def has_dead(_variables: Any, event: Any, _rules: Any) -> bool:
-    """A member's heartbeats stopped.
-
-    `size(without(event.members, event.living)) > 0`
-    """
+    """A member's heartbeats stopped."""
     holds: bool = len(event.members.difference(event.living)) > 0
     return holds
 
 
 def lacks_the_master(_variables: Any, event: Any, _rules: Any) -> bool:
-    """The master would leave its own set.
-
-    `size(common(event.members, only(event.master))) == 0`
-    """
+    """The master would leave its own set."""
     holds: bool = len(event.members.intersection(frozenset((event.master,)))) == 0
     return holds
 
 
 def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
-    """No living broker may become master.
-
-    `rule.elect(sync_state_set, broker_ids, event.heartbeats, master, event.preferred,
-    event.unclean) == none`
-    """
+    """No living broker may become master."""
     holds: bool = is_none(
         rules.elect(
             variables.sync_state_set,
@@ -295,11 +270,7 @@ def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
 
 
 def spares_the_living(variables: Any, event: Any, _rules: Any) -> bool:
-    """Living brokers are protected, and so is a set with a master.
-
-    `not event.may_clean_living and ((event.broker_ids == none and master != none) or
-    (event.broker_ids != none and size(common(event.broker_ids, event.living)) > 0))`
-    """
+    """Living brokers are protected, and so is a set with a master."""
     holds: bool = not event.may_clean_living and (
         (is_none(event.broker_ids) and not is_none(variables.master))
         or (not is_none(event.broker_ids) and len(event.broker_ids.intersection(event.living)) > 0)
@@ -308,10 +279,7 @@ def spares_the_living(variables: Any, event: Any, _rules: Any) -> bool:
 
 
 def empties_the_set(variables: Any, event: Any, _rules: Any) -> bool:
-    """No identity would be left.
-
-    `event.broker_ids == none or size(without(broker_ids, event.broker_ids)) == 0`
-    """
+    """No identity would be left."""
     holds: bool = is_none(event.broker_ids) or len(variables.broker_ids.difference(event.broker_ids)) == 0
     return holds
 

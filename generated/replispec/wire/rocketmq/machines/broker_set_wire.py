@@ -518,9 +518,7 @@ def _notify_brokers(_instance: str, variables: Variables) -> Notice:
 
 
 NOTICES: Final[Mapping[str, Callable[[str, Variables], Notice]]] = MappingProxyType(
-    {
-        "notify_brokers": _notify_brokers,
-    }
+    {"notify_brokers": _notify_brokers}
 )
 """What each effect that notifies says."""
 
@@ -679,17 +677,11 @@ _CLAIMS: Final[
     }
 )
 
-CLAIMS_OF_NOTICES: Final = MappingProxyType(
-    {
-        "notify_brokers": _claims_of_notify_brokers,
-    }
-)
+CLAIMS_OF_NOTICES: Final = MappingProxyType({"notify_brokers": _claims_of_notify_brokers})
 """What each notice says of the variables."""
 
 COUNTS_AS: Final[Mapping[str, tuple[str, Releases | None]]] = MappingProxyType(
-    {
-        "answer_master_exists": ("answer_elected", Releases("apache", (5, 1, 1), None)),
-    }
+    {"answer_master_exists": ("answer_elected", Releases("apache", (5, 1, 1), None))}
 )
 """Refusals that count as another answer, and the releases in which they do."""
 
