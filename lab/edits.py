@@ -66,7 +66,7 @@ Change = tuple[str, Callable[[Document], None]]
 
 
 def _edge_changes(document: Document) -> Iterator[Change]:
-    entered = sorted({edge["to"] for edge in document["transitions"]})
+    entered = sorted({edge["to"] for edge in document["transitions"]} - {"same"})
     for number, edge in enumerate(document["transitions"]):
         guard = f" if {edge['if']}" if "if" in edge else ""
         name = f"edge {number} ({_list(edge['from'])} on {_list(edge['event'])}{guard})"

@@ -28,6 +28,7 @@ from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_t
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
+from replispec.compiler.read.shorthand import SAME, Shorthand, read_shorthand
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _Present = frozenset[ex.Expression]
@@ -102,6 +103,7 @@ class _Reader:
         self._rules = rules
         self._configuration = configuration
         self._scope = Scope(model, rules=rules)
+        self._shorthand = Shorthand()
 
     def machine(self) -> Machine:
         """Read top down: what comes later may use what came before."""
@@ -112,8 +114,10 @@ class _Reader:
             "instance",
             "watched",
             "states",
+            "groups",
             "enum",
             "variables",
+            "let",
             "local",
             "missing",
             "log",
@@ -142,6 +146,7 @@ class _Reader:
         self._scope = replace(
             self._scope, variables={name: each.type for name, each in machine.variables.items()}
         )
+        self._shorthand = read_shorthand(tree, machine.states)
         machine = replace(machine, events={each.name: each for each in self._events()})
         machine = self._with_guards(machine)
         edges = tuple(self._transitions(tree, "transitions", machine))
@@ -161,7 +166,7 @@ class _Reader:
     def _condition(
         self, text: str, scope: Scope, place: Place, present: _Present = frozenset()
     ) -> ex.Expression:
-        node = ex.parse(text, place)
+        node = self._shorthand.parse(text, place)
         require(node, BOOL, scope, place, f"{text!r}", present)
         return node
 
@@ -313,13 +318,23 @@ class _Reader:
                 item.only(*_TRANSITION_KEYS)
                 for name in item.texts("event"):
                     event = self._event_named(name, machine, item.place_of("event"))
-                    yield self._transition(item, machine, event, earlier)
+                    sources, to = self._shorthand.states(item.texts("from")), item.text("to")
+                    if to == SAME and len(set(sources)) == len(sources):
+                        for source in sources:
+                            yield self._transition(item, machine, event, earlier, (source,), source)
+                    else:
+                        yield self._transition(item, machine, event, earlier, sources, to)
 
     def _transition(
-        self, tree: Tree, machine: Machine, event: Event, earlier: dict[Pair, _Present]
+        self,
+        tree: Tree,
+        machine: Machine,
+        event: Event,
+        earlier: dict[Pair, _Present],
+        sources: tuple[str, ...],
+        to: str,
     ) -> Transition:
-        """One edge or several. `earlier` holds what is present because earlier edges were not taken."""
-        sources, to = tree.texts("from"), tree.text("to")
+        """An edge from each source. `earlier` holds what is present because earlier edges were not taken."""
         for name in (*sources, to):
             if name not in machine.states:
                 raise SpecificationError(
@@ -373,7 +388,7 @@ class _Reader:
                 raise SpecificationError(
                     place, f"no variable is named {name!r}", f"variables: {', '.join(machine.variables)}"
                 )
-            node = ex.parse(assign.text(name), place)
+            node = self._shorthand.parse(assign.text(name), place)
             require(node, machine.variables[name].type, scope, place, f"the new value of {name}", present)
             found[name] = node
         return found
