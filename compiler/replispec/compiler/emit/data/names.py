@@ -38,7 +38,7 @@ _SAID_MAX: Final = 300
 def names_json(families: Mapping[str, Node]) -> bytes:
     """The whole file, in the order of families and their sources."""
     entries = [entry for name, root in families.items() for entry in _entries(name, root)]
-    parts = []
+    parts: list[str] = []
     for entry in entries:
         before = "" if not parts else ", " if "part_of" in entry else ",\n"
         parts.append(before + json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
