@@ -78,7 +78,7 @@ def _machine_changes(document: Document) -> Iterator[Change]:
 
 
 def _edge_changes(document: Document) -> Iterator[Change]:
-    entered = sorted({edge["to"] for edge in document["transitions"]})
+    entered = sorted({edge["to"] for edge in document["transitions"]} - {"same"})
     for number, edge in enumerate(document["transitions"]):
         guard = f" if {edge['if']}" if "if" in edge else ""
         name = f"edge {number} ({_list(edge['from'])} on {_list(edge['event'])}{guard})"

@@ -47,10 +47,12 @@ states:
   IDLE: {initial: true, about: Nothing was asked.}
   BUSY: {about: An answer is awaited.}
   DONE: {final: true}
+groups: {OPEN: [IDLE, BUSY]}
 variables:
   count: int64
   limit: {type: int64, initial: 3, about: How many calls there may be.}
   last:  {type: string or none}
+let: {next: count + 1, after_next: let.next + 1}
 events:
   call:     {sends: Ping}
   answer:   {message: [Pong, LatePong], where: event.number > 0}

@@ -223,7 +223,7 @@ def test_requests_answers_and_records_of_instances_are_these(tmp_path: Path) -> 
     return Answer(codes.Told.DONE, header.to_ext_fields(), body.encode())
 """,
         'return Answer(codes.Told.FULL, remark=f"{listed(variables.members)} of {instance}")',
-        '"answer_full": ("answer_count", Releases("apache", (2, 0), None)),',
+        '"answer_full": ("answer_count", Releases("apache", (2, 0), None))',
         '(Counted, 8): (frozenset(("answer_full",)), True, _nothing),',
         """\
                     **({} if event.least is None else {"least": event.least}),

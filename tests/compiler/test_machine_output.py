@@ -80,7 +80,7 @@ def test_a_machine_has_a_class_for_each_event_and_a_method_for_each_effect(outpu
         "Edge(State.DONE, blames_peer=True),",
         'Releases("other", (2, 0), None),',
         "from replispec.wire.small.small import LatePong, Ping, Pong",
-        '        "deliver": codes.SmallState.DONE,',
+        '{"deliver": codes.SmallState.DONE}',
     ],
 )
 def test_a_machine_module_holds_this_line(output: dict[str, str], line: str) -> None:

@@ -8,9 +8,11 @@ that a family may grow; its documents lie below docs/FAMILY.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from replispec.compiler.check.citations import check_citations
 from replispec.compiler.emit.data.golden import clauses_json, vectors_json
@@ -28,7 +30,9 @@ from replispec.compiler.emit.python.invariants import invariants_text
 from replispec.compiler.emit.python.machines import MachineEmitter, package_module
 from replispec.compiler.emit.python.parameters import options_text, parameters_text
 from replispec.compiler.emit.python.rules import rules_text
+from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.example import Example
+from replispec.compiler.model.faults import attempt, whole_since
 from replispec.compiler.model.invariant import Invariant
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model, SpecificationError
@@ -43,6 +47,9 @@ from replispec.compiler.read.parameters import check_timers, read_parameters
 from replispec.compiler.read.records import read_records
 from replispec.compiler.read.rules import read_rules
 from replispec.compiler.read.yaml_source import Tree, read_yaml
+
+T = TypeVar("T")
+_CLAUSES_FILE = re.compile(r"clauses/\w+/(?!coverage\.)\w+\.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +71,23 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     Raises SpecificationError with file, line and advice for what the language refuses.
     """
     sources = _sources(model, spec_dir)
-    trees = {name: read_yaml(spec_dir / name, spec_dir) for name in sources}
+    trees = _trees(spec_dir, sources)
     _add_records(model, trees, spec_dir)
-    family = _read(model, trees, sources)
-    written = {name: trees[name] for name in _only(sources, "clauses/")}
+    written = {name: trees[name] for name in _only(trees, "clauses/")}
     covering = {name: written.pop(name) for name in tuple(written) if name.endswith("/coverage.yaml")}
     clauses = read_clauses(written)
+    family = _read(model, trees, sources)
     uses = check_citations(
         clauses, family.model, family.machines, family.rules, family.invariants, family.examples
     )
+    coverages: tuple[Coverage, ...] = ()
+    with attempt():
+        coverages = read_coverage(covering, clauses)
+    # What is only a view of all the rest says nothing new while some part of it is missing.
+    whole_since(0)
     check_reasons(clauses, uses)
     findings = {name: each.finding for name, each in family.machines.items() if each.finding}
-    view = Compliance(clauses, uses, family.rules, read_coverage(covering, clauses), model, findings)
+    view = Compliance(clauses, uses, family.rules, coverages, model, findings)
     modules, documents = _python(family), _documents(family)
     if clauses:
         pages = f"docs/{model.family}"
@@ -91,7 +103,7 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
 def read_family(model: Model, spec_dir: Path) -> Family:
     """Machines, rules and invariants of a family, checked, without the texts they become."""
     sources = _sources(model, spec_dir)
-    trees = {name: read_yaml(spec_dir / name, spec_dir) for name in sources}
+    trees = _trees(spec_dir, sources)
     _add_records(model, trees, spec_dir)
     return _read(model, trees, sources)
 
@@ -102,6 +114,21 @@ def _add_records(model: Model, trees: Mapping[str, Tree], spec_dir: Path) -> Non
         model.records = read_records(spec_dir / "proto")
 
 
+def check_alone(family: str, spec_dir: Path) -> None:
+    """Refuse what is wrong with a family's YAML whatever its messages are, for want of messages."""
+    trees = _trees(spec_dir, _sources(Model(family), spec_dir))
+    read_clauses({name: tree for name, tree in trees.items() if _CLAUSES_FILE.fullmatch(name)})
+
+
+def _trees(spec_dir: Path, sources: Iterable[str]) -> dict[str, Tree]:
+    """The YAML files that can be read, by name."""
+    found = {}
+    for name in sources:
+        with attempt(gap=True):
+            found[name] = read_yaml(spec_dir / name, spec_dir)
+    return found
+
+
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
     kinds = ("parameters", "statemachines", "invariants", "clauses", "vectors")
@@ -109,48 +136,61 @@ def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
 
 
-def _only(sources: Mapping[str, bytes], start: str) -> dict[str, bytes]:
+def _only(sources: Mapping[str, T], start: str) -> dict[str, T]:
     return {name: data for name, data in sources.items() if name.startswith(start)}
 
 
 def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes]) -> Family:
     rules: dict[str, RuleSource] = {}
     examples: list[Example] = []
-    for name in _only(sources, "vectors/"):
-        if "messages" in trees[name].items:
-            examples += read_examples(trees[name], model)
-            continue
-        for rule in read_rules(trees[name], model):
-            if rule.name in rules:
-                raise SpecificationError(
-                    rule.place, f"the rule {rule.name} stands twice", f"see {rules[rule.name].place}"
-                )
-            rules[rule.name] = rule
+    for tree in _only(trees, "vectors/").values():
+        with attempt():
+            if "messages" in tree.items:
+                examples += read_examples(tree, model)
+            else:
+                _take_rules(tree, model, rules)
     types = {name: rule.type for name, rule in rules.items()}
-    configuration = read_parameters({name: trees[name] for name in _only(sources, "parameters/")})
+    configuration = Configuration()
+    with attempt(gap=True):
+        configuration = read_parameters(_only(trees, "parameters/"))
     machines: dict[str, Machine] = {}
-    for name in _only(sources, f"statemachines/{model.family}/"):
-        machine = read_machine(trees[name], model, types, configuration)
-        if machine.name != Path(name).stem:
-            raise SpecificationError(
-                machine.place, f"{machine.name} stands in {Path(name).name}", "name the file like the machine"
-            )
-        machines[machine.name] = machine
-    check_timers(configuration, machines)
+    for name, tree in _only(trees, f"statemachines/{model.family}/").items():
+        with attempt(Path(name).stem):
+            machine = read_machine(tree, model, types, configuration)
+            if machine.name != Path(name).stem:
+                raise SpecificationError(
+                    machine.place,
+                    f"{machine.name} stands in {Path(name).name}",
+                    "name the file like the machine",
+                )
+            machines[machine.name] = machine
+    with attempt():
+        check_timers(configuration, machines)
     invariants: dict[str, Invariant] = {}
     folder = f"invariants/{model.family}"
     if f"{folder}/streams.yaml" in trees:
         streams = read_streams(trees[f"{folder}/streams.yaml"], model)
-        for name in _only(sources, folder):
+        for name, tree in _only(trees, folder).items():
             if not name.endswith("/streams.yaml"):
-                for found in read_invariants(trees[name], model, streams, types, machines):
-                    if found.id in invariants:
-                        raise SpecificationError(
-                            found.place, f"the invariant {found.id} stands twice", "rename one"
-                        )
-                    invariants[found.id] = found
-    _check_findings(machines, invariants)
+                with attempt():
+                    for found in read_invariants(tree, model, streams, types, machines):
+                        if found.id in invariants:
+                            raise SpecificationError(
+                                found.place, f"the invariant {found.id} stands twice", "rename one"
+                            )
+                        invariants[found.id] = found
+    with attempt():
+        _check_findings(machines, invariants)
     return Family(model, machines, rules, invariants, tuple(examples), configuration, sources)
+
+
+def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:
+    for rule in read_rules(tree, model):
+        if rule.name in rules:
+            raise SpecificationError(
+                rule.place, f"the rule {rule.name} stands twice", f"see {rules[rule.name].place}"
+            )
+        rules[rule.name] = rule
 
 
 def _check_findings(machines: Mapping[str, Machine], invariants: Mapping[str, Invariant]) -> None:

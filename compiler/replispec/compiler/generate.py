@@ -11,12 +11,15 @@ import shutil
 import sys
 from pathlib import Path
 
+from google.protobuf import descriptor_pb2
+
 from replispec.compiler.check.families import check_families
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.emit.data.names import names_json
 from replispec.compiler.emit.messages import message_outputs
 from replispec.compiler.evolution.read import read_specification
-from replispec.compiler.family import compile_family
+from replispec.compiler.family import check_alone, compile_family
+from replispec.compiler.model.faults import attempt, collecting, whole_since
 from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.read.declared import declare, read_declared
 from replispec.compiler.read.descriptors import proto_files, read_descriptors
@@ -30,24 +33,47 @@ OWNED = ("replispec", "docs", "wireshark")
 def generate(spec: Path) -> dict[str, bytes]:
     """All generated files, path below generated/ -> content, from the specification in `spec`.
 
-    Raises SpecificationError, with the place in the specification, when it is not well formed.
+    Raises SpecificationError, with the place in the specification, when it is not well formed; several
+    faults are SpecificationErrors, one a line.
     """
+    with collecting() as faults:
+        outputs = _generate(spec)
+    faults.raise_all()
+    return outputs
+
+
+def _generate(spec: Path) -> dict[str, bytes]:
     proto = spec / "proto"
     own = own_packages(proto)
-    files = read_descriptors(proto, proto_files(proto))
+    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b""}
+    files: list[descriptor_pb2.FileDescriptorProto] = []
+    with attempt(gap=True):
+        files = read_descriptors(proto, proto_files(proto))
     folders = (proto / "replispec").iterdir()
     families = sorted(path.name for path in folders if path.name not in {"options", *own})
+    if not files:
+        for family in families:
+            check_alone(family, spec)
+        return outputs
     models = [read_model(files, family) for family in families]
     for model in models:
-        declare(model, read_declared(spec, model.family))
-        check_model(model)
-    check_families(models)
-    outputs: dict[str, bytes] = {"replispec/wire/py.typed": b""}
+        with attempt():
+            declare(model, read_declared(spec, model.family))
+            check_model(model)
+    with attempt():
+        check_families(models)
     for model in models:
-        outputs |= message_outputs(model, fingerprints(files, model.family), _declared(spec, model))
-        outputs |= compile_family(model, spec)
-    outputs["replispec/wire/names.json"] = names_json(read_specification(spec))
-    return outputs | compile_own(proto, own)
+        with attempt():
+            outputs |= compile_family(model, spec)
+        with attempt():
+            whole_since(0)
+            outputs |= message_outputs(model, fingerprints(files, model.family), _declared(spec, model))
+    with attempt():
+        outputs |= compile_own(proto, own)
+    with attempt():
+        whole_since(0)
+        outputs["replispec/wire/names.json"] = names_json(read_specification(spec))
+    return outputs
 
 
 def _declared(spec: Path, model: Model) -> dict[str, bytes]:
@@ -74,7 +100,7 @@ def main() -> int:
     try:
         outputs = generate(options.spec)
     except SpecificationError as refusal:
-        sys.stderr.write(f"replispec: {refusal}\n")
+        sys.stderr.write("".join(f"replispec: {line}\n" for line in str(refusal).splitlines()))
         return 2
     write(outputs, options.out)
     sys.stderr.write(f"{len(outputs)} files below {options.out}\n")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from replispec.compiler.model.clause import Clause
 from replispec.compiler.model.example import Example
+from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.invariant import Invariant
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model, Place, SpecificationError
@@ -27,10 +28,11 @@ def check_citations(
         *((name, f"example: {each.name}", each.place) for each in examples for name in each.clauses),
     ):
         if name not in uses:
-            raise SpecificationError(
-                place, f"nobody defined the clause {name!r}", "define it under spec/clauses"
-            )
-        if where not in uses[name]:
+            with attempt(name):
+                raise SpecificationError(
+                    place, f"nobody defined the clause {name!r}", "define it under spec/clauses"
+                )
+        elif where not in uses[name]:
             uses[name].append(where)
     return uses
 

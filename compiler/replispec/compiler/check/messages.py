@@ -5,31 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
+from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.layout import check_layout
 from replispec.compiler.model.message import Field, Given, Message, Model, SpecificationError, VersionRange
 
 
 def check_model(model: Model) -> None:
-    """Raises SpecificationError for the first message that breaks a rule of the language."""
+    """Raises SpecificationError for a message that breaks a rule of the language."""
     for message in model.messages.values():
-        if not message.layout:
-            raise SpecificationError(
-                message.place,
-                f"{message.name} has no layout",
-                "say how it lies on the wire: option (on_wire) = { layout: ... }",
-            )
-        if message.layout == "BINARY":
-            check_layout(message)
-        if message.hot and message.layout != "REMOTING_HEADER":
-            raise SpecificationError(
-                message.place,
-                f"{message.name} is hot, but no header",
-                "drop it: only headers are declarations",
-            )
-        _check_types(model, message)
-        _check_given(model, message)
-        _check_alternatives(message)
-    _check_codes(model)
+        for check in (_check_layout, _check_types, _check_given, _check_alternatives):
+            with attempt():
+                check(model, message)
+    with attempt():
+        _check_codes(model)
+
+
+def _check_layout(_model: Model, message: Message) -> None:
+    if not message.layout:
+        raise SpecificationError(
+            message.place,
+            f"{message.name} has no layout",
+            "say how it lies on the wire: option (on_wire) = { layout: ... }",
+        )
+    if message.layout == "BINARY":
+        check_layout(message)
+    if message.hot and message.layout != "REMOTING_HEADER":
+        raise SpecificationError(
+            message.place, f"{message.name} is hot, but no header", "drop it: only headers are declarations"
+        )
 
 
 def _check_types(model: Model, message: Message) -> None:
@@ -148,7 +151,7 @@ def overlap(one: VersionRange | None, other: VersionRange | None) -> bool:
     return one is None or other is None or one.overlaps(other)
 
 
-def _check_alternatives(message: Message) -> None:
+def _check_alternatives(_model: Model, message: Message) -> None:
     """Fields that share a key are alternatives: their releases may not overlap, nor leave a hole."""
     if message.layout not in ("REMOTING_HEADER", "JSON"):
         return

@@ -14,7 +14,7 @@ syntax is a subset of Python's, read by its parser and strictly white-listed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -117,6 +117,13 @@ class GuardName(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class LetName(Expression):
+    """The name of an expression that a machine says more than once; replaced when it is read."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Choice(Expression):
     """The right side of `in`: constants in brackets."""
 
@@ -187,9 +194,21 @@ def with_guards(node: Expression, guards: Mapping[str, Expression]) -> Expressio
     """The expression with the names of the machine's own guards replaced by what they stand for."""
     if isinstance(node, GuardName) and not node.machine and node.name in guards:
         return with_guards(guards[node.name], guards)
+    return _changed(node, lambda child: with_guards(child, guards))
+
+
+def with_lets(node: Expression, lets: Mapping[str, Expression]) -> Expression:
+    """The expression with the names under `let` replaced by what they stand for, where they are known."""
+    if isinstance(node, LetName):
+        return lets.get(node.name, node)
+    return _changed(node, lambda child: with_lets(child, lets))
+
+
+def _changed(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The node with every child changed."""
     changes: dict[str, Any] = {}
     for name, index, child in children(node):
-        replaced = with_guards(child, guards)
+        replaced = change(child)
         if index < 0:
             changes[name] = replaced
         else:
@@ -285,18 +304,22 @@ class _Parser:
             inner = inner.value
         if not isinstance(inner, ast.Name):
             raise self._refused(
-                node, "reaches into a value", "only event.x, other.x, guard.x and Enum.VALUE have a dot"
+                node,
+                "reaches into a value",
+                "only event., other., guard., let. and Enum. have a dot",
             )
         head = inner.id
         if head in ("event", "other") and len(names) == 1:
             return EventField(names[0], head)
         if head in SOURCES and len(names) == 1:
             return SourceField(names[0], head)
+        if head == "let" and len(names) == 1:
+            return LetName(names[0])
         if head == "guard" and len(names) <= 2:
             return GuardName(names[0] if len(names) == 2 else "", names[-1])
         if head[:1].isupper() and len(names) == 1:
             return EnumMember(head, names[0])
-        raise self._refused(node, "is no name", "only event.x, other.x, guard.x and Enum.VALUE have a dot")
+        raise self._refused(node, "is no name", "only event., other., guard., let. and Enum. have a dot")
 
     def _call(self, node: ast.Call) -> Expression:
         arguments = tuple(map(self.node, node.args))

@@ -83,6 +83,8 @@ class _Writer:
                 return self.source_field(name, of)
             case ex.EnumMember(enum, member):
                 return self.enum_member(enum, member)
+            case ex.LetName(name):
+                return f"let.{name}"
             case ex.GuardName(machine, name):
                 return self.guard(machine, name)
         raise AssertionError(f"no node of the language: {node!r}")

@@ -34,6 +34,13 @@ class SpecificationError(Exception):
     def __init__(self, place: Place | str, fault: str, advice: str) -> None:
         super().__init__(f"{place}: {fault}. {advice}")
         self.place = str(place)
+        self.fault = fault
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """File and line, to sort by."""
+        file, _, line = self.place.partition(":")
+        return file, int(number) if (number := line.partition(":")[0]).isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.compiler.model.clause import BASES, SEVERITIES, Clause
+from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import SpecificationError
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.yaml_source import Tree
@@ -23,12 +24,15 @@ def read_clauses(trees: Mapping[str, Tree]) -> dict[str, Clause]:
     for tree in trees.values():
         tree.only("clauses")
         for item in tree.listed("clauses"):
-            clause = _clause(item)
-            if clause.id in clauses:
-                raise SpecificationError(
-                    clause.place, f"the clause {clause.id} stands twice", f"see {clauses[clause.id].place}"
-                )
-            clauses[clause.id] = clause
+            with attempt(item.text("id", "")):
+                clause = _clause(item)
+                if clause.id in clauses:
+                    raise SpecificationError(
+                        clause.place,
+                        f"the clause {clause.id} stands twice",
+                        f"see {clauses[clause.id].place}",
+                    )
+                clauses[clause.id] = clause
     return clauses
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from google.protobuf import descriptor_pb2
 
+from replispec.compiler.model.faults import SpecificationErrors, attempt
 from replispec.compiler.model.message import SpecificationError
 
 _ADVICE = "see docs/specification.md for the options of the language"
@@ -25,9 +26,16 @@ def read_descriptors(proto: Path, sources: Iterable[str]) -> list[descriptor_pb2
     Raises SpecificationError with protoc's complaint.
     """
     with tempfile.TemporaryDirectory(prefix="replispec-descriptors-") as folder:
-        target = Path(folder, "set")
+        target, names = Path(folder, "set"), sorted(sources)
         options = [f"--descriptor_set_out={target}", "--include_imports", "--include_source_info"]
-        run_protoc(proto, options, sorted(sources))
+        try:
+            run_protoc(proto, options, names)
+        except SpecificationError:
+            # protoc stops at the first file that it cannot read: ask for each, to hear of all.
+            for name in names:
+                with attempt():
+                    run_protoc(proto, options, [name])
+            raise
         return list(descriptor_pb2.FileDescriptorSet.FromString(target.read_bytes()).file)
 
 
@@ -47,5 +55,9 @@ def run_protoc(proto: Path, options: Sequence[str], sources: Sequence[str]) -> N
 
 def _refusal(proto: Path, words: str) -> SpecificationError:
     lines = [line for line in words.splitlines() if ".proto:" in line] or words.strip().splitlines()
-    place, _, fault = (lines[0] if lines else "protoc failed without a word").partition(": ")
-    return SpecificationError(f"proto/{place.removeprefix(f'{proto}/')}", fault.rstrip("."), _ADVICE)
+    found = []
+    for line in lines or ["protoc failed without a word"]:
+        place, _, fault = line.partition(": ")
+        place = f"proto/{place.removeprefix(f'{proto}/')}"
+        found.append(SpecificationError(place, fault.rstrip("."), _ADVICE))
+    return found[0] if len(found) == 1 else SpecificationErrors(found)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.model.example import Example
+from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import Field, Message, Model, SpecificationError
 from replispec.compiler.read.yaml_source import Node, Scalar, Tree
 from replispec.compiler.read.yaml_source import Sequence as Items
@@ -16,23 +17,24 @@ def read_examples(tree: Tree, model: Model) -> Iterator[Example]:
     """The examples of one file of vectors. Raises SpecificationError for unknown names and bad bytes."""
     tree.only("messages")
     for item in tree.listed("messages"):
-        item.only("name", "message", "given", "bytes", "fields", "clause")
-        message = model.messages.get(item.text("message"))
-        if message is None or message.layout != "BINARY":
-            raise SpecificationError(
-                item.place_of("message"),
-                f"no binary message is named {item.text('message')!r}",
-                "name one of spec/proto",
+        with attempt():
+            item.only("name", "message", "given", "bytes", "fields", "clause")
+            message = model.messages.get(item.text("message"))
+            if message is None or message.layout != "BINARY":
+                raise SpecificationError(
+                    item.place_of("message"),
+                    f"no binary message is named {item.text('message')!r}",
+                    "name one of spec/proto",
+                )
+            yield Example(
+                item.text("name"),
+                message.name,
+                _given(item, message),
+                tuple(_groups(item)),
+                _fields(item.tree("fields"), message, model),
+                item.texts("clause"),
+                item.place,
             )
-        yield Example(
-            item.text("name"),
-            message.name,
-            _given(item, message),
-            tuple(_groups(item)),
-            _fields(item.tree("fields"), message, model),
-            item.texts("clause"),
-            item.place,
-        )
 
 
 def _given(item: Tree, message: Message) -> dict[str, int]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import GuardType, RuleType, Scope, present_after, require, type_of
+from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.invariant import (
     Check,
     EventStream,
@@ -43,16 +44,19 @@ def read_streams(tree: Tree, model: Model) -> dict[str, EventStream]:
     tree.only("streams")
     streams = {}
     for name, stream in tree.trees("streams"):
-        stream.only("about", "order", "events")
-        events = {}
-        for kind, fields in stream.trees("events"):
-            types, origins = {}, {}
-            for each, field in fields.entries():
-                field.only("type", "from")
-                types[each] = parse_type(field.text("type"), model, field.place)
-                origins[each] = field.text("from")
-            events[kind] = StreamEvent(kind, types, origins)
-        streams[name] = EventStream(name, stream.text("about"), stream.text("order"), events, stream.place)
+        with attempt(name):
+            stream.only("about", "order", "events")
+            events = {}
+            for kind, fields in stream.trees("events"):
+                types, origins = {}, {}
+                for each, field in fields.entries():
+                    field.only("type", "from")
+                    types[each] = parse_type(field.text("type"), model, field.place)
+                    origins[each] = field.text("from")
+                events[kind] = StreamEvent(kind, types, origins)
+            streams[name] = EventStream(
+                name, stream.text("about"), stream.text("order"), events, stream.place
+            )
     return streams
 
 
@@ -71,7 +75,8 @@ def read_invariants(
     }
     tree.only("invariants")
     for item in tree.listed("invariants"):
-        yield _Reader(item, model, streams, rules, guards).invariant()
+        with attempt():
+            yield _Reader(item, model, streams, rules, guards).invariant()
 
 
 class _Reader:

@@ -10,6 +10,7 @@ from typing import Final
 from replispec.compiler.check.machines import check_machine, check_overlays, check_pair
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import GuardType, RuleType, Scope, present_after, require
+from replispec.compiler.model.faults import attempt, failures, whole_since
 from replispec.compiler.model.machine import (
     Event,
     Guard,
@@ -27,6 +28,7 @@ from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_t
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
+from replispec.compiler.read.shorthand import SAME, Shorthand, read_shorthand
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _Present = frozenset[ex.Expression]
@@ -101,6 +103,7 @@ class _Reader:
         self._rules = rules
         self._configuration = configuration
         self._scope = Scope(model, rules=rules)
+        self._shorthand = Shorthand()
 
     def machine(self) -> Machine:
         """Read top down: what comes later may use what came before."""
@@ -111,8 +114,10 @@ class _Reader:
             "instance",
             "watched",
             "states",
+            "groups",
             "enum",
             "variables",
+            "let",
             "local",
             "missing",
             "log",
@@ -124,6 +129,7 @@ class _Reader:
             "transitions",
             "overlays",
         )
+        failed = failures()
         name = self._name(tree.text("machine"), tree.place_of("machine"))
         machine = Machine(
             name=name,
@@ -140,11 +146,15 @@ class _Reader:
         self._scope = replace(
             self._scope, variables={name: each.type for name, each in machine.variables.items()}
         )
+        self._shorthand = read_shorthand(tree, machine.states)
         machine = replace(machine, events={each.name: each for each in self._events()})
         machine = self._with_guards(machine)
-        machine = replace(machine, table=self._table(self._transitions(tree, "transitions", machine)))
+        edges = tuple(self._transitions(tree, "transitions", machine))
+        whole_since(failed)
+        machine = replace(machine, table=self._table(edges))
         machine = replace(machine, overlays=tuple(self._overlays(machine)))
         machine = self._with_answers(self._with_watched(self._with_instance(machine)))
+        whole_since(failed)
         check_machine(machine, self._model)
         return replace(machine, bindings=read_bindings(tree, machine, self._model, self._rules))
 
@@ -156,26 +166,27 @@ class _Reader:
     def _condition(
         self, text: str, scope: Scope, place: Place, present: _Present = frozenset()
     ) -> ex.Expression:
-        node = ex.parse(text, place)
+        node = self._shorthand.parse(text, place)
         require(node, BOOL, scope, place, f"{text!r}", present)
         return node
 
     def _states(self) -> Iterable[State]:
         for name, tree in self._tree.trees("states"):
-            place = self._tree.tree("states").place_of(name)
-            if not _STATE.fullmatch(name):
-                raise SpecificationError(
-                    place, f"{name!r} is no name of a state", "use capital words joined by _"
+            with attempt(name):
+                place = self._tree.tree("states").place_of(name)
+                if not _STATE.fullmatch(name):
+                    raise SpecificationError(
+                        place, f"{name!r} is no name of a state", "use capital words joined by _"
+                    )
+                tree.only("about", "initial", "final", "unreached")
+                yield State(
+                    name,
+                    tree.text("about", ""),
+                    place,
+                    tree.flag("initial"),
+                    tree.flag("final"),
+                    tree.text("unreached", ""),
                 )
-            tree.only("about", "initial", "final", "unreached")
-            yield State(
-                name,
-                tree.text("about", ""),
-                place,
-                tree.flag("initial"),
-                tree.flag("final"),
-                tree.text("unreached", ""),
-            )
 
     def _enum(self) -> str:
         name = self._tree.text("enum", "")
@@ -188,26 +199,28 @@ class _Reader:
     def _variables(self) -> Iterable[Variable]:
         variables = self._tree.tree("variables")
         for name, node in variables.items.items():
-            place = variables.place_of(name)
-            self._name(name, place)
-            if isinstance(node, Scalar):
-                yield Variable(name, parse_type(node.text, self._model, place), "", place)
-                continue
-            tree = variables.tree(name)
-            tree.only("type", "about", "initial")
-            kind = parse_type(tree.text("type"), self._model, place)
-            initial = None
-            if "initial" in tree.items:
-                initial = ex.parse(tree.text("initial"), place)
-                require(initial, kind, Scope(self._model), place, f"the start of {name}")
-            yield Variable(name, kind, tree.text("about", ""), place, initial)
+            with attempt(name):
+                place = variables.place_of(name)
+                self._name(name, place)
+                if isinstance(node, Scalar):
+                    yield Variable(name, parse_type(node.text, self._model, place), "", place)
+                    continue
+                tree = variables.tree(name)
+                tree.only("type", "about", "initial")
+                kind = parse_type(tree.text("type"), self._model, place)
+                initial = None
+                if "initial" in tree.items:
+                    initial = ex.parse(tree.text("initial"), place)
+                    require(initial, kind, Scope(self._model), place, f"the start of {name}")
+                yield Variable(name, kind, tree.text("about", ""), place, initial)
 
     def _events(self) -> Iterable[Event]:
         for name, tree in self._tree.trees("events"):
-            place = self._tree.tree("events").place_of(name)
-            self._name(name, place)
-            tree.only(*_EVENT_KEYS)
-            yield self._event(name, tree, place)
+            with attempt(name):
+                place = self._tree.tree("events").place_of(name)
+                self._name(name, place)
+                tree.only(*_EVENT_KEYS)
+                yield self._event(name, tree, place)
 
     def _event(self, name: str, tree: Tree, place: Place) -> Event:
         # An event with fields is not its message, but made of it: see the bindings.
@@ -276,14 +289,15 @@ class _Reader:
 
     def _with_guards(self, machine: Machine) -> Machine:
         for name, tree in self._tree.trees("guards"):
-            place = self._tree.tree("guards").place_of(name)
-            tree.only("if", "event", "about", "clause")
-            self._name(name, place)
-            event = self._event_named(tree.text("event"), machine, place)
-            scope = self._edge_scope(machine, event)
-            condition = self._condition(tree.text("if"), scope, place)
-            guard = Guard(name, tree.text("about"), place, event.name, condition, tree.texts("clause"))
-            machine = replace(machine, guards={**machine.guards, name: guard})
+            with attempt(name):
+                place = self._tree.tree("guards").place_of(name)
+                tree.only("if", "event", "about", "clause")
+                self._name(name, place)
+                event = self._event_named(tree.text("event"), machine, place)
+                scope = self._edge_scope(machine, event)
+                condition = self._condition(tree.text("if"), scope, place)
+                guard = Guard(name, tree.text("about"), place, event.name, condition, tree.texts("clause"))
+                machine = replace(machine, guards={**machine.guards, name: guard})
         return machine
 
     def _event_named(self, name: str, machine: Machine, place: Place) -> Event:
@@ -300,16 +314,27 @@ class _Reader:
     def _transitions(self, tree: Tree, key: str, machine: Machine) -> Iterable[Transition]:
         earlier: dict[Pair, _Present] = {}
         for item in tree.listed(key):
-            item.only(*_TRANSITION_KEYS)
-            for name in item.texts("event"):
-                event = self._event_named(name, machine, item.place_of("event"))
-                yield self._transition(item, machine, event, earlier)
+            with attempt():
+                item.only(*_TRANSITION_KEYS)
+                for name in item.texts("event"):
+                    event = self._event_named(name, machine, item.place_of("event"))
+                    sources, to = self._shorthand.states(item.texts("from")), item.text("to")
+                    if to == SAME and len(set(sources)) == len(sources):
+                        for source in sources:
+                            yield self._transition(item, machine, event, earlier, (source,), source)
+                    else:
+                        yield self._transition(item, machine, event, earlier, sources, to)
 
     def _transition(
-        self, tree: Tree, machine: Machine, event: Event, earlier: dict[Pair, _Present]
+        self,
+        tree: Tree,
+        machine: Machine,
+        event: Event,
+        earlier: dict[Pair, _Present],
+        sources: tuple[str, ...],
+        to: str,
     ) -> Transition:
-        """One edge or several. `earlier` holds what is present because earlier edges were not taken."""
-        sources, to = tree.texts("from"), tree.text("to")
+        """An edge from each source. `earlier` holds what is present because earlier edges were not taken."""
         for name in (*sources, to):
             if name not in machine.states:
                 raise SpecificationError(
@@ -363,7 +388,7 @@ class _Reader:
                 raise SpecificationError(
                     place, f"no variable is named {name!r}", f"variables: {', '.join(machine.variables)}"
                 )
-            node = ex.parse(assign.text(name), place)
+            node = self._shorthand.parse(assign.text(name), place)
             require(node, machine.variables[name].type, scope, place, f"the new value of {name}", present)
             found[name] = node
         return found

@@ -12,6 +12,7 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import (
     Checksum,
     Enum,
@@ -121,9 +122,11 @@ class _FileReader:
 
     def read_into(self, model: Model) -> None:
         for number, enum in enumerate(self._file.enum_type):
-            model.enums[enum.name] = self._enum(enum, (_FILE_ENUM, number))
+            with attempt(enum.name):
+                model.enums[enum.name] = self._enum(enum, (_FILE_ENUM, number))
         for number, message in enumerate(self._file.message_type):
-            model.messages[message.name] = self._message(message, (_FILE_MESSAGE, number))
+            with attempt(message.name):
+                model.messages[message.name] = self._message(message, (_FILE_MESSAGE, number))
 
     def _enum(self, enum: descriptor_pb2.EnumDescriptorProto, path: tuple[int, ...]) -> Enum:
         prefix = "".join("_" + c if c.isupper() else c for c in enum.name).strip("_").upper() + "_"

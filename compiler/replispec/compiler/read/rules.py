@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from replispec.compiler.language.check import RuleType
+from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.model.rule import RuleSource, Vector
 from replispec.compiler.model.value_types import Type, parse_type
@@ -19,22 +20,23 @@ def read_rules(tree: Tree, model: Model) -> Iterator[RuleSource]:
     """The algorithms of one file of vectors. Raises SpecificationError for a value of a wrong type."""
     tree.only("rules")
     for name, rule in tree.trees("rules"):
-        place = tree.tree("rules").place_of(name)
-        rule.only("about", "clause", "parameters", "result", "vectors")
-        if not _NAME.fullmatch(name):
-            raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
-        parameters = rule.tree("parameters")
-        kinds = {
-            each: parse_type(parameters.text(each), model, parameters.place_of(each))
-            for each in parameters.items
-        }
-        kind = RuleType(kinds, parse_type(rule.text("result"), model, rule.place_of("result")))
-        vectors = tuple(_vector(each, kind, model) for each in rule.listed("vectors"))
-        if not vectors:
-            raise SpecificationError(
-                place, f"rule {name} has no vectors", "give at least one example under vectors:"
-            )
-        yield RuleSource(name, rule.text("about"), rule.texts("clause"), kind, vectors, place)
+        with attempt(name):
+            place = tree.tree("rules").place_of(name)
+            rule.only("about", "clause", "parameters", "result", "vectors")
+            if not _NAME.fullmatch(name):
+                raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
+            parameters = rule.tree("parameters")
+            kinds = {
+                each: parse_type(parameters.text(each), model, parameters.place_of(each))
+                for each in parameters.items
+            }
+            kind = RuleType(kinds, parse_type(rule.text("result"), model, rule.place_of("result")))
+            vectors = tuple(_vector(each, kind, model) for each in rule.listed("vectors"))
+            if not vectors:
+                raise SpecificationError(
+                    place, f"rule {name} has no vectors", "give at least one example under vectors:"
+                )
+            yield RuleSource(name, rule.text("about"), rule.texts("clause"), kind, vectors, place)
 
 
 def _vector(tree: Tree, kind: RuleType, model: Model) -> Vector:

@@ -44,17 +44,12 @@ _APACHE_PARTITION_ERROR_1 = Struct(">ih")
 class ApacheLeaderAndIsrRequest(VersionedBinary):
     """The controller tells a broker who leads partitions, who is in sync, and where the leaders
     listen.
-
     Given: version 0..1.
-    controller_id: int32, 4 bytes
-    controller_epoch: int32, 4 bytes
-    partitions: list of ApacheLeaderAndIsr
-    live_leaders: list of ApacheLiveLeader
     CONTROLLER to BROKER. Clauses: KAFKA-COMMAND-1.
     """
 
-    controller_id: int = 0
-    controller_epoch: int = 0
+    controller_id: int = 0  # 4 bytes
+    controller_epoch: int = 0  # 4 bytes
     partitions: list[ApacheLeaderAndIsr] = field(default_factory=list)
     live_leaders: list[ApacheLiveLeader] = field(default_factory=list)
     CODES: ClassVar[tuple[int, ...]] = (4,)
@@ -106,28 +101,19 @@ class ApacheLeaderAndIsrRequest(VersionedBinary):
 @dataclass(slots=True)
 class ApacheLeaderAndIsr(VersionedBinary):
     """The state of one partition.
-
     Given: version 0..1.
-    topic_name: string, length of 2 bytes before it
-    partition_index: int32, 4 bytes
-    controller_epoch: int32, 4 bytes; of the controller that decided
-    leader: int32, 4 bytes; broker id; -1: there is none
-    leader_epoch: int32, 4 bytes
-    isr: list of int32, 4 bytes each
-    zk_version: int32, 4 bytes
-    replicas: list of int32, 4 bytes each
-    is_new: bool, 1 bytes, there when version is 1 or more; the broker had no replica of it before
     Clauses: KAFKA-COMMAND-1.
     """
 
-    topic_name: str = ""
-    partition_index: int = 0
-    controller_epoch: int = 0
-    leader: int = 0
-    leader_epoch: int = 0
-    isr: list[int] = field(default_factory=list)
-    zk_version: int = 0
-    replicas: list[int] = field(default_factory=list)
+    topic_name: str = ""  # length of 2 bytes before it
+    partition_index: int = 0  # 4 bytes
+    controller_epoch: int = 0  # 4 bytes; of the controller that decided
+    leader: int = 0  # 4 bytes; broker id; -1: there is none
+    leader_epoch: int = 0  # 4 bytes
+    isr: list[int] = field(default_factory=list)  # 4 bytes each
+    zk_version: int = 0  # 4 bytes
+    replicas: list[int] = field(default_factory=list)  # 4 bytes each
+    # 1 bytes, there when version is 1 or more; the broker had no replica of it before
     is_new: bool | None = None
 
     @classmethod
@@ -207,16 +193,11 @@ class ApacheLeaderAndIsr(VersionedBinary):
 
 @dataclass(slots=True)
 class ApacheLiveLeader(BinaryMessage):
-    """Where a leader that some partition of the request names listens.
+    """Where a leader that some partition of the request names listens."""
 
-    broker_id: int32, 4 bytes
-    host_name: string, length of 2 bytes before it
-    port: int32, 4 bytes
-    """
-
-    broker_id: int = 0
-    host_name: str = ""
-    port: int = 0
+    broker_id: int = 0  # 4 bytes
+    host_name: str = ""  # length of 2 bytes before it
+    port: int = 0  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -252,14 +233,11 @@ class ApacheLiveLeader(BinaryMessage):
 @dataclass(slots=True)
 class ApacheLeaderAndIsrResponse(VersionedBinary):
     """How a LeaderAndIsr request went, as a whole and partition by partition.
-
     Given: version 0..1.
-    error: int32, 2 bytes
-    errors: list of ApachePartitionError
     BROKER to CONTROLLER. Clauses: KAFKA-ANSWER-1.
     """
 
-    error: int = 0
+    error: int = 0  # 2 bytes
     errors: list[ApachePartitionError] = field(default_factory=list)
     CODES: ClassVar[tuple[int, ...]] = (4,)
 
@@ -289,18 +267,13 @@ class ApacheLeaderAndIsrResponse(VersionedBinary):
 @dataclass(slots=True)
 class ApacheStopReplicaRequest(VersionedBinary):
     """The controller tells a broker to stop fetching replicas, and to delete them if it says so.
-
     Given: version 0..0.
-    controller_id: int32, 4 bytes
-    controller_epoch: int32, 4 bytes
-    delete_partitions: bool, 1 bytes
-    partitions: list of ApachePartition
     CONTROLLER to BROKER. Clauses: KAFKA-COMMAND-1.
     """
 
-    controller_id: int = 0
-    controller_epoch: int = 0
-    delete_partitions: bool = False
+    controller_id: int = 0  # 4 bytes
+    controller_epoch: int = 0  # 4 bytes
+    delete_partitions: bool = False  # 1 bytes
     partitions: list[ApachePartition] = field(default_factory=list)
     CODES: ClassVar[tuple[int, ...]] = (5,)
 
@@ -345,14 +318,10 @@ class ApacheStopReplicaRequest(VersionedBinary):
 
 @dataclass(slots=True)
 class ApachePartition(BinaryMessage):
-    """One partition of a StopReplica request.
+    """One partition of a StopReplica request."""
 
-    topic_name: string, length of 2 bytes before it
-    partition_index: int32, 4 bytes
-    """
-
-    topic_name: str = ""
-    partition_index: int = 0
+    topic_name: str = ""  # length of 2 bytes before it
+    partition_index: int = 0  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -380,14 +349,11 @@ class ApachePartition(BinaryMessage):
 @dataclass(slots=True)
 class ApacheStopReplicaResponse(VersionedBinary):
     """How a StopReplica request went, as a whole and partition by partition.
-
     Given: version 0..0.
-    error: int32, 2 bytes
-    errors: list of ApachePartitionError
     BROKER to CONTROLLER. Clauses: KAFKA-ANSWER-1.
     """
 
-    error: int = 0
+    error: int = 0  # 2 bytes
     errors: list[ApachePartitionError] = field(default_factory=list)
     CODES: ClassVar[tuple[int, ...]] = (5,)
 
@@ -416,16 +382,11 @@ class ApacheStopReplicaResponse(VersionedBinary):
 
 @dataclass(slots=True)
 class ApachePartitionError(BinaryMessage):
-    """What an answer says about one partition.
+    """What an answer says about one partition."""
 
-    topic_name: string, length of 2 bytes before it
-    partition_index: int32, 4 bytes
-    error: int32, 2 bytes
-    """
-
-    topic_name: str = ""
-    partition_index: int = 0
-    error: int = 0
+    topic_name: str = ""  # length of 2 bytes before it
+    partition_index: int = 0  # 4 bytes
+    error: int = 0  # 2 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:

@@ -24,10 +24,7 @@ class ApiKey(IntEnum):
 
 
 API_KEY_NAMES: tuple[NamedNumber, ...] = named_numbers(
-    ApiKey,
-    {
-        "UPDATE_METADATA": ("UPDATE_METADATA", Releases("apache", (2, 8, 2), (2, 8, 2))),
-    },
+    ApiKey, {"UPDATE_METADATA": ("UPDATE_METADATA", Releases("apache", (2, 8, 2), (2, 8, 2)))}
 )
 """What each number of ApiKey is called, and in which releases."""
 

@@ -43,21 +43,15 @@ _DESIGN_PARTITION_ERROR_1 = Struct(">ih")
 @dataclass(slots=True)
 class DesignLeaderAndIsrRequest(VersionedBinary):
     """The controller tells a broker who leads partitions, and who is in sync.
-
     Given: version 1..2.
-    client_id: int32, 4 bytes; broker id of the controller
-    controller_epoch: int32, 4 bytes, there when version is 2 or more
-    ack_timeout: int32, 4 bytes, milliseconds; how long the controller waits for the answer
-    is_init: bool, 1 bytes; the first command of a controller, with everything
-    partitions: list of DesignLeaderAndIsr, all distinct
     CONTROLLER to BROKER. Clauses: KV3-COMMAND-1.
     """
 
-    client_id: int = 0
-    controller_epoch: int | None = None
-    ack_timeout: int = 0
-    is_init: bool = False
-    partitions: list[DesignLeaderAndIsr] = field(default_factory=list)
+    client_id: int = 0  # 4 bytes; broker id of the controller
+    controller_epoch: int | None = None  # 4 bytes, there when version is 2 or more
+    ack_timeout: int = 0  # 4 bytes, milliseconds; how long the controller waits for the answer
+    is_init: bool = False  # 1 bytes; the first command of a controller, with everything
+    partitions: list[DesignLeaderAndIsr] = field(default_factory=list)  # all distinct
     CODES: ClassVar[tuple[int, ...]] = (4,)
 
     @classmethod
@@ -124,28 +118,20 @@ class DesignLeaderAndIsrRequest(VersionedBinary):
 @dataclass(slots=True)
 class DesignLeaderAndIsr(VersionedBinary):
     """One partition: its entry in the map of a LeaderAndISR request.
-
     Given: version 1..2.
-    topic: string, length of 2 bytes before it
-    partition_id: int32, 4 bytes
-    leader: int32, 4 bytes; broker id; -1: there is none
-    leader_epoch: int32, 4 bytes; grows with every change of the leader
-    isr: list of int32, 4 bytes each, all distinct; broker ids of the replicas in sync
-    zk_version: int64, 8 bytes; of the record in the store, for the leader's next change of the ISR
-    replicas: list of int32, 4 bytes each, there when version is 2 or more; who may fetch, the
-    preferred leader first
-    topic_generation: int64, 8 bytes, there when version is 2 or more; tells a topic from an earlier
-    one of its name
     Clauses: KV3-COMMAND-1.
     """
 
-    topic: str = ""
-    partition_id: int = 0
-    leader: int = 0
-    leader_epoch: int = 0
+    topic: str = ""  # length of 2 bytes before it
+    partition_id: int = 0  # 4 bytes
+    leader: int = 0  # 4 bytes; broker id; -1: there is none
+    leader_epoch: int = 0  # 4 bytes; grows with every change of the leader
+    # 4 bytes each, all distinct; broker ids of the replicas in sync
     isr: list[int] = field(default_factory=list)
-    zk_version: int = 0
+    zk_version: int = 0  # 8 bytes; of the record in the store, for the leader's next change of the ISR
+    # 4 bytes each, there when version is 2 or more; who may fetch, the preferred leader first
     replicas: list[int] | None = None
+    # 8 bytes, there when version is 2 or more; tells a topic from an earlier one of its name
     topic_generation: int | None = None
 
     @classmethod
@@ -220,22 +206,17 @@ class DesignLeaderAndIsr(VersionedBinary):
     @property
     def identity(self) -> tuple[object, ...]:
         """What tells one DesignLeaderAndIsr from another of the same list."""
-        return (
-            self.topic,
-            self.partition_id,
-        )
+        return (self.topic, self.partition_id)
 
 
 @dataclass(slots=True)
 class DesignLeaderAndIsrResponse(VersionedBinary):
     """How a LeaderAndISR request went, partition by partition.
-
     Given: version 1..2.
-    errors: list of DesignPartitionError, all distinct
     BROKER to CONTROLLER. Clauses: KV3-ANSWER-1.
     """
 
-    errors: list[DesignPartitionError] = field(default_factory=list)
+    errors: list[DesignPartitionError] = field(default_factory=list)  # all distinct
     CODES: ClassVar[tuple[int, ...]] = (4,)
 
     @classmethod
@@ -260,19 +241,14 @@ class DesignLeaderAndIsrResponse(VersionedBinary):
 @dataclass(slots=True)
 class DesignStopReplicaRequest(VersionedBinary):
     """The controller tells a broker to give up replicas and to delete them.
-
     Given: version 1..2.
-    client_id: int32, 4 bytes
-    controller_epoch: int32, 4 bytes, there when version is 2 or more
-    ack_timeout: int32, 4 bytes, milliseconds
-    partitions: list of DesignPartition, all distinct
     CONTROLLER to BROKER. Clauses: KV3-STOP-1.
     """
 
-    client_id: int = 0
-    controller_epoch: int | None = None
-    ack_timeout: int = 0
-    partitions: list[DesignPartition] = field(default_factory=list)
+    client_id: int = 0  # 4 bytes
+    controller_epoch: int | None = None  # 4 bytes, there when version is 2 or more
+    ack_timeout: int = 0  # 4 bytes, milliseconds
+    partitions: list[DesignPartition] = field(default_factory=list)  # all distinct
     CODES: ClassVar[tuple[int, ...]] = (5,)
 
     @classmethod
@@ -330,14 +306,10 @@ class DesignStopReplicaRequest(VersionedBinary):
 
 @dataclass(slots=True)
 class DesignPartition(BinaryMessage):
-    """One partition of the set of a StopReplica request.
+    """One partition of the set of a StopReplica request."""
 
-    topic: string, length of 2 bytes before it
-    partition_id: int32, 4 bytes
-    """
-
-    topic: str = ""
-    partition_id: int = 0
+    topic: str = ""  # length of 2 bytes before it
+    partition_id: int = 0  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -360,22 +332,17 @@ class DesignPartition(BinaryMessage):
     @property
     def identity(self) -> tuple[object, ...]:
         """What tells one DesignPartition from another of the same list."""
-        return (
-            self.topic,
-            self.partition_id,
-        )
+        return (self.topic, self.partition_id)
 
 
 @dataclass(slots=True)
 class DesignStopReplicaResponse(VersionedBinary):
     """How a StopReplica request went, partition by partition.
-
     Given: version 1..2.
-    errors: list of DesignPartitionError, all distinct
     BROKER to CONTROLLER. Clauses: KV3-ANSWER-1.
     """
 
-    errors: list[DesignPartitionError] = field(default_factory=list)
+    errors: list[DesignPartitionError] = field(default_factory=list)  # all distinct
     CODES: ClassVar[tuple[int, ...]] = (5,)
 
     @classmethod
@@ -399,16 +366,11 @@ class DesignStopReplicaResponse(VersionedBinary):
 
 @dataclass(slots=True)
 class DesignPartitionError(BinaryMessage):
-    """One partition: its entry in the map of an answer.
+    """One partition: its entry in the map of an answer."""
 
-    topic: string, length of 2 bytes before it
-    partition_id: int32, 4 bytes
-    error: int32, 2 bytes
-    """
-
-    topic: str = ""
-    partition_id: int = 0
-    error: int = 0
+    topic: str = ""  # length of 2 bytes before it
+    partition_id: int = 0  # 4 bytes
+    error: int = 0  # 2 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -436,7 +398,4 @@ class DesignPartitionError(BinaryMessage):
     @property
     def identity(self) -> tuple[object, ...]:
         """What tells one DesignPartitionError from another of the same list."""
-        return (
-            self.topic,
-            self.partition_id,
-        )
+        return (self.topic, self.partition_id)

@@ -51,28 +51,20 @@ class DesignRequestFrameFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "size": (0, 4),
-            "request_type_id": (4, 2),
-            "version_id": (6, 2),
-        }
+        return {"size": (0, 4), "request_type_id": (4, 2), "version_id": (6, 2)}
 
 
 @dataclass(slots=True)
 class DesignRequestFrame(BinaryMessage):
     """The frame around every request of the design. At most 16 MiB: some 100,000 partitions in one
     request.
-
     size: int32, 4 bytes, bytes; bytes after this field
-    request_type_id: int32, 2 bytes
-    version_id: int32, 2 bytes; of the request that follows
-    body: bytes; the request that type and version name
     Clauses: KV3-FRAME-1, KV3-FRAME-2.
     """
 
-    request_type_id: int = 0
-    version_id: int = 0
-    body: bytes = b""
+    request_type_id: int = 0  # 2 bytes
+    version_id: int = 0  # 2 bytes; of the request that follows
+    body: bytes = b""  # the request that type and version name
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -127,23 +119,17 @@ class DesignResponseFrameFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "size": (0, 4),
-            "version_id": (4, 2),
-        }
+        return {"size": (0, 4), "version_id": (4, 2)}
 
 
 @dataclass(slots=True)
 class DesignResponseFrame(BinaryMessage):
     """The frame around every answer of the design.
-
     size: int32, 4 bytes, bytes
-    version_id: int32, 2 bytes; of the request that is answered
-    body: bytes
     Clauses: KV3-FRAME-1, KV3-FRAME-3.
     """
 
-    version_id: int = 0
+    version_id: int = 0  # 2 bytes; of the request that is answered
     body: bytes = b""
 
     @classmethod
@@ -203,32 +189,21 @@ class ApacheRequestFrameFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "size": (0, 4),
-            "api_key": (4, 2),
-            "api_version": (6, 2),
-            "correlation_id": (8, 4),
-        }
+        return {"size": (0, 4), "api_key": (4, 2), "api_version": (6, 2), "correlation_id": (8, 4)}
 
 
 @dataclass(slots=True)
 class ApacheRequestFrame(BinaryMessage):
     """The frame around every request of Apache Kafka with a header of version 1, which all requests of
     this specification have. At most 100 MiB, the default of socket.request.max.bytes.
-
     size: int32, 4 bytes, bytes
-    api_key: int32, 2 bytes
-    api_version: int32, 2 bytes
-    correlation_id: int32, 4 bytes; the answer repeats it
-    client_id: string, length of 2 bytes before it, a length of -1: none; who asks, for logs and
-    quotas
-    body: bytes
     Clauses: KAFKA-FRAME-1, KAFKA-HEADER-1.
     """
 
-    api_key: int = 0
-    api_version: int = 0
-    correlation_id: int = 0
+    api_key: int = 0  # 2 bytes
+    api_version: int = 0  # 2 bytes
+    correlation_id: int = 0  # 4 bytes; the answer repeats it
+    # length of 2 bytes before it, a length of -1: none; who asks, for logs and quotas
     client_id: str | None = None
     body: bytes = b""
 
@@ -304,23 +279,17 @@ class ApacheResponseFrameFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "size": (0, 4),
-            "correlation_id": (4, 4),
-        }
+        return {"size": (0, 4), "correlation_id": (4, 4)}
 
 
 @dataclass(slots=True)
 class ApacheResponseFrame(BinaryMessage):
     """The frame around every answer of Apache Kafka with a header of version 0.
-
     size: int32, 4 bytes, bytes
-    correlation_id: int32, 4 bytes
-    body: bytes
     Clauses: KAFKA-FRAME-1, KAFKA-HEADER-2.
     """
 
-    correlation_id: int = 0
+    correlation_id: int = 0  # 4 bytes
     body: bytes = b""
 
     @classmethod

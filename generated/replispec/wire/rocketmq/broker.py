@@ -9,19 +9,9 @@ from typing import Self
 
 from replispec.runtime.primitives import keyed
 from replispec.runtime.primitives.headers import Header, header
-from replispec.runtime.primitives.json_messages import (
-    BareMessage,
-    JsonMessage,
-    json_message,
-)
+from replispec.runtime.primitives.json_messages import BareMessage, JsonMessage, json_message
 from replispec.runtime.primitives.jsons import unknown_keys
-from replispec.runtime.primitives.texts import (
-    INT32,
-    INT64,
-    bool_text,
-    optional_bool,
-    optional_integer,
-)
+from replispec.runtime.primitives.texts import INT32, INT64, bool_text, optional_bool, optional_integer
 
 
 @json_message(alphabetical=True)
@@ -80,7 +70,6 @@ class RegisterBrokerBody(JsonMessage):
 @header(103, hash_capacity=16)
 class RegisterBrokerRequest(Header):
     """A broker tells a name server who and where it is.
-
     BROKER to NAME_SERVER. Clauses: WIRE-ROUTE-1.
     """
 
@@ -98,10 +87,7 @@ class RegisterBrokerRequest(Header):
 
 @header(103, hash_capacity=16)
 class RegisterBrokerResponse(Header):
-    """Where the master is, told to a replica.
-
-    NAME_SERVER to BROKER. Clauses: WIRE-ROUTE-1.
-    """
+    """Where the master is, told to a replica. NAME_SERVER to BROKER. Clauses: WIRE-ROUTE-1."""
 
     ha_server_addr: str | None = keyed.text("haServerAddr")
     master_addr: str | None = keyed.text("masterAddr")
@@ -126,7 +112,6 @@ class UnregisterBrokerResponse(Header):
 class QueryDataVersionRequest(Header):
     """A broker asks whether the name server has its topics as of this version; the body is the
     broker's.
-
     BROKER to NAME_SERVER. Clauses: WIRE-ROUTE-1.
     """
 
@@ -140,7 +125,6 @@ class QueryDataVersionRequest(Header):
 class QueryDataVersionResponse(Header):
     """Whether the broker should register its topics again; the body is the name server's version, if
     it has one.
-
     NAME_SERVER to BROKER. Clauses: WIRE-ROUTE-1.
     """
 
@@ -150,7 +134,6 @@ class QueryDataVersionResponse(Header):
 @header(319, hash_capacity=16)
 class GetNameServerConfigRequest(Header):
     """An administrator asks a name server for its configuration, as lines of name and value.
-
     ADMIN to NAME_SERVER. Clauses: WIRE-ROUTE-5.
     """
 
@@ -162,10 +145,7 @@ class GetNameServerConfigResponse(Header):
 
 @header(105, hash_capacity=16)
 class GetRouteInfoRequest(Header):
-    """A client asks where a topic's queues are.
-
-    CLIENT to NAME_SERVER. Clauses: WIRE-ROUTE-3.
-    """
+    """A client asks where a topic's queues are. CLIENT to NAME_SERVER. Clauses: WIRE-ROUTE-3."""
 
     topic: str | None = keyed.text("topic")
     accept_standard_json_only: bool | None = keyed.flag("acceptStandardJsonOnly")
@@ -211,10 +191,7 @@ class TopicRouteData(JsonMessage):
 
 @header(106, hash_capacity=16)
 class GetBrokerClusterInfoRequest(Header):
-    """Anybody asks a name server for all brokers.
-
-    ANY to NAME_SERVER. Clauses: WIRE-ROUTE-4.
-    """
+    """Anybody asks a name server for all brokers. ANY to NAME_SERVER. Clauses: WIRE-ROUTE-4."""
 
 
 @header(106, hash_capacity=16)
@@ -248,10 +225,7 @@ class ClusterInfo(JsonMessage):
 
 @header(10, hash_capacity=16)
 class SendMessageRequest(Header):
-    """A producer stores one message.
-
-    CLIENT to BROKER_MASTER. Clauses: WIRE-SEND-1.
-    """
+    """A producer stores one message. CLIENT to BROKER_MASTER. Clauses: WIRE-SEND-1."""
 
     producer_group: str | None = keyed.text("producerGroup")
     topic: str | None = keyed.text("topic")
@@ -273,7 +247,6 @@ class SendMessageRequest(Header):
 class SendMessageV2Request(Header):
     """The same with one-letter keys; with code 320 (or `batch`) the body holds several messages of one
     topic.
-
     CLIENT to BROKER_MASTER. Clauses: WIRE-SEND-1, WIRE-SEND-2.
     """
 
@@ -356,7 +329,6 @@ class SendMessageV2Request(Header):
 class SendMessageResponse(Header):
     """Where the message lies. `msg_id` is the hexadecimal OffsetMessageId; a batch has several, with
     commas.
-
     BROKER_MASTER to CLIENT. Clauses: WIRE-SEND-1, WIRE-SEND-2.
     """
 
@@ -410,7 +382,6 @@ class SendMessageResponse(Header):
 @header(11, 361, hash_capacity=16, binary_declared=True)
 class PullMessageRequest(Header):
     """A consumer, or a replica on behalf of one, asks for messages of one queue.
-
     CLIENT to BROKER. Clauses: WIRE-PULL-1.
     """
 
@@ -492,7 +463,6 @@ class PullMessageRequest(Header):
 @header(11, 361, hash_capacity=16, binary_declared=True)
 class PullMessageResponse(Header):
     """Positions of the queue; the body is a run of LogRecord.
-
     BROKER to CLIENT. Clauses: WIRE-PULL-1.
     """
 

@@ -19,16 +19,8 @@ from replispec.runtime.primitives.binary import (
     write_prefix,
 )
 from replispec.runtime.primitives.headers import Header, header
-from replispec.runtime.primitives.json_messages import (
-    BareMessage,
-    JsonMessage,
-    json_message,
-)
-from replispec.wire.rocketmq.broker import (
-    BrokerNameList,
-    DataVersion,
-    TopicQueueMapping,
-)
+from replispec.runtime.primitives.json_messages import BareMessage, JsonMessage, json_message
+from replispec.wire.rocketmq.broker import BrokerNameList, DataVersion, TopicQueueMapping
 
 _TIMER_CHECKPOINT_0 = Struct(">qqqqqqq")
 _BATCH_MESSAGE_0 = Struct(">iiii")
@@ -37,7 +29,6 @@ _BATCH_MESSAGE_0 = Struct(">iiii")
 @header(17, hash_capacity=16)
 class CreateTopicRequest(Header):
     """Somebody asks for a topic, or for its numbers of queues to be changed.
-
     ADMIN to BROKER_MASTER. Clauses: WIRE-TOPIC-1.
     """
 
@@ -61,7 +52,6 @@ class CreateTopicResponse(Header):
 @header(21, hash_capacity=16)
 class GetAllTopicConfigRequest(Header):
     """A replica asks its master for all topics; newer ones ask page by page.
-
     BROKER_REPLICA to BROKER_MASTER. Clauses: WIRE-SLAVE-1.
     """
 
@@ -79,10 +69,7 @@ class GetAllTopicConfigResponse(Header):
 
 @header(351, hash_capacity=16)
 class GetTopicConfigRequest(Header):
-    """One topic's configuration, for an administrator.
-
-    ADMIN to BROKER. Clauses: WIRE-TOPIC-1.
-    """
+    """One topic's configuration, for an administrator. ADMIN to BROKER. Clauses: WIRE-TOPIC-1."""
 
     topic: str | None = keyed.text("topic")
 
@@ -146,7 +133,6 @@ class SearchOffsetResponse(Header):
 @header(14, hash_capacity=16)
 class QueryConsumerOffsetRequest(Header):
     """A consumer group asks how far it has read one queue.
-
     CLIENT to BROKER. Clauses: WIRE-CONSUMER-1.
     """
 
@@ -160,7 +146,6 @@ class QueryConsumerOffsetRequest(Header):
 @header(14, hash_capacity=16)
 class QueryConsumerOffsetResponse(Header):
     """Absent when the group has never said so; the answer's code is QUERY_NOT_FOUND then.
-
     BROKER to CLIENT. Clauses: WIRE-CONSUMER-1.
     """
 
@@ -170,7 +155,6 @@ class QueryConsumerOffsetResponse(Header):
 @header(15, hash_capacity=16)
 class UpdateConsumerOffsetRequest(Header):
     """A consumer group says how far it has read one queue; mostly one-way.
-
     CLIENT to BROKER. Clauses: WIRE-CONSUMER-1.
     """
 
@@ -327,24 +311,16 @@ class GetAllMessageRequestModesResponse(Header):
 @dataclass(slots=True)
 class TimerCheckpoint(BinaryMessage):
     """How far the wheel of timed messages is. `data_version` in parts, in the order of the bytes.
-
-    last_read_time: int64, 8 bytes, milliseconds
-    last_timer_log_flush: int64, 8 bytes, log bytes
-    last_timer_queue_offset: int64, 8 bytes, messages
-    master_timer_queue_offset: int64, 8 bytes, messages
-    state_version: int64, 8 bytes
-    timestamp: int64, 8 bytes, milliseconds
-    counter: int64, 8 bytes
     Clauses: WIRE-SLAVE-1.
     """
 
-    last_read_time: int = 0
-    last_timer_log_flush: int = 0
-    last_timer_queue_offset: int = 0
-    master_timer_queue_offset: int = 0
-    state_version: int = 0
-    timestamp: int = 0
-    counter: int = 0
+    last_read_time: int = 0  # 8 bytes, milliseconds
+    last_timer_log_flush: int = 0  # 8 bytes, log bytes
+    last_timer_queue_offset: int = 0  # 8 bytes, messages
+    master_timer_queue_offset: int = 0  # 8 bytes, messages
+    state_version: int = 0  # 8 bytes
+    timestamp: int = 0  # 8 bytes, milliseconds
+    counter: int = 0  # 8 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -464,7 +440,6 @@ class HeartbeatData(JsonMessage):
 @header(34, hash_capacity=16)
 class ClientHeartbeatRequest(Header):
     """A client tells a broker that it lives, every 30 s.
-
     CLIENT to BROKER. Clauses: WIRE-CONSUMER-2.
     """
 
@@ -479,10 +454,7 @@ class ClientHeartbeatResponse(Header):
 
 @header(35, hash_capacity=16)
 class UnregisterClientRequest(Header):
-    """A client leaves one of its groups.
-
-    CLIENT to BROKER. Clauses: WIRE-CONSUMER-2.
-    """
+    """A client leaves one of its groups. CLIENT to BROKER. Clauses: WIRE-CONSUMER-2."""
 
     client_id: str | None = keyed.text("clientID")
     producer_group: str | None = keyed.text("producerGroup")
@@ -497,7 +469,6 @@ class UnregisterClientResponse(Header):
 @header(38, hash_capacity=16)
 class GetConsumerListRequest(Header):
     """A consumer asks who else is in its group, to share the queues.
-
     CLIENT to BROKER. Clauses: WIRE-CONSUMER-2.
     """
 
@@ -517,7 +488,6 @@ class GetConsumerListResponse(Header):
 @header(40, hash_capacity=16)
 class NotifyConsumerIdsChangedRequest(Header):
     """A broker tells the members of a group that one came or left.
-
     BROKER to CLIENT. Clauses: WIRE-CONSUMER-2.
     """
 
@@ -601,21 +571,15 @@ class GetHaStatusResponse(Header):
 @dataclass(slots=True)
 class BatchMessage(BinaryMessage):
     """One of the messages that the body of a batch holds, one behind the other.
-
     total_size: int32, 4 bytes, bytes
-    magic: int32, 4 bytes; 0
-    body_crc: int32, 4 bytes; 0
-    flag: int32, 4 bytes
-    body: bytes, length of 4 bytes before it
-    properties: bytes, length of 2 bytes before it
     Clauses: WIRE-SEND-2.
     """
 
-    magic: int = 0
-    body_crc: int = 0
-    flag: int = 0
-    body: bytes = b""
-    properties: bytes = b""
+    magic: int = 0  # 4 bytes; 0
+    body_crc: int = 0  # 4 bytes; 0
+    flag: int = 0  # 4 bytes
+    body: bytes = b""  # length of 4 bytes before it
+    properties: bytes = b""  # length of 2 bytes before it
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:

@@ -9,23 +9,13 @@ from typing import Self
 
 from replispec.runtime.primitives import keyed
 from replispec.runtime.primitives.headers import Header, header
-from replispec.runtime.primitives.json_messages import (
-    BareMessage,
-    JsonMessage,
-    json_message,
-)
-from replispec.runtime.primitives.texts import (
-    join_fields,
-    join_lines,
-    split_fields,
-    split_lines,
-)
+from replispec.runtime.primitives.json_messages import BareMessage, JsonMessage, json_message
+from replispec.runtime.primitives.texts import join_fields, join_lines, split_fields, split_lines
 
 
 @json_message(alphabetical=True)
 class SyncStateSet(JsonMessage):
     """The in-sync replicas of a broker set, with the number of the change that made them.
-
     Clauses: RIP44-SYNCSTATESET-1.
     """
 
@@ -39,7 +29,6 @@ class SyncStateSet(JsonMessage):
 @header(1001, hash_capacity=16)
 class AlterSyncStateSetRequest(Header):
     """The master of a broker set asks the active controller to replace the set of in-sync replicas.
-
     BROKER_MASTER to CONTROLLER_LEADER. Clauses: RIP44-ALTER-1.
     """
 
@@ -53,7 +42,6 @@ class AlterSyncStateSetRequest(Header):
 @header(1001, hash_capacity=16)
 class AlterSyncStateSetResponse(Header):
     """The new SyncStateSet's epoch; a refusal carries a meaningless "0".
-
     CONTROLLER_LEADER to BROKER_MASTER. Clauses: RIP44-ALTER-1.
     """
 
@@ -63,7 +51,6 @@ class AlterSyncStateSetResponse(Header):
 @header(1002, hash_capacity=16)
 class ElectMasterRequest(Header):
     """A broker, an administrator or the controller itself asks for a master to be chosen.
-
     BROKER to CONTROLLER_LEADER. Clauses: RIP44-ELECT-1.
     """
 
@@ -80,7 +67,6 @@ class ElectMasterRequest(Header):
 @header(1002, hash_capacity=16)
 class ElectMasterResponse(Header):
     """The chosen master, or the living one when none was chosen because it still exists.
-
     CONTROLLER_LEADER to BROKER. Clauses: RIP44-ELECT-1.
     """
 
@@ -114,7 +100,6 @@ class ElectMasterResponseBody(JsonMessage):
 class RegisterBrokerToControllerRequest(Header):
     """A broker registers. Up to 5.1.0 this assigns its id and may elect it; from 5.1.1 the id is the
     broker's own.
-
     BROKER to CONTROLLER_LEADER. Clauses: RIP44-REGISTER-1, BID-REGISTER-1.
     """
 
@@ -133,9 +118,8 @@ class RegisterBrokerToControllerRequest(Header):
 
 @header(1003, hash_capacity=16)
 class RegisterBrokerToControllerResponse(Header):
-    """Who is master, if one is recorded and alive.
-
-    CONTROLLER_LEADER to BROKER. Clauses: RIP44-REGISTER-1, RIP44-REGISTER-2, BID-REGISTER-4.
+    """Who is master, if one is recorded and alive. CONTROLLER_LEADER to BROKER. Clauses:
+    RIP44-REGISTER-1, RIP44-REGISTER-2, BID-REGISTER-4.
     """
 
     cluster_name: str | None = keyed.text("clusterName")  # apache@5.1.1..
@@ -149,9 +133,8 @@ class RegisterBrokerToControllerResponse(Header):
 
 @header(1004, hash_capacity=16)
 class GetReplicaInfoRequest(Header):
-    """A broker asks who is master; every 5 s.
-
-    BROKER to CONTROLLER_LEADER. Clauses: RIP44-REPLICAINFO-1.
+    """A broker asks who is master; every 5 s. BROKER to CONTROLLER_LEADER. Clauses:
+    RIP44-REPLICAINFO-1.
     """
 
     broker_name: str | None = keyed.text("brokerName")
@@ -171,7 +154,6 @@ class GetReplicaInfoResponse(Header):
 @header(1005, hash_capacity=16)
 class GetMetadataRequest(Header):
     """Anybody asks any controller who the active one is.
-
     ANY to CONTROLLER. Clauses: RIP44-METADATA-1.
     """
 
@@ -197,7 +179,6 @@ class BrokerNames(BareMessage):
 @header(1006, hash_capacity=16)
 class GetSyncStateDataRequest(Header):
     """An administrator asks for the sets of in-sync replicas by name.
-
     ADMIN to CONTROLLER_LEADER. Clauses: RIP44-SYNCSTATEDATA-1.
     """
 
@@ -256,10 +237,7 @@ class BrokerReplicasInfo(JsonMessage):
 
 @header(1007, hash_capacity=16)
 class GetBrokerEpochCacheRequest(Header):
-    """Anybody asks a broker for its epochs.
-
-    ANY to BROKER. Clauses: RIP44-EPOCHCACHE-1.
-    """
+    """Anybody asks a broker for its epochs. ANY to BROKER. Clauses: RIP44-EPOCHCACHE-1."""
 
 
 @header(1007, hash_capacity=16)
@@ -286,7 +264,6 @@ class EpochEntryCache(JsonMessage):
 @header(1008, hash_capacity=16)
 class NotifyBrokerRoleChangedRequest(Header):
     """The active controller tells a broker who is master now.
-
     CONTROLLER_LEADER to BROKER. Clauses: RIP44-NOTIFY-1.
     """
 
@@ -300,11 +277,7 @@ class NotifyBrokerRoleChangedRequest(Header):
 
 @dataclass(slots=True)
 class Property:
-    """One line `name=value` of a configuration.
-
-    name: string
-    value: string
-    """
+    """One line `name=value` of a configuration."""
 
     name: str = ""
     value: str = ""
@@ -331,10 +304,7 @@ class Property:
 
 @dataclass(slots=True)
 class Properties:
-    """A configuration as text.
-
-    properties: list of Property
-    """
+    """A configuration as text."""
 
     properties: list[Property] = field(default_factory=list)
 
@@ -374,7 +344,6 @@ class GetControllerConfigResponse(Header):
 @header(1011, hash_capacity=16)
 class CleanBrokerDataRequest(Header):
     """An administrator removes brokers, or a whole broker set, from the controller's records.
-
     ADMIN to CONTROLLER_LEADER. Clauses: BID-CLEAN-1.
     """
 
@@ -395,7 +364,6 @@ class CleanBrokerDataResponse(Header):
 @header(1012, hash_capacity=16)
 class GetNextBrokerIdRequest(Header):
     """A broker without identity asks which id it may apply for. Nothing is reserved.
-
     BROKER to CONTROLLER_LEADER. Clauses: BID-NEXT-1.
     """
 
@@ -415,7 +383,6 @@ class GetNextBrokerIdResponse(Header):
 @header(1013, hash_capacity=16)
 class ApplyBrokerIdRequest(Header):
     """A broker applies for an id; the check code proves that a repeated application is its own.
-
     BROKER to CONTROLLER_LEADER. Clauses: BID-APPLY-1.
     """
 
@@ -438,7 +405,6 @@ class ApplyBrokerIdResponse(Header):
 @header(904, hash_capacity=16)
 class BrokerHeartbeatRequest(Header):
     """A broker tells every controller that it lives, every second.
-
     BROKER to CONTROLLER. Clauses: RIP44-HEARTBEAT-1.
     """
 
@@ -457,6 +423,5 @@ class BrokerHeartbeatRequest(Header):
 @header(904, hash_capacity=16)
 class BrokerHeartbeatResponse(Header):
     """The answer to a heartbeat that was not sent one-way.
-
     CONTROLLER to BROKER. Clauses: RIP44-HEARTBEAT-1.
     """

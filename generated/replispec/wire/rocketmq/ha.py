@@ -33,18 +33,13 @@ _HA_LEGACY_TRANSFER_HEADER_0 = Struct(">qi")
 @dataclass(slots=True)
 class HaHandshakeAddress(BinaryMessage):
     """A replica introduces itself by its address. The integer at byte 8 is the length of the address.
-
-    state: HaConnectionState, 4 bytes
-    sync_from_last_file: bool, 2 bytes; start at the newest commit-log file, not the oldest
-    async_learner: bool, 2 bytes; never a member of the SyncStateSet
-    address: string, length of 4 bytes before it; ip:port of the replica
     Clauses: RIP44-HANDSHAKE-1.
     """
 
-    sync_from_last_file: bool = False
-    async_learner: bool = False
-    address: str = ""
-    state: ClassVar[int] = 1
+    sync_from_last_file: bool = False  # 2 bytes; start at the newest commit-log file, not the oldest
+    async_learner: bool = False  # 2 bytes; never a member of the SyncStateSet
+    address: str = ""  # length of 4 bytes before it; ip:port of the replica
+    state: ClassVar[int] = 1  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -86,18 +81,13 @@ class HaHandshakeAddress(BinaryMessage):
 class HaHandshakeId(BinaryMessage):
     """A replica introduces itself by its persistent broker id. The integer at byte 8 is the id's high
     half, which is 0: this is what tells it from an address.
-
-    state: HaConnectionState, 4 bytes
-    sync_from_last_file: bool, 2 bytes
-    async_learner: bool, 2 bytes
-    broker_id: int64, 8 bytes
     Clauses: RIP44-HANDSHAKE-1, BID-HA-1.
     """
 
-    sync_from_last_file: bool = False
-    async_learner: bool = False
-    broker_id: int = 0
-    state: ClassVar[int] = 1
+    sync_from_last_file: bool = False  # 2 bytes
+    async_learner: bool = False  # 2 bytes
+    broker_id: int = 0  # 8 bytes
+    state: ClassVar[int] = 1  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -128,14 +118,11 @@ class HaHandshakeId(BinaryMessage):
 class HaReport(BinaryMessage):
     """A replica tells how far its commit log reaches. Repeated every 5 s, which keeps the connection
     alive.
-
-    state: HaConnectionState, 4 bytes
-    max_offset: int64, 8 bytes, log bytes; end of the replica's commit log
     Clauses: RIP44-REPORT-1.
     """
 
-    max_offset: int = 0
-    state: ClassVar[int] = 2
+    max_offset: int = 0  # 8 bytes, log bytes; end of the replica's commit log
+    state: ClassVar[int] = 2  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -172,23 +159,17 @@ class HaEpochEntryFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "epoch": (0, 4),
-            "start_offset": (4, 8),
-        }
+        return {"epoch": (0, 4), "start_offset": (4, 8)}
 
 
 @dataclass(slots=True)
 class HaEpochEntry(BinaryMessage):
     """One epoch of the master: from where in the commit log it wrote. It ends where the next one
     starts.
-
-    epoch: int32, 4 bytes
-    start_offset: int64, 8 bytes, log bytes
     """
 
-    epoch: int = 0
-    start_offset: int = 0
+    epoch: int = 0  # 4 bytes
+    start_offset: int = 0  # 8 bytes, log bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -232,30 +213,20 @@ class HaHandshakeAnswerFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "state": (0, 4),
-            "body_size": (4, 4),
-            "max_offset": (8, 8),
-            "last_epoch": (16, 4),
-        }
+        return {"state": (0, 4), "body_size": (4, 4), "max_offset": (8, 8), "last_epoch": (16, 4)}
 
 
 @dataclass(slots=True)
 class HaHandshakeAnswer(BinaryMessage):
     """The master's answer to a handshake: its log's end and all its epochs.
-
-    state: HaConnectionState, 4 bytes
     body_size: int32, 4 bytes, bytes; 12 bytes an entry; Apache's buffer ends at 1,000
-    max_offset: int64, 8 bytes, log bytes
-    last_epoch: int32, 4 bytes
-    entries: list of HaEpochEntry
     Clauses: RIP44-HANDSHAKE-2.
     """
 
-    max_offset: int = 0
-    last_epoch: int = 0
+    max_offset: int = 0  # 8 bytes, log bytes
+    last_epoch: int = 0  # 4 bytes
     entries: list[HaEpochEntry] = field(default_factory=list)
-    state: ClassVar[int] = 1
+    state: ClassVar[int] = 1  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -349,23 +320,16 @@ class HaHandshakeAnswerPaddedFixed(NamedTuple):
 class HaHandshakeAnswerPadded(BinaryMessage):
     """The same answer in 5.0.0: 16 unused bytes before the entries. Nothing in the bytes tells it from
     the later form, so a reader must be told the master's release.
-
-    state: HaConnectionState, 4 bytes
     body_size: int32, 4 bytes, bytes
-    max_offset: int64, 8 bytes, log bytes
-    last_epoch: int32, 4 bytes
-    unused_epoch_start_offset: int64, 8 bytes
-    unused_confirm_offset: int64, 8 bytes
-    entries: list of HaEpochEntry
     Clauses: RIP44-HANDSHAKE-2.
     """
 
-    max_offset: int = 0
-    last_epoch: int = 0
-    unused_epoch_start_offset: int = 0
-    unused_confirm_offset: int = 0
+    max_offset: int = 0  # 8 bytes, log bytes
+    last_epoch: int = 0  # 4 bytes
+    unused_epoch_start_offset: int = 0  # 8 bytes
+    unused_confirm_offset: int = 0  # 8 bytes
     entries: list[HaEpochEntry] = field(default_factory=list)
-    state: ClassVar[int] = 1
+    state: ClassVar[int] = 1  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -462,24 +426,18 @@ class HaTransferHeaderFixed(NamedTuple):
 @dataclass(slots=True)
 class HaTransferHeader(BinaryMessage):
     """Header that a master puts before each run of commit-log bytes. Without bytes it is a heartbeat.
-
-    state: HaConnectionState, 4 bytes
     body_size: int32, 4 bytes, bytes; derived; a replica's buffer of 4 MiB bounds it
-    offset: int64, 8 bytes, log bytes; of the first body byte; in a heartbeat the next to send, -1
-    from a master without data
-    epoch: int32, 4 bytes
-    epoch_start_offset: int64, 8 bytes, log bytes
-    confirm_offset: int64, 8 bytes, log bytes
-    body: bytes
     Clauses: RIP44-TRANSFER-1, RIP44-TRANSFER-2.
     """
 
+    # 8 bytes, log bytes; of the first body byte; in a heartbeat the next to send, -1 from a master
+    # without data
     offset: int = 0
-    epoch: int = 0
-    epoch_start_offset: int = 0
-    confirm_offset: int = 0
+    epoch: int = 0  # 4 bytes
+    epoch_start_offset: int = 0  # 8 bytes, log bytes
+    confirm_offset: int = 0  # 8 bytes, log bytes
     body: bytes = b""
-    state: ClassVar[int] = 2
+    state: ClassVar[int] = 2  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -527,12 +485,10 @@ class HaTransferHeader(BinaryMessage):
 @dataclass(slots=True)
 class HaLegacyReport(BinaryMessage):
     """Report of a replica outside controller mode: the end of its commit log and nothing else.
-
-    max_offset: int64, 8 bytes, log bytes
     Clauses: WIRE-LEGACY-1.
     """
 
-    max_offset: int = 0
+    max_offset: int = 0  # 8 bytes, log bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -569,23 +525,17 @@ class HaLegacyTransferHeaderFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "offset": (0, 8),
-            "body_size": (8, 4),
-        }
+        return {"offset": (0, 8), "body_size": (8, 4)}
 
 
 @dataclass(slots=True)
 class HaLegacyTransferHeader(BinaryMessage):
     """Header of a master outside controller mode.
-
-    offset: int64, 8 bytes, log bytes
     body_size: int32, 4 bytes, bytes
-    body: bytes
     Clauses: WIRE-LEGACY-1.
     """
 
-    offset: int = 0
+    offset: int = 0  # 8 bytes, log bytes
     body: bytes = b""
 
     @classmethod

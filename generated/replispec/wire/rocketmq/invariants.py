@@ -79,10 +79,7 @@ ONE_MASTER_PER_EPOCH: Final = SetInvariant(
     evaluated="a fact that names a master and its masterEpoch",
     says="masterEpoch {event.master_epoch} names {event.master} as master, and elsewhere {other.master}",
     divergences=(),
-    key=lambda event, _rules: (
-        event.named_by,
-        event.master_epoch,
-    ),
+    key=lambda event, _rules: (event.named_by, event.master_epoch),
     event="fact",
     where=lambda event, _rules: not is_none(event.master) and not is_none(event.master_epoch),
     value=lambda event, _rules: event.master,
@@ -214,10 +211,7 @@ SET_IS_FUNCTION_OF_EPOCH: Final = SetInvariant(
         "apache@5.0.0..5.1.0: the answer to an election and its notification carry the epoch of the set before",
         "apache@5.0.0..: removing single brokers changes the set without a new epoch",
     ),
-    key=lambda event, _rules: (
-        event.named_by,
-        event.sync_state_set_epoch,
-    ),
+    key=lambda event, _rules: (event.named_by, event.sync_state_set_epoch),
     event="fact",
     where=lambda event, _rules: not is_none(event.members) and not is_none(event.sync_state_set_epoch),
     value=lambda event, _rules: event.members,
@@ -425,11 +419,7 @@ PAIRING: Final = PairingInvariant(
     evaluated="an answer",
     says="answer {event.opaque} on {event.connection} fits no request",
     divergences=(),
-    key=lambda event, _rules: (
-        event.connection,
-        event.requester,
-        event.opaque,
-    ),
+    key=lambda event, _rules: (event.connection, event.requester, event.opaque),
     variables=None,
     steps=MappingProxyType(
         {

@@ -89,28 +89,20 @@ class RemotingFrameFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "total_length": (0, 4),
-            "serialize_type": (4, 1),
-            "header_length": (5, 3),
-        }
+        return {"total_length": (0, 4), "serialize_type": (4, 1), "header_length": (5, 3)}
 
 
 @dataclass(slots=True)
 class RemotingFrame(BinaryMessage):
     """The frame around every remoting command. At most 16 MiB, length field included.
-
     total_length: int32, 4 bytes, bytes; bytes after this field
-    serialize_type: uint32, 1 bytes; of this frame's header; each side writes its own
     header_length: uint32, 3 bytes, bytes
-    header: bytes; a RemotingHeader
-    body: bytes; an absent body and an empty one are the same bytes
     Clauses: WIRE-FRAME-1, WIRE-FRAME-2.
     """
 
-    serialize_type: int = 0
-    header: bytes = b""
-    body: bytes = b""
+    serialize_type: int = 0  # 1 bytes; of this frame's header; each side writes its own
+    header: bytes = b""  # a RemotingHeader
+    body: bytes = b""  # an absent body and an empty one are the same bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -167,40 +159,23 @@ class RemotingFrame(BinaryMessage):
 class RemotingHeader:
     """The header of every remoting command. Both encodings say the same; the JSON one is written in
     alphabetical order, the binary one in the order of these fields.
-
-    code: int32, 2 bytes; a RequestCode, or in an answer a ResponseCode; binary: a signed short, so
-    larger codes need JSON
-    language: uint32, 1 bytes; JSON: the name
-    version: int32, 2 bytes; ordinal of the sender's release; 0 from a standalone controller
-    opaque: int32, 4 bytes; pairs an answer with its request; a counter per process that may wrap
-    flag: int32, 4 bytes; bits of RemotingFlag
-    remark: string, length of 4 bytes before it; text for people
-    ext_fields: map of string to string, length of 4 bytes before it; the typed header's values, all
-    of them strings
-    serialize_type_current_rpc: string; informational
     Clauses: WIRE-HEADER-1.
     """
 
+    # 2 bytes; a RequestCode, or in an answer a ResponseCode; binary: a signed short, so larger codes
+    # need JSON
     code: int = 0
-    language: str = "JAVA"
-    version: int = 0
-    opaque: int = 0
-    flag: int = 0
-    remark: str | None = None
+    language: str = "JAVA"  # 1 bytes; JSON: the name
+    version: int = 0  # 2 bytes; ordinal of the sender's release; 0 from a standalone controller
+    opaque: int = 0  # 4 bytes; pairs an answer with its request; a counter per process that may wrap
+    flag: int = 0  # 4 bytes; bits of RemotingFlag
+    remark: str | None = None  # length of 4 bytes before it; text for people
+    # length of 4 bytes before it; the typed header's values, all of them strings
     ext_fields: dict[str, str | None] | None = None
-    serialize_type_current_rpc: str | None = None
+    serialize_type_current_rpc: str | None = None  # informational
     unknown: dict[str, object] = field(default_factory=dict)
     KEYS: ClassVar[frozenset[str]] = frozenset(
-        (
-            "code",
-            "extFields",
-            "flag",
-            "language",
-            "opaque",
-            "remark",
-            "serializeTypeCurrentRPC",
-            "version",
-        )
+        ("code", "extFields", "flag", "language", "opaque", "remark", "serializeTypeCurrentRPC", "version")
     )
 
     @classmethod

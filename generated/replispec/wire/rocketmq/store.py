@@ -62,24 +62,18 @@ class LogBlankFixed(NamedTuple):
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
         """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {
-            "total_size": (0, 4),
-            "magic": (4, 4),
-        }
+        return {"total_size": (0, 4), "magic": (4, 4)}
 
 
 @dataclass(slots=True)
 class LogBlank(BinaryMessage):
     """The end of a commit-log file whose rest was too small for the next record.
-
     total_size: int32, 4 bytes, bytes
-    magic: LogMagic, 4 bytes
-    undefined: bytes
     Clauses: WIRE-LOG-2.
     """
 
     undefined: bytes = b""
-    magic: ClassVar[int] = -875286124
+    magic: ClassVar[int] = -875286124  # 4 bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -111,49 +105,29 @@ class LogBlank(BinaryMessage):
 @dataclass(slots=True)
 class LogRecord(BinaryMessage):
     """One message in the commit log, in pull answers and in runs of replicated bytes.
-
     total_size: int32, 4 bytes, bytes
-    magic: LogMagic, 4 bytes
-    body_crc: int32, 4 bytes
-    queue_id: int32, 4 bytes
-    flag: int32, 4 bytes
-    queue_offset: int64, 8 bytes, messages
-    physical_offset: int64, 8 bytes, log bytes; where the record starts in the commit log
-    sys_flag: int32, 4 bytes
-    born_timestamp: int64, 8 bytes, milliseconds
-    born_ip: bytes, 4 bytes
-    born_port: int32, 4 bytes
-    store_timestamp: int64, 8 bytes, milliseconds
-    store_ip: bytes, 4 bytes
-    store_port: int32, 4 bytes
-    reconsume_times: int32, 4 bytes
-    prepared_transaction_offset: int64, 8 bytes, log bytes
-    body: bytes, length of 4 bytes before it
-    topic: string, length of 1 bytes before it
-    properties: bytes, length of 2 bytes before it; key 0x01 value 0x02 ...
-    tail: bytes; empty in every release seen
     Clauses: WIRE-LOG-1.
     """
 
-    magic: int = 0
-    body_crc: int | None = None
-    queue_id: int = 0
-    flag: int = 0
-    queue_offset: int = 0
-    physical_offset: int = 0
-    sys_flag: int = 0
-    born_timestamp: int = 0
-    born_ip: bytes = b""
-    born_port: int = 0
-    store_timestamp: int = 0
-    store_ip: bytes = b""
-    store_port: int = 0
-    reconsume_times: int = 0
-    prepared_transaction_offset: int = 0
-    body: bytes = b""
-    topic: str = ""
-    properties: bytes = b""
-    tail: bytes = b""
+    magic: int = 0  # 4 bytes
+    body_crc: int | None = None  # 4 bytes
+    queue_id: int = 0  # 4 bytes
+    flag: int = 0  # 4 bytes
+    queue_offset: int = 0  # 8 bytes, messages
+    physical_offset: int = 0  # 8 bytes, log bytes; where the record starts in the commit log
+    sys_flag: int = 0  # 4 bytes
+    born_timestamp: int = 0  # 8 bytes, milliseconds
+    born_ip: bytes = b""  # 4 bytes
+    born_port: int = 0  # 4 bytes
+    store_timestamp: int = 0  # 8 bytes, milliseconds
+    store_ip: bytes = b""  # 4 bytes
+    store_port: int = 0  # 4 bytes
+    reconsume_times: int = 0  # 4 bytes
+    prepared_transaction_offset: int = 0  # 8 bytes, log bytes
+    body: bytes = b""  # length of 4 bytes before it
+    topic: str = ""  # length of 1 bytes before it
+    properties: bytes = b""  # length of 2 bytes before it; key 0x01 value 0x02 ...
+    tail: bytes = b""  # empty in every release seen
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -304,16 +278,12 @@ class LogRecord(BinaryMessage):
 @dataclass(slots=True)
 class OffsetMessageId(BinaryMessage):
     """The id of a stored message, in hexadecimal in answers to a send: where its record is.
-
-    store_ip: bytes, 4 bytes
-    store_port: int32, 4 bytes
-    physical_offset: int64, 8 bytes, log bytes
     Clauses: WIRE-SEND-1.
     """
 
-    store_ip: bytes = b""
-    store_port: int = 0
-    physical_offset: int = 0
+    store_ip: bytes = b""  # 4 bytes
+    store_port: int = 0  # 4 bytes
+    physical_offset: int = 0  # 8 bytes, log bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -331,17 +301,11 @@ class OffsetMessageId(BinaryMessage):
 
 @dataclass(slots=True)
 class OffsetMessageIdV6(BinaryMessage):
-    """The same from a broker whose address is IPv6.
+    """The same from a broker whose address is IPv6. Clauses: WIRE-SEND-1."""
 
-    store_ip: bytes, 16 bytes
-    store_port: int32, 4 bytes
-    physical_offset: int64, 8 bytes, log bytes
-    Clauses: WIRE-SEND-1.
-    """
-
-    store_ip: bytes = b""
-    store_port: int = 0
-    physical_offset: int = 0
+    store_ip: bytes = b""  # 16 bytes
+    store_port: int = 0  # 4 bytes
+    physical_offset: int = 0  # 8 bytes, log bytes
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
@@ -359,14 +323,10 @@ class OffsetMessageIdV6(BinaryMessage):
 
 @dataclass(slots=True)
 class EpochFileEntry:
-    """One line of the epoch file: `epoch-startOffset`.
-
-    epoch: int32
-    start_offset: int64, log bytes
-    """
+    """One line of the epoch file: `epoch-startOffset`."""
 
     epoch: int = 0
-    start_offset: int = 0
+    start_offset: int = 0  # log bytes
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -394,10 +354,7 @@ class EpochFileEntry:
 @dataclass(slots=True)
 class EpochFile:
     """The epoch file (`epochFileCheckpoint`): number of entries, checksum of the entry lines, entries.
-
     count: int32
-    crc: int64
-    entries: list of EpochFileEntry
     Clauses: RIP44-EPOCHFILE-1.
     """
 
@@ -433,18 +390,13 @@ class EpochFile:
 @dataclass(slots=True)
 class BrokerIdentity:
     """The final identity file (`brokerIdentity`): one line, no end of line.
-
-    cluster_name: string
-    broker_name: string
-    broker_id: int64
-    register_check_code: string; readers accept it, nobody writes it here
     Clauses: BID-FILE-1.
     """
 
     cluster_name: str = ""
     broker_name: str = ""
     broker_id: int = 0
-    register_check_code: str | None = None
+    register_check_code: str | None = None  # readers accept it, nobody writes it here
 
     @classmethod
     def from_text(cls, text: str) -> Self:
@@ -478,11 +430,6 @@ class BrokerIdentity:
 @dataclass(slots=True)
 class BrokerIdentityTemp:
     """The temporary identity file (`brokerIdentity-temp`), written before the id is applied for.
-
-    cluster_name: string
-    broker_name: string
-    broker_id: int64
-    register_check_code: string
     Clauses: BID-FILE-2.
     """
 

@@ -1,7 +1,8 @@
 """Every name of the specification with what there is to say of it, for `replispec explain`.
 
-One JSON array, one object a line: `family`, `kind`, `id`, `place` (a file of spec/), `about`, `also`
-(other names: keys on the wire, codes, what is configured), `says` (its attributes in words), `clauses` (what
+One JSON array, one object a line, followed by its parts: `family`, `kind`, `id`, `place` (a file of
+spec/), `about`, `also` (other names: keys on the wire, codes, what is configured), `says` (its attributes
+in words), `clauses` (what
 demands it), `findings` (what judges of traffic find that rests on it), `part_of` (the object that holds it).
 What is empty, and clauses and findings that are those of the object above, are left out.
 """
@@ -37,8 +38,11 @@ _SAID_MAX: Final = 300
 def names_json(families: Mapping[str, Node]) -> bytes:
     """The whole file, in the order of families and their sources."""
     entries = [entry for name, root in families.items() for entry in _entries(name, root)]
-    lines = ",\n".join(json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in entries)
-    return f"[\n{lines}\n]\n".encode()
+    parts: list[str] = []
+    for entry in entries:
+        before = "" if not parts else ", " if "part_of" in entry else ",\n"
+        parts.append(before + json.dumps(entry, ensure_ascii=False, separators=(",", ":")))
+    return f"[\n{''.join(parts)}\n]\n".encode()
 
 
 def _entries(family: str, root: Node) -> Iterator[dict[str, Any]]:

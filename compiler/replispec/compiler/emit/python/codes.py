@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
 from replispec.compiler.emit.python.tree import (
     PRIMITIVES,
+    WIDTH,
     Class,
     Constant,
     Module,
@@ -41,9 +43,10 @@ def codes_text(model: Model, sources: Mapping[str, bytes]) -> str:
         {field.key for message in model.messages.values() if _has_keys(message) for field in message.fields}
     )
     if keys:
-        listed = " ".join(f'"{key}",' for key in keys)
+        listed = "\n".join(f"    {line}" for line in textwrap.wrap(" ".join(keys), WIDTH))
         about = "Every key that some message has on the wire."
-        nodes.append(Constant("WIRE_KEYS", f"frozenset(({listed}))", "frozenset[str]", about))
+        value = f'frozenset("""\n{listed}\n""".split())'
+        nodes.append(Constant("WIRE_KEYS", value, "frozenset[str]", about))
     about = f"Numbers and keys of {model.family}." if keys else f"Numbers of {model.family}."
     return Module(f"replispec.wire.{model.family}.codes", certificate(sources), about, nodes).text()
 

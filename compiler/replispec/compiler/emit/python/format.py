@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-LINE_LENGTH = "110"
+_LAYOUT = ("--line-length", "110", "--target-version", "py311")
 
 
 def format_python(text: str) -> str:
@@ -28,17 +28,21 @@ def format_files(texts: Mapping[str, str]) -> dict[str, str]:
         paths = {name: Path(folder) / f"{number}.py" for number, name in enumerate(texts)}
         for name, path in paths.items():
             path.write_text(texts[name], "utf-8")
-        _run("check", "--isolated", "--quiet", "--select", "I", "--fix", "--target-version", "py311", folder)
         _run(
-            "format",
+            "check",
             "--isolated",
             "--quiet",
-            "--line-length",
-            LINE_LENGTH,
-            "--target-version",
-            "py311",
+            "--select",
+            "I",
+            "--config",
+            "lint.isort.split-on-trailing-comma=false",
+            "--fix",
+            *_LAYOUT,
             folder,
         )
+        # What fits on a line stands on one: no comma of an emitter decides about lines.
+        options = ("--config", "format.skip-magic-trailing-comma=true")
+        _run("format", "--isolated", "--quiet", *options, *_LAYOUT, folder)
         return {name: path.read_text("utf-8") for name, path in paths.items()}
 
 

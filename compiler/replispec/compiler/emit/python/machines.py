@@ -174,8 +174,8 @@ class MachineEmitter:
     def _guard(self, guard: Guard) -> Function:
         text = self._python(guard.condition)
         parameters = ", ".join(f"{name}: {TYPING.Any}" for name in used_names(text))
-        about = f"{guard.about}\n\n`{to_text(guard.condition)}`"
-        return Function(guard.name, parameters, "bool", [f"holds: bool = {text}", "return holds"], about)
+        body = [f"holds: bool = {text}", "return holds"]
+        return Function(guard.name, parameters, "bool", body, guard.about)
 
     def _python(self, node: ex.Expression) -> str:
         return python_of(node, self._enums, self._guards)

@@ -16,6 +16,7 @@ from replispec.compiler.emit.python.fixed import fixed_class
 from replispec.compiler.emit.python.tree import (
     DATACLASSES,
     TYPING,
+    WIDTH,
     Class,
     Constant,
     Function,
@@ -87,11 +88,12 @@ def _attributes(message: Message, zeros: Mapping[str, str]) -> Iterator[Constant
     if message.layout == "TEXT":
         for field in emit_text.text_attributes(message):
             kind, default = emit_text.text_attribute(field)
-            yield Constant(field.name, default, kind)
+            yield Constant(field.name, default, kind, comment=describe_layout(field))
         return
     for field in emit_binary.attributes(message):
         default = emit_binary.attribute_default(field, zeros)
-        yield Constant(field.name, default, emit_binary.attribute_type(field))
+        kind = emit_binary.attribute_type(field)
+        yield Constant(field.name, default, kind, comment=describe_layout(field))
 
 
 def _constants(message: Message) -> Iterator[Constant]:
@@ -101,7 +103,8 @@ def _constants(message: Message) -> Iterator[Constant]:
     if message.layout == "BINARY":
         for field in message.fields:
             if field.equals is not None:
-                yield Constant(field.name, str(field.equals), f"{TYPING.ClassVar}[int]")
+                value, kind = str(field.equals), f"{TYPING.ClassVar}[int]"
+                yield Constant(field.name, value, kind, comment=describe_layout(field))
     if message.codes:
         codes = f"({', '.join(map(str, message.codes))},)"
         yield Constant("CODES", codes, f"{TYPING.ClassVar}[tuple[int, ...]]")
@@ -118,18 +121,28 @@ def _members(message: Message) -> Iterator[Function]:
 
 def _about(message: Message) -> Iterator[str]:
     """Lines of the docstring: what it is, its layout where bytes have places, who sends it, the clauses."""
-    laid_out = () if emit_keyed.is_keyed(message) else message.fields
+    laid_out = [] if emit_keyed.is_keyed(message) else _beside_attributes(message)
     facts = [f"{message.sender} to {message.receiver}."] if message.codes else []
     if message.clauses:
         facts.append(f"Clauses: {', '.join(message.clauses)}.")
+    if message.about and not (laid_out or message.given) and len(message.about) <= WIDTH // 2:
+        yield " ".join([message.about, *facts])
+        return
     if message.about:
         yield message.about
-        if laid_out or message.given or facts:
-            yield ""
     yield from (f"Given: {given.name} {given.first}..{given.last}." for given in message.given)
     yield from (f"{field.name}: {describe_field(field)}" for field in laid_out)
     if facts:
         yield " ".join(facts)
+
+
+def _beside_attributes(message: Message) -> list[Field]:
+    """The fields that no attribute holds: they follow from the others."""
+    if message.layout == "TEXT":
+        held = {field.name for field in emit_text.text_attributes(message)}
+    else:
+        held = {field.name for field in emit_binary.attributes(message)}
+    return [field for field in message.fields if field.name not in held and field.equals is None]
 
 
 def describe_use(field: Field) -> str:
@@ -140,9 +153,15 @@ def describe_use(field: Field) -> str:
 
 
 def describe_field(field: Field) -> str:
-    """Type, bytes, key, unit, releases and meaning of a field in one line."""
+    """Type, bytes, unit, releases and meaning of a field in one line."""
     kind = f"map of {field.map_key} to {field.map_value}" if field.type == "map" else field.type
-    facts = [f"list of {kind}" if field.repeated else kind]
+    kind = f"list of {kind}" if field.repeated else kind
+    return ", ".join(filter(None, (kind, describe_layout(field))))
+
+
+def describe_layout(field: Field) -> str:
+    """The same without the type, which an attribute says itself."""
+    facts = []
     if field.size:
         facts.append(f"{field.size} bytes each" if field.repeated else f"{field.size} bytes")
     if field.prefix:
@@ -158,7 +177,7 @@ def describe_field(field: Field) -> str:
     if field.versions:
         facts.append(str(field.versions))
     text = ", ".join(facts)
-    return f"{text}; {field.about}" if field.about else text
+    return "; ".join(filter(None, (text, field.about)))
 
 
 def describe_when(when: When) -> str:

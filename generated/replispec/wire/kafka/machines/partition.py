@@ -13,14 +13,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
-from replispec.runtime.primitives.machines import (
-    Assign,
-    Edge,
-    EventKind,
-    Machine,
-    Origin,
-    Transitions,
-)
+from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
 from replispec.runtime.primitives.unknown import is_none
 
 
@@ -94,55 +87,37 @@ class Effects(Protocol[EffectT_co]):
 
 
 def nobody_assigned_lives(variables: Any, event: Any, rules: Any) -> bool:
-    """None of the assigned brokers lives.
-
-    `size(rule.initial_isr(assigned, event.live)) == 0`
-    """
+    """None of the assigned brokers lives."""
     holds: bool = len(rules.initial_isr(variables.assigned, event.live)) == 0
     return holds
 
 
 def unaffected(variables: Any, event: Any, _rules: Any) -> bool:
-    """The whole ISR lives, and so does the leader.
-
-    `size(without(isr, event.live)) == 0`
-    """
+    """The whole ISR lives, and so does the leader."""
     holds: bool = len(variables.isr.difference(event.live)) == 0
     return holds
 
 
 def somebody_in_sync_lives(variables: Any, event: Any, _rules: Any) -> bool:
-    """A member of the ISR lives.
-
-    `size(common(isr, event.live)) > 0`
-    """
+    """A member of the ISR lives."""
     holds: bool = len(variables.isr.intersection(event.live)) > 0
     return holds
 
 
 def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
-    """Nobody lives who may lead.
-
-    `size(rule.surviving_isr(assigned, isr, event.live, event.unclean)) == 0`
-    """
+    """Nobody lives who may lead."""
     holds: bool = len(rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean)) == 0
     return holds
 
 
 def stale_record(variables: Any, event: Any, _rules: Any) -> bool:
-    """The record was written since the leader read it.
-
-    `event.version != version`
-    """
+    """The record was written since the leader read it."""
     holds: bool = event.version != variables.version
     return holds
 
 
 def lacks_the_leader(variables: Any, event: Any, _rules: Any) -> bool:
-    """Whoever asks does not lead, or would leave its own ISR.
-
-    `leader == none or event.leader != leader or size(common(event.isr, only(event.leader))) == 0`
-    """
+    """Whoever asks does not lead, or would leave its own ISR."""
     holds: bool = (
         is_none(variables.leader)
         or event.leader != variables.leader

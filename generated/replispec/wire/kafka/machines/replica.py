@@ -14,14 +14,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
-from replispec.runtime.primitives.machines import (
-    Assign,
-    Edge,
-    EventKind,
-    Machine,
-    Origin,
-    Transitions,
-)
+from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
 from replispec.wire.kafka.design import DesignLeaderAndIsr, DesignPartition
 
 
@@ -144,46 +137,31 @@ class Effects(Protocol[EffectT_co]):
 
 
 def stale(variables: Any, event: Any, _rules: Any) -> bool:
-    """The command is older than one that was carried out.
-
-    `event.leader_epoch < leader_epoch`
-    """
+    """The command is older than one that was carried out."""
     holds: bool = event.leader_epoch < variables.leader_epoch
     return holds
 
 
 def told_again(variables: Any, event: Any, _rules: Any) -> bool:
-    """The leader and its epoch are the ones already known.
-
-    `event.leader_epoch == leader_epoch and event.leader == leader`
-    """
+    """The leader and its epoch are the ones already known."""
     holds: bool = event.leader_epoch == variables.leader_epoch and event.leader == variables.leader
     return holds
 
 
 def leads_itself(variables: Any, event: Any, _rules: Any) -> bool:
-    """The broker itself shall lead.
-
-    `event.leader == broker_id`
-    """
+    """The broker itself shall lead."""
     holds: bool = event.leader == variables.broker_id
     return holds
 
 
 def leads_nobody(_variables: Any, event: Any, _rules: Any) -> bool:
-    """The partition has no leader.
-
-    `event.leader == -1`
-    """
+    """The partition has no leader."""
     holds: bool = event.leader == -1
     return holds
 
 
 def continues_the_log(variables: Any, event: Any, _rules: Any) -> bool:
-    """The messages start where the log ends.
-
-    `event.offset == log_end`
-    """
+    """The messages start where the log ends."""
     holds: bool = event.offset == variables.log_end
     return holds
 

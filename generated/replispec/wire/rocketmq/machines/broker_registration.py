@@ -446,7 +446,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         assign=_REMOVE_TEMPORARY,
                         tolerated="burns an id when only the answer was lost",
                     ),
-                ),
+                )
             }
         ),
     ),

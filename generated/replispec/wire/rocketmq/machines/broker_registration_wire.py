@@ -106,20 +106,9 @@ _OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | N
 
 OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
     {
-        codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: (
-            NextIdAnswered,
-            RequestFailed,
-        ),
-        codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: (
-            ApplicationGranted,
-            ApplicationRefused,
-            RequestFailed,
-        ),
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: (
-            RequestFailed,
-            Registered,
-            UnknownHere,
-        ),
+        codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: (NextIdAnswered, RequestFailed),
+        codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: (ApplicationGranted, ApplicationRefused, RequestFailed),
+        codes.RequestCode.CONTROLLER_REGISTER_BROKER: (RequestFailed, Registered, UnknownHere),
         codes.RequestCode.CONTROLLER_ELECT_MASTER: (UnknownHere,),
         codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (UnknownHere,),
     }

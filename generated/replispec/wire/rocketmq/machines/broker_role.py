@@ -15,14 +15,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
-from replispec.runtime.primitives.machines import (
-    Assign,
-    Edge,
-    EventKind,
-    Machine,
-    Origin,
-    Transitions,
-)
+from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
 from replispec.runtime.primitives.unknown import is_none
 
 

@@ -57,9 +57,7 @@ def _notify_broker_role_changed(ext_fields: ExtFields, data: bytes) -> Told:
 
 
 REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = MappingProxyType(
-    {
-        codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed,
-    }
+    {codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed}
 )
 """How each request is read, by its code."""
 
@@ -166,11 +164,7 @@ OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
         codes.RequestCode.CONTROLLER_REGISTER_BROKER: (Told,),
         codes.RequestCode.CONTROLLER_ELECT_MASTER: (Told,),
         codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,),
-        codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: (
-            Altered,
-            AlterationRefused,
-            AlterationOpen,
-        ),
+        codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: (Altered, AlterationRefused, AlterationOpen),
     }
 )
 """The events that the answer to a request may be, by the code of the request."""

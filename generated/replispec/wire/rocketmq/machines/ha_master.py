@@ -186,10 +186,7 @@ class Effects(Protocol[EffectT_co]):
 
 
 def report_is_possible(variables: Any, event: Any, _rules: Any) -> bool:
-    """A replica cannot have more than its master, nor less than nothing.
-
-    `event.max_offset >= 0 and event.max_offset <= log_end`
-    """
+    """A replica cannot have more than its master, nor less than nothing."""
     holds: bool = event.max_offset >= 0 and event.max_offset <= variables.log_end
     return holds
 

@@ -13,14 +13,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
-from replispec.runtime.primitives.machines import (
-    Edge,
-    EventKind,
-    Machine,
-    Origin,
-    Overlay,
-    Transitions,
-)
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions
 from replispec.runtime.primitives.releases import Releases
 from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.ha import (
@@ -216,10 +209,7 @@ class Effects(Protocol[EffectT_co]):
 
 
 def continues_the_log(variables: Any, event: Any, _rules: Any) -> bool:
-    """The run starts where our log ends; an empty log takes any start.
-
-    `event.offset == log_end or log_end == 0`
-    """
+    """The run starts where our log ends; an empty log takes any start."""
     holds: bool = event.offset == variables.log_end or variables.log_end == 0
     return holds
 
@@ -396,7 +386,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     Edge(
                         State.HANDSHAKE, tolerated="sends its handshake again while the answer is on its way"
                     ),
-                ),
+                )
             }
         ),
     ),
@@ -426,7 +416,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         do=("close_connection",),
                         tolerated="its own second handshake provoked the second answer",
                     ),
-                ),
+                )
             }
         ),
     ),

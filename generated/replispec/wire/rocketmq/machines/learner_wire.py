@@ -53,16 +53,10 @@ def _get_replica_info_answered(
 
 
 _OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes, Local], Event | None]]] = (
-    MappingProxyType(
-        {
-            codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered,
-        }
-    )
+    MappingProxyType({codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered})
 )
 
 OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
-    {
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,),
-    }
+    {codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,)}
 )
 """The events that the answer to a request may be, by the code of the request."""

@@ -315,7 +315,7 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                         State.REGISTER_TO_CONTROLLER_DONE,
                         tolerated="makes itself known as soon as the answer to its registration has come",
                     ),
-                ),
+                )
             }
         ),
     ),

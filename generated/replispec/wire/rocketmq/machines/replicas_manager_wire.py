@@ -44,9 +44,7 @@ def _notify_broker_role_changed(ext_fields: ExtFields, _data: bytes) -> RoleTold
 
 
 REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = MappingProxyType(
-    {
-        codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed,
-    }
+    {codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed}
 )
 """How each request is read, by its code."""
 
@@ -112,22 +110,10 @@ _OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | N
 
 OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
     {
-        codes.RequestCode.CONTROLLER_GET_METADATA_INFO: (
-            LeaderTold,
-            RequestFailed,
-        ),
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: (
-            Registered,
-            RequestFailed,
-        ),
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: (
-            RequestFailed,
-            MasterElected,
-        ),
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (
-            RequestFailed,
-            InfoTold,
-        ),
+        codes.RequestCode.CONTROLLER_GET_METADATA_INFO: (LeaderTold, RequestFailed),
+        codes.RequestCode.CONTROLLER_REGISTER_BROKER: (Registered, RequestFailed),
+        codes.RequestCode.CONTROLLER_ELECT_MASTER: (RequestFailed, MasterElected),
+        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (RequestFailed, InfoTold),
     }
 )
 """The events that the answer to a request may be, by the code of the request."""
