@@ -26,10 +26,10 @@ from lab.subjects.ours import OURS
 from lab.waiting import wait_in_sync, wait_master, wait_same_end
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.constants import IDENTITY_FILE
 
 TOPIC = "KillTopic"
 BROKERS = ("broker-1", "broker-2")
-IDENTITY = "brokerIdentity"
 PATIENCE_S = 30.0
 
 
@@ -152,7 +152,7 @@ def _wait_for_more(cluster: Cluster, sender: Sender) -> None:
 
 
 def _identity(cluster: Cluster, name: str) -> bytes:
-    place = cluster.folder / "data" / name / IDENTITY
+    place = cluster.folder / "data" / name / IDENTITY_FILE
     _demand(place.is_file(), f"{name} has no identity file")
     return place.read_bytes()
 

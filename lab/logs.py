@@ -9,6 +9,7 @@ from pathlib import Path
 from lab.cluster import Cluster
 from lab.errors import LabError
 from lab.settings import LOG_FILE_BYTES
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
 
 CHUNK_BYTES = 1024 * 1024
 
@@ -39,4 +40,4 @@ def log_digest(folder: Path, end: int) -> str:
 
 def log_folder(cluster: Cluster, broker: str) -> Path:
     """Where a broker of the lab keeps its commit log."""
-    return cluster.folder / "data" / broker / "commitlog"
+    return cluster.folder / "data" / broker / COMMIT_LOG_FOLDER

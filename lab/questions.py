@@ -15,6 +15,7 @@ from replispec.wire.rocketmq.broker import (
     SendMessageV2Request,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import TEMPLATE_TOPIC
 from replispec.wire.rocketmq.controller import (
     BrokerNames,
     BrokerReplicasInfo,
@@ -26,7 +27,6 @@ from replispec.wire.rocketmq.controller import (
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 # The topic after whose form a broker makes unknown ones.
-TEMPLATE_TOPIC = "TBW102"
 QUEUES = 4
 CONNECT_S = 1.0
 NOBODY = "nobody"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
 from lab.ports import LOOPBACK
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
 
 Settings = dict[str, object]
 # Default 1 GiB: sparse, but whoever copies or hashes a folder meets its whole length.
@@ -56,7 +57,7 @@ def broker(cluster: Cluster, name: str, **more: object) -> Settings:
         "enableControllerMode": "true",
         "controllerAddr": cluster.address("controller"),
         "storePathRootDir": data,
-        "storePathCommitLog": data / "commitlog",
+        "storePathCommitLog": data / COMMIT_LOG_FOLDER,
         "mappedFileSizeCommitLog": LOG_FILE_BYTES,
         "mappedFileSizeConsumeQueue": 600_000,
         "allAckInSyncStateSet": "true",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from replispec.broker.rocketmq.core.topics import FILE, Topics
+from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.sim import Chance, Disk, SimulatedFiles
 from replispec.runtime.storage import Stores
 from replispec.runtime.world import Outbox, Persist, Writes
+from replispec.wire.rocketmq.constants import TOPICS_FILE
 from tests.runtime.storage.writing import carried_out
 
 
@@ -55,13 +56,13 @@ def test_a_topic_for_which_there_is_no_room_is_told_and_may_be_created_later() -
     keeping = Keeping()
     keeping.message("kept")
     keeping.write()
-    before = bytes(keeping.disk.contents[FILE].data)
+    before = bytes(keeping.disk.contents[TOPICS_FILE].data)
     keeping.disk.room_bytes = 0
     keeping.message("refused")
     keeping.write()
-    assert keeping.told[-1] == ("refused", f"replace {FILE}: no space left on device")
+    assert keeping.told[-1] == ("refused", f"replace {TOPICS_FILE}: no space left on device")
     assert keeping.topics.get("refused") is None
-    assert bytes(keeping.disk.contents[FILE].data) == before
+    assert bytes(keeping.disk.contents[TOPICS_FILE].data) == before
     keeping.disk.room_bytes = None
     keeping.message("refused")
     keeping.write()

@@ -186,6 +186,8 @@ def _value(hint: Any, value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: getattr(value, each.name) for each in fields(value)}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

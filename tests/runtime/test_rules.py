@@ -59,6 +59,8 @@ def given_value(kind: str, value: Any) -> Any:
 
 def plain(value: Any) -> Any:
     """An answer as the specification writes it."""
+    if isinstance(value, frozenset):
+        return sorted(value)
     if isinstance(value, tuple):
         return [{"epoch": entry.epoch, "start_offset": entry.start_offset} for entry in value]
     return value

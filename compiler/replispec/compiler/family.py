@@ -1,9 +1,9 @@
 """Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
 
 Layout of a family: statemachines/FAMILY/*.yaml, invariants/FAMILY/*.yaml (streams.yaml declares the
-streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles), clauses/FAMILY/*.yaml
-(coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml. All are optional, so
-that a family may grow; its documents lie below docs/FAMILY.
+streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles), constants/FAMILY/*.yaml,
+clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml.
+All are optional, so that a family may grow; its documents lie below docs/FAMILY.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from replispec.compiler.emit.docs.machines import machine_document
 from replispec.compiler.emit.docs.parameters import parameters_document
 from replispec.compiler.emit.docs.rules import rules_document
 from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
+from replispec.compiler.emit.python.constants import constants_document, constants_text
 from replispec.compiler.emit.python.data import clauses_text, vectors_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.invariants import invariants_text
@@ -39,6 +40,7 @@ from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.model.parameter import Configuration
 from replispec.compiler.model.rule import RuleSource
 from replispec.compiler.read.clauses import read_clauses
+from replispec.compiler.read.constants import Constant, read_constants
 from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.examples import read_examples
 from replispec.compiler.read.invariants import read_invariants, read_streams
@@ -62,6 +64,7 @@ class Family:
     invariants: Mapping[str, Invariant]
     examples: Sequence[Example]
     configuration: Configuration
+    constants: Mapping[str, Constant]
     sources: Mapping[str, bytes]
 
 
@@ -131,7 +134,7 @@ def _trees(spec_dir: Path, sources: Iterable[str]) -> dict[str, Tree]:
 
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
-    kinds = ("parameters", "statemachines", "invariants", "clauses", "vectors")
+    kinds = ("parameters", "constants", "statemachines", "invariants", "clauses", "vectors")
     paths = [path for kind in kinds for path in sorted((spec_dir / kind / model.family).glob("*.yaml"))]
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
 
@@ -166,6 +169,9 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             machines[machine.name] = machine
     with attempt():
         check_timers(configuration, machines)
+    constants: Mapping[str, Constant] = {}
+    with attempt(gap=True):
+        constants = read_constants(_only(trees, "constants/"), model, configuration)
     invariants: dict[str, Invariant] = {}
     folder = f"invariants/{model.family}"
     if f"{folder}/streams.yaml" in trees:
@@ -181,7 +187,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
                         invariants[found.id] = found
     with attempt():
         _check_findings(machines, invariants)
-    return Family(model, machines, rules, invariants, tuple(examples), configuration, sources)
+    return Family(model, machines, rules, invariants, tuple(examples), configuration, constants, sources)
 
 
 def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:
@@ -226,6 +232,9 @@ def _python(family: Family) -> dict[str, str]:
         given = family.configuration, family.model.family, _only(family.sources, "parameters/")
         texts[f"{root}/options.py"] = options_text(*given)
         texts[f"{root}/parameters.py"] = parameters_text(*given)
+    if family.constants:
+        given_by = _only(family.sources, "constants/")
+        texts[f"{root}/constants.py"] = constants_text(family.constants, family.model.family, given_by)
     golden = _only(family.sources, "vectors/")
     if golden:
         texts[f"{root}/vectors.py"] = vectors_text(family.model.family, golden)
@@ -255,6 +264,10 @@ def _documents(family: Family) -> dict[str, str]:
     if family.rules or family.examples:
         golden = vectors_json(family.rules, family.examples, _only(family.sources, "vectors/"))
         pages[f"replispec/wire/{family.model.family}/vectors.json"] = golden
+    if family.constants:
+        pages[f"{root}/constants.md"] = constants_document(
+            family.constants, _only(family.sources, "constants/")
+        )
     if family.examples:
         sources = {
             name: family.sources[name] for name in sorted({each.place.file for each in family.examples})

@@ -23,6 +23,7 @@ from replispec.replay.observation import Kind, Observation
 from replispec.replay.pairing import Pairs
 from replispec.replay.registrations import STEPS, steps_of
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker, controller, store
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
@@ -236,7 +237,7 @@ def _metadata(command: Command) -> Iterator[Observation]:
     header = command.header(controller.GetMetadataResponse)
     if not header.group:
         return
-    addresses = [command.source, header.controller_leader_address, *_peer_addresses(header.peers or "")]
+    addresses = [command.source, header.controller_leader_address, *rules.peer_addresses(header.peers or "")]
     for address in dict.fromkeys(filter(None, addresses)):
         yield replace(command.seen, kind=Kind.CONTROLLER, name=header.group, controller=address)
     if header.controller_leader_address:
@@ -247,14 +248,6 @@ def _metadata(command: Command) -> Iterator[Observation]:
             address=command.source,
             controller=header.controller_leader_address,
         )
-
-
-def _peer_addresses(peers: str) -> Iterator[str]:
-    """Addresses in a list of peers: `id:host:port;` or `host:port;` repeated."""
-    for peer in peers.split(";"):
-        parts = peer.split(":")
-        if len(parts) >= 2:
-            yield ":".join(parts[-2:])
 
 
 def _epochs(command: Command) -> Iterator[Observation]:
@@ -279,7 +272,7 @@ def _epochs(command: Command) -> Iterator[Observation]:
 def _granted(command: Command) -> Iterator[Observation]:
     assert command.request is not None
     header = command.request.header(controller.ApplyBrokerIdRequest)
-    address = (header.register_check_code or "").partition(";")[0]
+    address = rules.address_of(header.register_check_code or "")
     yield replace(
         command.seen,
         kind=Kind.GRANTED,

@@ -9,9 +9,7 @@ from types import SimpleNamespace
 
 from replispec.replay.groups import Groups
 from replispec.replay.observation import Kind, Observation
-
-DEFAULT_TIMEOUT_MS = 10_000
-"""How long a controller waits for a heartbeat that names no timeout (controllerHeartBeatTimeoutMills)."""
+from replispec.wire.rocketmq.constants import HEARTBEAT_TIMEOUT_MS
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,4 +92,4 @@ def _event(
 
 def _timeout(row: Observation) -> int:
     """How long this broker's heartbeats may stay away, in ns."""
-    return (DEFAULT_TIMEOUT_MS if row.timeout_ms is None else row.timeout_ms) * 10**6
+    return (HEARTBEAT_TIMEOUT_MS if row.timeout_ms is None else row.timeout_ms) * 10**6

@@ -12,6 +12,7 @@ from typing import Any, Final
 from replispec.replay.command import Command
 from replispec.replay.content import content_of, fields_of
 from replispec.replay.observation import Kind, Observation
+from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.machines.broker_registration import MACHINE
@@ -57,7 +58,7 @@ def steps_of(command: Command) -> Iterator[Observation]:
 def _address(request: Any) -> str | None:
     """The broker's own address, as far as the request tells it."""
     if isinstance(request, controller.ApplyBrokerIdRequest):
-        return (request.register_check_code or "").partition(";")[0] or None
+        return rules.address_of(request.register_check_code or "") or None
     if isinstance(request, controller.RegisterBrokerToControllerRequest):
         return request.broker_address
     return None

@@ -3,10 +3,11 @@
 import pytest
 
 from replispec.runtime.rocketmq.log import EpochFile, GroupCommit, MessageStore, properties_of, tags_code
-from replispec.runtime.rocketmq.log.epoch_file import NAME, OLDER
+from replispec.runtime.rocketmq.log.epoch_file import OLDER
 from replispec.runtime.sim import SimulatedFiles
 from replispec.runtime.storage import StorageFailed, Stores
 from replispec.runtime.world import Halt, Note, Outbox, Persist, Persisted, PersistFailed, Writes
+from replispec.wire.rocketmq.constants import EPOCH_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.storage.writing import carried_out
@@ -144,13 +145,13 @@ def test_the_epoch_file_is_text_that_apache_rocketmq_reads() -> None:
     epochs = EpochFile(SimulatedFiles(one))
     epochs.keep([HaEpochEntry(7, 7000), HaEpochEntry(8, 8000)])
     Stores(SimulatedFiles(one)).carry_out(epochs.begin_write())
-    assert bytes(one.contents[NAME].data) == b"2\n773307083\n7-7000\n8-8000\n"
+    assert bytes(one.contents[EPOCH_FILE].data) == b"2\n773307083\n7-7000\n8-8000\n"
 
 
 def test_a_broken_epoch_file_gives_way_to_the_older_one_or_stops_the_broker() -> None:
     one = disk()
     files = SimulatedFiles(one)
-    files.replace(NAME, b"2\n773307083\n7-7000\n8-8001\n")
+    files.replace(EPOCH_FILE, b"2\n773307083\n7-7000\n8-8001\n")
     with pytest.raises(StorageFailed, match="crc"):
         EpochFile(files)
     files.replace(OLDER, b"1\n0\n7-7000\n")

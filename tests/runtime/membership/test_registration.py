@@ -2,9 +2,9 @@
 
 import pytest
 
-from replispec.runtime.rocketmq.membership.identity import FINAL, TEMPORARY
 from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedFiles
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import IDENTITY_FILE, IDENTITY_TEMPORARY_FILE
 from replispec.wire.rocketmq.machines.broker_registration import State
 from tests.runtime.membership.ids import MASTER, Granting, Registering
 
@@ -35,8 +35,8 @@ def test_a_first_start_asks_applies_keeps_and_registers() -> None:
     assert broker.registration.state is State.REGISTERED
     assert broker.registration.broker_id == 1
     assert broker.told == [(MASTER, 4)]
-    assert names(disk) == [FINAL]
-    assert line(disk, FINAL).startswith("C#broker-a#1")
+    assert names(disk) == [IDENTITY_FILE]
+    assert line(disk, IDENTITY_FILE).startswith("C#broker-a#1")
 
 
 def test_a_restart_only_registers_again_under_its_new_address() -> None:
@@ -69,8 +69,8 @@ def test_an_id_that_another_broker_took_first_is_given_up(names_free: bool, agai
     broker.begin()
     broker.playbook << [ASK, NEXT, APPLY, *again, REGISTER]
     assert broker.registration.broker_id == 2
-    assert names(disk) == [FINAL]
-    assert line(disk, FINAL).startswith("C#broker-a#2#")
+    assert names(disk) == [IDENTITY_FILE]
+    assert line(disk, IDENTITY_FILE).startswith("C#broker-a#2#")
     assert controller.codes[1] == "another;1"
 
 
@@ -181,12 +181,12 @@ def test_of_two_files_the_final_one_wins() -> None:
     disk, controller = fresh_disk(), Granting()
     controller.codes = {1: "a;1", 2: "a;2"}
     files = SimulatedFiles(disk)
-    files.replace(FINAL, b"C#broker-a#1")
-    files.replace(TEMPORARY, b"C#broker-a#2#a;2")
+    files.replace(IDENTITY_FILE, b"C#broker-a#1")
+    files.replace(IDENTITY_TEMPORARY_FILE, b"C#broker-a#2#a;2")
     broker = Registering(disk, controller)
     broker.begin()
     assert broker.registration.broker_id == 1
-    assert names(disk) == [FINAL]
+    assert names(disk) == [IDENTITY_FILE]
 
 
 @pytest.mark.parametrize(
@@ -201,22 +201,22 @@ def test_of_two_files_the_final_one_wins() -> None:
 )
 def test_a_final_file_that_is_not_ours_ends_the_process_and_stays(content: bytes, complaint: str) -> None:
     disk, controller = fresh_disk(), Granting()
-    SimulatedFiles(disk).replace(FINAL, content)
+    SimulatedFiles(disk).replace(IDENTITY_FILE, content)
     broker = Registering(disk, controller)
     broker.begin()
     assert broker.playbook.halted is not None
     assert complaint in broker.playbook.halted
-    assert SimulatedFiles(disk).read(FINAL) == content
+    assert SimulatedFiles(disk).read(IDENTITY_FILE) == content
     assert REGISTER not in broker.playbook.codes()
 
 
 def test_a_temporary_file_that_is_cut_counts_as_none() -> None:
     disk, controller = fresh_disk(), Granting()
-    SimulatedFiles(disk).replace(TEMPORARY, b"C#broker-a")
+    SimulatedFiles(disk).replace(IDENTITY_TEMPORARY_FILE, b"C#broker-a")
     broker = Registering(disk, controller)
     broker.begin()
     broker.playbook << [ASK, NEXT, APPLY, REGISTER]
-    assert names(disk) == [FINAL]
+    assert names(disk) == [IDENTITY_FILE]
 
 
 def test_a_controller_that_forgot_everything_keeps_the_broker_out() -> None:
@@ -255,7 +255,7 @@ def test_a_crash_at_any_write_costs_neither_the_identity_nor_an_id(left: Left) -
             broker.begin()
             assert broker.registration.broker_id == 1
             assert controller.next_id == 2
-            assert names(disk) == [FINAL]
+            assert names(disk) == [IDENTITY_FILE]
         else:
             break
     assert number == 3, "the temporary file and its renaming are the two writes"

@@ -39,6 +39,7 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import HaRuntimeInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.machines import broker_role
@@ -341,7 +342,7 @@ class BrokerNode:
     @property
     def route_id(self) -> int:
         """0 for the master, the broker's own id else."""
-        return 0 if self._role.is_master else self._role.broker_id
+        return constants.MASTER_ID if self._role.is_master else self._role.broker_id
 
     @property
     def master_epoch(self) -> int:

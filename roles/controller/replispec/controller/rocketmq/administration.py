@@ -14,6 +14,7 @@ from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.runtime.configuration.properties import read_properties
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.parameters import ConfigurationError
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.remoting.answers import Refused
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -59,7 +60,7 @@ class Administration:
             controller_leader_id=self._options.controller_d_leger_self_id,
             controller_leader_address=self.address,
             is_leader=True,
-            peers=f"{self._options.controller_d_leger_self_id}:{self.address};",
+            peers=rules.peer(self._options.controller_d_leger_self_id, self.address),
         )
         return Answer(ResponseCode.SUCCESS, header.to_ext_fields())
 

@@ -29,6 +29,7 @@ from replispec.runtime.world import (
     Ticked,
     Writable,
 )
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     DataVersion,
     GetRouteInfoRequest,
@@ -46,7 +47,6 @@ from replispec.wire.rocketmq.options import NameServerOptions
 from replispec.wire.rocketmq.parameters import NAMESERVER
 
 LISTENER: Final = "nameserver"
-CRC_MASK: Final = 0x7FFFFFFF
 
 
 class NameServerNode:
@@ -197,7 +197,7 @@ def _registration(request: Request) -> Registration:
     """What the broker says. Raises Refused when it is not whole."""
     ask = RegisterBrokerRequest.from_ext_fields(request.command.header.ext_fields or {})
     body = request.command.body
-    if ask.body_crc32 and zlib.crc32(body) & CRC_MASK != ask.body_crc32:
+    if ask.body_crc32 and zlib.crc32(body) & constants.CRC_MASK != ask.body_crc32:
         raise Refused(ResponseCode.SYSTEM_ERROR, "the body is not what its checksum says")
     if ask.compressed:
         raise Refused(

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     BrokerData,
     BrokerNameList,
@@ -26,8 +27,6 @@ from replispec.wire.rocketmq.broker import (
 
 DEFAULT_TIMEOUT_MS: Final = 120_000
 """How long a registration counts that does not say so."""
-MASTER_ID: Final = 0
-"""The id that the master of a broker set registers with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +124,7 @@ class Routes:
     def master_of(self, broker_name: str) -> Registration | None:
         """What the live master of a broker set said about itself."""
         broker_set = self._sets.get(broker_name)
-        address = None if broker_set is None else broker_set.addresses.get(MASTER_ID)
+        address = None if broker_set is None else broker_set.addresses.get(constants.MASTER_ID)
         if broker_set is None or address is None:
             return None
         live = self._live.get((broker_set.cluster, address))

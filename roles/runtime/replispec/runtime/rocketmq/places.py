@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.primitives.parameters import Parameter
-from replispec.runtime.rocketmq.log.epoch_file import NAME as EPOCHS
-from replispec.runtime.rocketmq.membership.identity import FINAL as IDENTITY
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.options import BrokerOptions, LearnerOptions
 
-LOG_FOLDER: Final = "commitlog"
 _SEPARATORS: Final = "#;"
 """What files of identities and lists of addresses put between values."""
 
@@ -25,8 +23,8 @@ def check_members(options: BrokerOptions | LearnerOptions) -> None:
             raise name.refuse(options, "a name without # and ;")
     root = options.store_path_root_dir.rstrip("/")
     places: tuple[tuple[Parameter[str], str], ...] = (
-        (p.STORE_PATH_EPOCH_FILE, EPOCHS),
-        (p.STORE_PATH_BROKER_IDENTITY, IDENTITY),
+        (p.STORE_PATH_EPOCH_FILE, constants.EPOCH_FILE),
+        (p.STORE_PATH_BROKER_IDENTITY, constants.IDENTITY_FILE),
     )
     for parameter, file in places:
         if parameter.of(options) not in ("", f"{root}/{file}"):
@@ -39,7 +37,7 @@ def check_members(options: BrokerOptions | LearnerOptions) -> None:
 def log_folder(options: BrokerOptions | LearnerOptions) -> str:
     """The folder of the commit log by its name in the root folder."""
     root = options.store_path_root_dir.rstrip("/")
-    return options.store_path_commit_log.removeprefix(f"{root}/").strip("/") or LOG_FOLDER
+    return options.store_path_commit_log.removeprefix(f"{root}/").strip("/") or constants.COMMIT_LOG_FOLDER
 
 
 def join_address(host: str, port: int | str) -> str:

@@ -10,10 +10,10 @@ from typing import Final
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion
 from replispec.wire.rocketmq.client import ConsumerOffsetTable, QueueOffsets
 
-FILE: Final = "config/consumerOffset.json"
 SEPARATOR: Final = "@"
 ENTRIES_MAX: Final = 100_000
 """Pairs of topic and group; those beyond are not kept."""
@@ -30,12 +30,12 @@ class ConsumerOffsets:
         self._interval_ms = interval_ms
         self._due_ms: int | None = None
         self._table: dict[str, dict[int, int]] = {}
-        data = files.read(FILE)
+        data = files.read(constants.CONSUMER_OFFSETS_FILE)
         if data is not None:
             try:
                 self._table = _plain(ConsumerOffsetTable.decode(data))
             except RemoteProtocolError as error:
-                raise StorageFailed(f"{FILE}: {error}") from error
+                raise StorageFailed(f"{constants.CONSUMER_OFFSETS_FILE}: {error}") from error
 
     def get(self, group: str, topic: str, queue: int) -> int | None:
         """The next position that a group reads; None when it never said."""
@@ -67,7 +67,9 @@ class ConsumerOffsets:
         """Have them written down now, if they changed."""
         if self._due_ms is not None:
             self._due_ms = None
-            self._writes.persist(ReplaceFile(FILE, self.table().encode()), then=self._written)
+            self._writes.persist(
+                ReplaceFile(constants.CONSUMER_OFFSETS_FILE, self.table().encode()), then=self._written
+            )
 
     def _written(self, event: Written) -> None:
         if isinstance(event, Persisted):

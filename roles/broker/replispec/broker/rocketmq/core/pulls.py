@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
-from replispec.broker.rocketmq.core.topics import READ, Topics
+from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.log import MessageStore, Queue
 from replispec.runtime.rocketmq.remoting.server import Request
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
 from replispec.wire.rocketmq.client import (
     GetMaxOffsetRequest,
@@ -24,7 +25,7 @@ from replispec.wire.rocketmq.client import (
     SearchOffsetRequest,
     SearchOffsetResponse,
 )
-from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.codes import Permission, PullFlag, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord
 
 ANSWER_BYTES_MAX: Final = 256 * 1024
@@ -32,12 +33,7 @@ MESSAGES_MAX: Final = 1_024
 HELD_MAX: Final = 10_000
 """Requests that wait for a message; further ones are answered at once that there is none."""
 HELD_MS_MAX: Final = 60_000
-COMMITS: Final = 1
-"""Bit of a pull's flag: it says how far the group has read."""
-WAITS: Final = 2
-"""Bit of a pull's flag: it may be held until there is a message."""
 BY_TAG: Final = ("", "TAG")
-MASTER_ID: Final = 0
 
 
 @dataclass(slots=True)
@@ -67,10 +63,10 @@ class Pulls:
             request.answer(refusal[0], remark=refusal[1])
             return
         flags = header.sys_flag or 0
-        if flags & COMMITS and (header.commit_offset or 0) > 0:
+        if flags & PullFlag.COMMIT_OFFSET and (header.commit_offset or 0) > 0:
             group, position = header.consumer_group or "", header.commit_offset or 0
             self._offsets.put(group, topic, queue_id, position, request.now_ms)
-        wait_ms = min(header.suspend_timeout_millis or 0, HELD_MS_MAX) if flags & WAITS else 0
+        wait_ms = min(header.suspend_timeout_millis or 0, HELD_MS_MAX) if flags & PullFlag.SUSPEND else 0
         if self._answer(request, header) or wait_ms <= 0 or self._held_count >= HELD_MAX:
             if not request.answered:
                 self._none(request, header)
@@ -133,7 +129,7 @@ class Pulls:
         config = self._topics.get(topic)
         if config is None:
             return ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic[:200]}] not exist"
-        if not (config.perm or 0) & READ:
+        if not (config.perm or 0) & Permission.READ:
             return ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden"
         if not 0 <= queue_id < (config.read_queue_nums or 0):
             return ResponseCode.SYSTEM_ERROR, f"queueId[{queue_id}] is illegal"
@@ -161,7 +157,7 @@ class Pulls:
             self._moved(request, first, first, end)
             return True
         self.given_count += len(bodies)
-        answer = PullMessageResponse(MASTER_ID, position + len(bodies), first, end)
+        answer = PullMessageResponse(constants.MASTER_ID, position + len(bodies), first, end)
         request.answer(ResponseCode.SUCCESS, ext_fields=answer.to_ext_fields(), body=b"".join(bodies))
         return True
 
@@ -180,12 +176,12 @@ class Pulls:
         return found
 
     def _moved(self, request: Request, to: int, first: int, end: int) -> None:
-        answer = PullMessageResponse(MASTER_ID, to, first, end)
+        answer = PullMessageResponse(constants.MASTER_ID, to, first, end)
         request.answer(ResponseCode.PULL_OFFSET_MOVED, ext_fields=answer.to_ext_fields())
 
     def _none(self, request: Request, header: PullMessageRequest) -> None:
         first, end = self._bounds(header.topic or "", header.queue_id or 0)
-        answer = PullMessageResponse(MASTER_ID, header.queue_offset or 0, first, end)
+        answer = PullMessageResponse(constants.MASTER_ID, header.queue_offset or 0, first, end)
         request.answer(ResponseCode.PULL_NOT_FOUND, ext_fields=answer.to_ext_fields())
 
     def _keep(self, key: tuple[str, int], waiting: list[_Held]) -> None:

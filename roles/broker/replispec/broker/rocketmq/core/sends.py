@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
-from replispec.broker.rocketmq.core.topics import NAME, WRITE, Topics
+from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomTold
@@ -28,7 +28,7 @@ from replispec.wire.rocketmq.broker import (
     TopicConfig,
 )
 from replispec.wire.rocketmq.client import BatchMessage
-from replispec.wire.rocketmq.codes import LogMagic, RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission, RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
 
@@ -37,9 +37,7 @@ WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
 RECORD_BYTES_BESIDE: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
-_PREPARED_OR_MORE: Final = 0x0C
-"""Bits of a message that is part of a transaction."""
-_HOSTS_OF_SIX: Final = 0x30
+_IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
 
 
@@ -224,7 +222,7 @@ class Sends:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{topic[:200]!r} is no name of a topic")
         if len(body) > self._options.max_message_size:
             raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{len(body)} bytes are too many for a message")
-        if (header.sys_flag or 0) & _PREPARED_OR_MORE:
+        if (header.sys_flag or 0) & MessageFlag.TRANSACTION:
             raise Refused(ResponseCode.NO_PERMISSION, "transactions are not supported")
         queue_id = self._queue(header, topic)
         properties = (header.properties or "").encode()
@@ -240,7 +238,7 @@ class Sends:
                 magic=LogMagic.MESSAGE_V1,
                 queue_id=queue_id,
                 flag=part.flag,
-                sys_flag=(header.sys_flag or 0) & ~_HOSTS_OF_SIX,
+                sys_flag=(header.sys_flag or 0) & ~_IPV6_HOSTS,
                 born_timestamp=header.born_timestamp or request.now_ms,
                 born_ip=born_ip,
                 born_port=born_port,
@@ -263,7 +261,7 @@ class Sends:
             if wanted is None:
                 raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
             raise _TopicWanted(wanted)
-        if not (config.perm or 0) & WRITE:
+        if not (config.perm or 0) & Permission.WRITE:
             raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
         queue_id = header.queue_id if header.queue_id is not None and header.queue_id >= 0 else 0
         if queue_id >= (config.write_queue_nums or 0):

@@ -13,15 +13,12 @@ from typing import Final
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
 from replispec.runtime.world import Persisted, Writes, Written
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
+from replispec.wire.rocketmq.codes import Permission
 
-FILE: Final = "config/topics.json"
-TEMPLATE: Final = "TBW102"
-"""The topic whose permissions and queues a topic gets that is created by the first message to it."""
-RETRY_PREFIX: Final = "%RETRY%"
 NAME: Final = re.compile(r"[%|a-zA-Z0-9_-]{1,127}")
-READ, WRITE, INHERIT = 4, 2, 1
-"""Bits of a topic's permissions."""
+READ_WRITE: Final = Permission.READ | Permission.WRITE
 TOPICS_MAX: Final = 20_000
 QUEUES_MAX: Final = 1_024
 
@@ -52,16 +49,16 @@ class Topics:
     ) -> None:
         self._writes = writes
         self._auto_create = auto_create
-        self._template = _config(TEMPLATE, template_queues, READ | WRITE | INHERIT)
+        self._template = _config(constants.TEMPLATE_TOPIC, template_queues, READ_WRITE | Permission.INHERIT)
         self._version = DataVersion(0, 0, 0)
         self._table: dict[str, TopicConfig] = {}
         self._under_way: _Batch | None = None
         self._next = _Batch()
-        data = files.read(FILE)
+        data = files.read(constants.TOPICS_FILE)
         if data is not None:
             self._read(data)
         # One topic alone is what name servers of Apache's refuse as a first registration.
-        for config in (self._template, _config("SELF_TEST_TOPIC", 1, READ | WRITE)):
+        for config in (self._template, _config(constants.SELF_TEST_TOPIC, 1, READ_WRITE)):
             self._table.setdefault(config.topic_name or "", config)
 
     def __len__(self) -> int:
@@ -81,11 +78,11 @@ class Topics:
         """What a topic that is not there would be, by its first message; None when it is not to be made."""
         if not NAME.fullmatch(name) or len(self._table) + len(self._next.topics) >= TOPICS_MAX:
             return None
-        if name.startswith(RETRY_PREFIX):
-            return _config(name, 1, READ | WRITE)
+        if name.startswith(constants.RETRY_TOPIC_PREFIX):
+            return _config(name, 1, READ_WRITE)
         if not self._auto_create:
             return None
-        return _config(name, max(1, min(wanted_queues, self._template.write_queue_nums or 1)), READ | WRITE)
+        return _config(name, max(1, min(wanted_queues, self._template.write_queue_nums or 1)), READ_WRITE)
 
     def create(self, config: TopicConfig, now_ms: int, kept: Kept) -> None:
         """Keep a topic unless one of this name is being kept already; `kept` is told when it is there."""
@@ -120,7 +117,7 @@ class Topics:
             if name not in self._table:
                 lacking[name] = max(lacking.get(name, 0), queue + 1)
         for name, count in lacking.items():
-            self._table[name] = self._next.topics[name] = _config(name, count, READ | WRITE)
+            self._table[name] = self._next.topics[name] = _config(name, count, READ_WRITE)
         if lacking:
             self._write(now_ms)
 
@@ -131,7 +128,9 @@ class Topics:
         table = self._table | self._under_way.topics
         version = DataVersion((self._version.counter or 0) + 1, 0, now_ms)
         data = TopicConfigTable(version, None, table, None, None).encode()
-        self._writes.persist(ReplaceFile(FILE, data), then=lambda event: self._written(version, event))
+        self._writes.persist(
+            ReplaceFile(constants.TOPICS_FILE, data), then=lambda event: self._written(version, event)
+        )
 
     def _written(self, version: DataVersion, event: Written) -> None:
         batch, self._under_way = self._under_way, None
@@ -148,7 +147,7 @@ class Topics:
         try:
             table = TopicConfigTable.decode(data)
         except RemoteProtocolError as error:
-            raise StorageFailed(f"{FILE}: {error}") from error
+            raise StorageFailed(f"{constants.TOPICS_FILE}: {error}") from error
         self._version = table.data_version or self._version
         self._table = dict(table.topic_config_table or {})
 

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 
-DEFAULT_TIMEOUT_MS: Final = 10_000
-"""How long a heartbeat counts that does not say so."""
 STRANGERS_MAX: Final = 10_000
 """Brokers without identity that are remembered at a time."""
 
@@ -51,7 +50,7 @@ class Heartbeats:
         if said.unknown:
             said.unknown = {}
         timeout_ms = said.heartbeat_timeout_mills
-        until_ms = self.now_ms + (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
+        until_ms = self.now_ms + (constants.HEARTBEAT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         entry = self._entries.get(key)
         if entry is None:
             if not self._admit(key):

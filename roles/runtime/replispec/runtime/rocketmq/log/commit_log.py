@@ -22,11 +22,11 @@ from replispec.runtime.storage import (
     StorageFailed,
 )
 from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
 from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
 
 FILE_BYTES: Final = 1024 * 1024 * 1024
 """Default of mappedFileSizeCommitLog."""
-FOLDER: Final = "commitlog"
 NAME_DIGITS: Final = 20
 BLANK_HEAD: Final = len(LogBlank().encode())
 """Bytes that tell size and kind of any record."""
@@ -62,7 +62,7 @@ class CommitLog:
         files: FilesReader,
         *,
         file_bytes: int = FILE_BYTES,
-        folder: str = FOLDER,
+        folder: str = COMMIT_LOG_FOLDER,
         from_offset: int | None = None,
         visit: Callable[[Placed], None] | None = None,
     ) -> None:

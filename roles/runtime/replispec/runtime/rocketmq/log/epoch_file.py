@@ -10,12 +10,12 @@ from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
+from replispec.wire.rocketmq.constants import EPOCH_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.store import EpochFile as EpochFileText
 from replispec.wire.rocketmq.store import EpochFileEntry
 
-NAME: Final = "epochFileCheckpoint"
-OLDER: Final = f"{NAME}.bak"
+OLDER: Final = f"{EPOCH_FILE}.bak"
 """What Apache RocketMQ keeps of the content before the last write; read where the file itself is broken."""
 
 
@@ -26,7 +26,7 @@ class EpochFile:
     that forgets its epochs would copy without comparing.
     """
 
-    def __init__(self, files: FilesReader, name: str = NAME) -> None:
+    def __init__(self, files: FilesReader, name: str = EPOCH_FILE) -> None:
         self._name = name
         self.entries: tuple[HaEpochEntry, ...] = self._read(files)
         self._wanted = self._claimed = self._on_disk = self.entries

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log.commit_log import FILE_BYTES, FOLDER, CommitLog, Placed
+from replispec.runtime.rocketmq.log.commit_log import FILE_BYTES, CommitLog, Placed
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
 from replispec.runtime.rocketmq.log.queue_index import QueueIndex
 from replispec.runtime.storage import FilesReader, Operation
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
@@ -26,7 +27,9 @@ class MessageStore:
     raise StorageFailed.
     """
 
-    def __init__(self, files: FilesReader, *, file_bytes: int = FILE_BYTES, log_folder: str = FOLDER) -> None:
+    def __init__(
+        self, files: FilesReader, *, file_bytes: int = FILE_BYTES, log_folder: str = COMMIT_LOG_FOLDER
+    ) -> None:
         self.index = QueueIndex()
         self.log = CommitLog(files, file_bytes=file_bytes, folder=log_folder, visit=self.index.put)
         self.epochs = EpochFile(files)

@@ -5,8 +5,9 @@ Source: apache/rocketmq rocketmq-all-5.4.0, MessageDecoder.string2messagePropert
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
+
+from replispec.runtime.rocketmq.rules import string_hash
 
 _KEY_END: Final = "\x01"
 _VALUE_END: Final = "\x02"
@@ -22,14 +23,4 @@ def properties_of(data: bytes) -> dict[str, str]:
 def tags_code(data: bytes) -> int:
     """The number by which a consumer's filter knows the message's tag; 0 without a tag."""
     tag = properties_of(data).get(_TAG, "") if _TAG.encode() in data else ""
-    return _hash_of(tag)
-
-
-@lru_cache(maxsize=4096)
-def _hash_of(text: str) -> int:
-    """`String.hashCode` of Java: over UTF-16 units, a signed 32-bit number."""
-    units = text.encode("utf-16-be", "surrogatepass")
-    code = 0
-    for at in range(0, len(units), 2):
-        code = (31 * code + int.from_bytes(units[at : at + 2], "big")) & 0xFFFFFFFF
-    return code - (code >> 31 << 32)
+    return string_hash(tag)

@@ -7,14 +7,11 @@ TempBrokerMetadata.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, RemoveFile, RenameFile, ReplaceFile
+from replispec.wire.rocketmq.constants import IDENTITY_FILE, IDENTITY_TEMPORARY_FILE
 from replispec.wire.rocketmq.store import BrokerIdentity, BrokerIdentityTemp
-
-FINAL: Final = "brokerIdentity"
-TEMPORARY: Final = "brokerIdentity-temp"
 
 
 class IdentityRefused(Exception):
@@ -46,15 +43,15 @@ class IdentityFiles:
         cannot be read, and for names in either that are not the configured ones; no file is changed. Raises
         StorageFailed when the disk cannot say.
         """
-        data = self._files.read(FINAL)
+        data = self._files.read(IDENTITY_FILE)
         if data is not None:
             try:
                 final = BrokerIdentity.decode(data)
             except RemoteProtocolError as error:
-                raise IdentityRefused(f"{FINAL} cannot be read: {error}") from error
-            broker_id = self._checked(FINAL, final.cluster_name, final.broker_name, final.broker_id)
+                raise IdentityRefused(f"{IDENTITY_FILE} cannot be read: {error}") from error
+            broker_id = self._checked(IDENTITY_FILE, final.cluster_name, final.broker_name, final.broker_id)
             return Identity(broker_id, final.register_check_code or "", granted=True)
-        data = self._files.read(TEMPORARY)
+        data = self._files.read(IDENTITY_TEMPORARY_FILE)
         if data is None:
             return Identity()
         try:
@@ -63,22 +60,23 @@ class IdentityFiles:
             return Identity()
         names = temporary.cluster_name, temporary.broker_name
         return Identity(
-            self._checked(TEMPORARY, *names, temporary.broker_id), temporary.register_check_code or ""
+            self._checked(IDENTITY_TEMPORARY_FILE, *names, temporary.broker_id),
+            temporary.register_check_code or "",
         )
 
     def temporary(self, broker_id: int, check_code: str) -> ReplaceFile:
         """Notes an id that is about to be applied for."""
         line = BrokerIdentityTemp(self._cluster_name, self._broker_name, broker_id, check_code)
-        return ReplaceFile(TEMPORARY, line.encode())
+        return ReplaceFile(IDENTITY_TEMPORARY_FILE, line.encode())
 
     def granted(self) -> RenameFile:
         """Keeps the applied id for good: the temporary file becomes the final one in one step. May be tried
         again after it failed, for it may have happened all the same."""
-        return RenameFile(TEMPORARY, FINAL)
+        return RenameFile(IDENTITY_TEMPORARY_FILE, IDENTITY_FILE)
 
     def refused(self) -> RemoveFile:
         """Forgets an id that was not granted."""
-        return RemoveFile(TEMPORARY)
+        return RemoveFile(IDENTITY_TEMPORARY_FILE)
 
     def _checked(
         self, file: str, cluster_name: str | None, broker_name: str | None, broker_id: int | None

@@ -14,6 +14,7 @@ from typing import Final
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     RegisterBrokerBody,
     RegisterBrokerRequest,
@@ -30,7 +31,6 @@ SEARCH_MS: Final = 250
 SILENT_MS: Final = 1_000
 """How soon it does while a name server does not answer."""
 TIMEOUT_MS: Final = 3_000
-_CHECKSUM_BITS: Final = 0x7FFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class NameServers:
             broker_id=said.broker_id,
             enable_acting_master=False,
             compressed=False,
-            body_crc32=zlib.crc32(body) & _CHECKSUM_BITS,
+            body_crc32=zlib.crc32(body) & constants.CRC_MASK,
         )
         if self._announced is not None and self._addresses:
             self._announced(request, now_ms)

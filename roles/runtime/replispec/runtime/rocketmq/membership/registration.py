@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
 from replispec.runtime.rocketmq.membership.controllers import Controllers
@@ -133,7 +134,7 @@ class Registration:
         """Note the id that is going to be applied for."""
         broker_id = event.next_broker_id
         assert broker_id is not None, "the machine writes no file without an id"
-        check_code = f"{self.address};{self._now_ms}"
+        check_code = rules.check_code(self.address, self._now_ms)
 
         def written(told: Written) -> None:
             if isinstance(told, Persisted):

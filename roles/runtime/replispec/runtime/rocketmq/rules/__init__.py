@@ -17,6 +17,12 @@ from replispec.runtime.rocketmq.rules.epochs import (
     with_epoch,
     with_start,
 )
+from replispec.runtime.rocketmq.rules.formats import (
+    check_code,
+    peer,
+    peer_addresses,
+    string_hash,
+)
 from replispec.runtime.rocketmq.rules.identities import address_of, ids_in, listed_ids, lists_ids
 from replispec.runtime.rocketmq.rules.sync_state_set import (
     acknowledged_offset,
@@ -31,6 +37,7 @@ __all__ = [
     "acknowledged_offset",
     "address_of",
     "caught_up_at",
+    "check_code",
     "confirm_offset",
     "consistent_point",
     "elect",
@@ -44,7 +51,10 @@ __all__ = [
     "may_store",
     "must_leave",
     "next_start",
+    "peer",
+    "peer_addresses",
     "start_inside",
+    "string_hash",
     "survives",
     "with_epoch",
     "with_start",

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-_LAST_PRIORITY = 2**31 - 1
-"""The election priority of a broker that names none: the last."""
+from replispec.wire.rocketmq.constants import NO_PRIORITY
 
 
 class Heartbeat(Protocol):
@@ -71,5 +70,5 @@ def _elect_among(
 
 def _rank(broker: int, beat: Heartbeat) -> tuple[int, int, int, int]:
     """Smaller is better: the later epoch, the longer log, the smaller priority, the smaller id."""
-    priority = _LAST_PRIORITY if beat.election_priority is None else beat.election_priority
+    priority = NO_PRIORITY if beat.election_priority is None else beat.election_priority
     return -(beat.epoch or 0), -(beat.max_offset or 0), priority, broker
