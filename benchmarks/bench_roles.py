@@ -127,17 +127,19 @@ def _measure_requests(bench: Bench, rounds: int, seconds: float) -> None:
             bench.note("controller, peak memory", who, memory)
 
 
-def _broker_set(cluster: Cluster, who: str) -> requests.BrokerSet:
+def _broker_set(cluster: Cluster, who: str) -> requests.MeasuredSet:
     port = cluster.port(who)
 
     def leads() -> bool:
         return replicas(port, BROKER_NAME) is None
 
     cluster.until(leads, f"the controller of {who}")
-    return requests.BrokerSet(port, requests.SET)
+    return requests.MeasuredSet(port, requests.SET)
 
 
-def _one_round(bench: Bench, cluster: Cluster, who: str, members: requests.BrokerSet, seconds: float) -> None:
+def _one_round(
+    bench: Bench, cluster: Cluster, who: str, members: requests.MeasuredSet, seconds: float
+) -> None:
     port, pid = cluster.port(who), cluster.processes[who].pid
     members.live()
     rate = requests.one_at_a_time(members, seconds)

@@ -56,7 +56,7 @@ TOPIC, GROUP, REGION = "TopicTest", "producer-group", "DefaultRegion"
 
 
 @dataclass(slots=True)
-class Side:
+class GeneratedSide:
     """What one end of a connection sends, and the truth about it."""
 
     endpoint: Endpoint
@@ -78,11 +78,11 @@ def line(sequence: int, size: int, key: int | None) -> bytes:
 
 
 @dataclass(slots=True)
-class Link:
+class GeneratedLink:
     """One connection; `done` counts exchanges of a client and bytes of the log sent to a replica."""
 
-    client: Side
-    server: Side
+    client: GeneratedSide
+    server: GeneratedSide
     seen_opened: bool
     opened: bool = False
     done: int = 0
@@ -129,11 +129,11 @@ class Mix:
         self._random = random.Random(seed)
         self._clients = max(4, round(CLIENTS_PER_MEGABYTE * megabytes))
         self._bodies = [self._letters(size) for size in BODY_BYTES]
-        self._live: list[Link] = []
+        self._live: list[GeneratedLink] = []
         self._next_client = 0
         self._replicas = [self._link(f"10.1.0.{at + 1}", 50_000, MASTER) for at in range(REPLICAS)]
         self._record = self._letters(900)
-        self.links: list[Link] = list(self._replicas)
+        self.links: list[GeneratedLink] = list(self._replicas)
 
     def bursts(self) -> Iterator[list[Packet]]:
         """Packets in the order in which they were sent, without times; each burst ends with its frames."""
@@ -148,11 +148,13 @@ class Mix:
     def _letters(self, count: int) -> bytes:
         return bytes(self._random.choices(range(97, 123), k=count))
 
-    def _link(self, host: str, port: int, server: Endpoint, mid_stream: float = 0.0) -> Link:
+    def _link(self, host: str, port: int, server: Endpoint, mid_stream: float = 0.0) -> GeneratedLink:
         starts = (self._random.randrange(1 << 32), self._random.randrange(1 << 32))
         seen_opened = self._random.random() >= mid_stream
         limit = self._random.randrange(EXCHANGES_PER_CLIENT // 2, EXCHANGES_PER_CLIENT * 3 // 2)
-        return Link(Side((host, port), starts[0]), Side(server, starts[1]), seen_opened, limit=limit)
+        return GeneratedLink(
+            GeneratedSide((host, port), starts[0]), GeneratedSide(server, starts[1]), seen_opened, limit=limit
+        )
 
     def _exchange(self) -> Iterator[Packet]:
         """A client sends a message and is answered; clients come and go, the last ones stay."""
@@ -173,7 +175,7 @@ class Mix:
             yield from link.close()
             del self._live[at]
 
-    def _replicate(self, link: Link) -> Iterator[Packet]:
+    def _replicate(self, link: GeneratedLink) -> Iterator[Packet]:
         """A master sends a run of its log, the replica reports."""
         if not link.opened:
             yield from link.open()

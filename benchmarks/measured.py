@@ -28,7 +28,7 @@ MEGABYTE = 10**6
 Figures = dict[str, float]
 
 
-class Watch:
+class ProcessWatch:
     """Wall and CPU seconds of this process and its descendants since the last reading."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Shuffled:
 
 def local(capture: Path, out: Path) -> Figures:
     """The local engine's stages, in this process."""
-    watch = Watch()
+    watch = ProcessWatch()
     decoded = decode_capture(capture)
     pq.write_table(decoded.frames, out / "frames.parquet")
     figures = watch.read("frames")
@@ -94,7 +94,7 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
     shuffled = Shuffled(spark, events_log)
 
     def replay(capture: Path, out: Path) -> Figures:
-        watch = Watch()
+        watch = ProcessWatch()
         decoded = decode_on_spark(spark, [capture], out / "frames.parquet", split_bytes=split_bytes)
         figures = watch.read("frames") | shuffled.read("frames")
         watch.read("")

@@ -39,7 +39,7 @@ class Rate:
     p99_ms: float = 0.0
 
 
-class BrokerSet:
+class MeasuredSet:
     """A broker set of two at one controller, made over the wire; its SyncStateSet is ours to change."""
 
     def __init__(self, port: int, name: str) -> None:
@@ -118,7 +118,7 @@ class BrokerSet:
             assert answer.header.code == ResponseCode.SUCCESS, (code, answer.header.remark)
 
 
-def one_at_a_time(members: BrokerSet, seconds: float) -> Rate:
+def one_at_a_time(members: MeasuredSet, seconds: float) -> Rate:
     """1001, each sent when the one before is answered."""
     times: list[float] = []
     end = time.perf_counter() + seconds

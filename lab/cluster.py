@@ -23,7 +23,7 @@ from typing import Protocol, Self, TypeVar
 from lab import poll
 from lab.errors import LabError
 from lab.ports import LOOPBACK, free_ports
-from lab.processes import Process, environment, kill, spawn, terminate
+from lab.processes import StartedProcess, environment, kill, spawn, terminate
 
 CLUSTER_NAME, BROKER_NAME = "ReplispecLab", "broker-a"
 START_S_MAXIMUM = 120.0
@@ -52,12 +52,12 @@ class Program(Protocol):
 
 
 @dataclass(slots=True)
-class State:
+class ClusterState:
     """What a later command must know of a cluster that was left running."""
 
     first_port: int = 0
     names: list[str] = field(default_factory=list)
-    processes: list[Process] = field(default_factory=list)
+    processes: list[StartedProcess] = field(default_factory=list)
     about: dict[str, str] = field(default_factory=dict)
 
 
@@ -72,8 +72,8 @@ class Cluster:
         """A cluster in a folder of its own; the block goes on with what an earlier command left there."""
         self.folder = folder.absolute()
         self.ports: list[int] = []
-        self.processes: dict[str, Process] = {}
-        self._state = State()
+        self.processes: dict[str, StartedProcess] = {}
+        self._state = ClusterState()
         self._is_left = False
         self._held = ExitStack()
 
@@ -114,7 +114,7 @@ class Cluster:
         """Take up what was left in the folder, or take ports: one run of them for the whole cluster, so that
         its packets can be told from all others. Raises LabError."""
         offsets = range(PORTS_EACH * PROCESSES_MAXIMUM)
-        self._state = _load(self.folder / STATE_FILE) or State(free_ports(offsets)[0])
+        self._state = _load(self.folder / STATE_FILE) or ClusterState(free_ports(offsets)[0])
         self.ports = [self._state.first_port + offset for offset in offsets]
         self.processes = {each.name: each for each in self._state.processes if each.alive}
 
@@ -170,11 +170,11 @@ class Cluster:
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return path
 
-    def start(self, program: Program, role: str, name: str, settings: Settings) -> Process:
+    def start(self, program: Program, role: str, name: str, settings: Settings) -> StartedProcess:
         """Start a process in its role (controller, nameserver, broker, learner), under this name."""
         return self.launch(name, program.command(self, role, name, settings))
 
-    def launch(self, name: str, command: Sequence[str]) -> Process:
+    def launch(self, name: str, command: Sequence[str]) -> StartedProcess:
         """Start a process, and write down that it was started; what it prints goes to log/NAME.out."""
         variables = environment(HOME=str(self.part("home", name)), TMPDIR=str(self.part("tmp")))
         log = self.part("log") / f"{name}.out"
@@ -235,12 +235,12 @@ class Cluster:
         return lines[-1].strip() if lines else "it said nothing"
 
 
-def _load(path: Path) -> State | None:
+def _load(path: Path) -> ClusterState | None:
     """The state of a cluster that was left there, None when there is none. Raises LabError."""
     try:
         fields = json.loads(path.read_text())
-        fields["processes"] = [Process(**each) for each in fields["processes"]]
-        return State(**fields)
+        fields["processes"] = [StartedProcess(**each) for each in fields["processes"]]
+        return ClusterState(**fields)
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, KeyError, OSError) as error:

@@ -45,7 +45,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SubjectPlan:
     """Who is judged, what plays the suite, where results go, and what starts a subject."""
 
     subjects: Mapping[str, Subject]
@@ -110,7 +110,7 @@ class Plan:
         return Row(subject.name, kind, "findings" if done.returncode else "ok")
 
 
-def run_all(plan: Plan, chosen: Sequence[str]) -> int:
+def run_all(plan: SubjectPlan, chosen: Sequence[str]) -> int:
     """Play and print one line for every run.
 
     The table is that of the plan when all subjects were played and no run failed; otherwise it would lack
@@ -144,7 +144,7 @@ def main() -> int:
     parser.add_argument("--table", type=Path, required=True, help="the page that shows who does what")
     arguments = parser.parse_args()
     try:
-        return run_all(Plan(subjects(), SUITE, RESULTS, arguments.table), arguments.names)
+        return run_all(SubjectPlan(subjects(), SUITE, RESULTS, arguments.table), arguments.names)
     except KeyboardInterrupt:
         sys.stderr.write("conformance: interrupted; all of its processes are ended\n")
         return INTERRUPTED

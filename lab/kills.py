@@ -33,7 +33,7 @@ BROKERS = ("broker-1", "broker-2")
 PATIENCE_S = 30.0
 
 
-class Sender(threading.Thread):
+class LoadSender(threading.Thread):
     """Sends one message after the other to whoever is master, and keeps what was acknowledged."""
 
     def __init__(self, controller: int) -> None:
@@ -98,7 +98,7 @@ def _play(cluster: Cluster, kills: int, chance: random.Random) -> str:
         _start(cluster, name)
     wait_in_sync(cluster, (1, 2))
     identities = {name: _identity(cluster, name) for name in BROKERS}
-    sender = Sender(cluster.port("controller"))
+    sender = LoadSender(cluster.port("controller"))
     sender.start()
     done = {"controller": 0, **dict.fromkeys(BROKERS, 0)}
     try:
@@ -119,7 +119,7 @@ def _play(cluster: Cluster, kills: int, chance: random.Random) -> str:
     return _judge(cluster, sender, done)
 
 
-def _judge(cluster: Cluster, sender: Sender, done: dict[str, int]) -> str:
+def _judge(cluster: Cluster, sender: LoadSender, done: dict[str, int]) -> str:
     wait_in_sync(cluster, (1, 2))
     end = wait_same_end(cluster, *BROKERS)
     one_digest(cluster, BROKERS, end)
@@ -142,7 +142,7 @@ def _start(cluster: Cluster, name: str) -> None:
         cluster.start(OURS, "broker", name, settings.broker(cluster, name))
 
 
-def _wait_for_more(cluster: Cluster, sender: Sender) -> None:
+def _wait_for_more(cluster: Cluster, sender: LoadSender) -> None:
     before = len(sender.acknowledged)
 
     def reached() -> bool | None:

@@ -56,7 +56,7 @@ SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MutantOutcome:
     """What became of one edit: who noticed it, and by which test or message."""
 
     kind: str
@@ -102,7 +102,7 @@ def main() -> int:
     return _report(outcomes, arguments.out)
 
 
-def _report(outcomes: list[Outcome], out: Path) -> int:
+def _report(outcomes: list[MutantOutcome], out: Path) -> int:
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps([asdict(each) for each in outcomes], indent=1) + "\n")
     for who, count in Counter(each.noticed_by for each in outcomes).most_common():
@@ -120,7 +120,7 @@ def _control(stages: Stages) -> str:
     return "" if who == SURVIVED else f"{who}: {by}"
 
 
-def _try(edit: Edit, stages: Stages) -> Outcome:
+def _try(edit: Edit, stages: Stages) -> MutantOutcome:
     began_s = time.monotonic()
     reason = _equivalent().get(edit.name)
     with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
@@ -129,7 +129,7 @@ def _try(edit: Edit, stages: Stages) -> Outcome:
         who, by = _who_notices(tree, {**_nearest(edit), **stages})
     if who == SURVIVED and reason:
         who, by = EQUAL, reason
-    return Outcome(edit.kind, edit.name, who, by, time.monotonic() - began_s)
+    return MutantOutcome(edit.kind, edit.name, who, by, time.monotonic() - began_s)
 
 
 def _generated(tree: Path) -> dict[str, bytes]:

@@ -27,7 +27,7 @@ FOREIGN_VARIABLES = ("NAMESRV_ADDR", "ROCKETMQ_HOME", "ROCKETMQ_SERIALIZE_TYPE")
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class StartedProcess:
     """One process that was started here; `started` is in clock ticks since boot, empty when unknown."""
 
     name: str
@@ -65,7 +65,7 @@ def environment(**more: str) -> dict[str, str]:
     return kept | more
 
 
-def spawn(name: str, command: Sequence[str], *, log: Path, variables: Mapping[str, str]) -> Process:
+def spawn(name: str, command: Sequence[str], *, log: Path, variables: Mapping[str, str]) -> StartedProcess:
     """Start a process in a session of its own; what it prints is appended to `log`. Raises OSError."""
     with log.open("ab") as output:
         popen = subprocess.Popen(
@@ -80,15 +80,15 @@ def spawn(name: str, command: Sequence[str], *, log: Path, variables: Mapping[st
     _, fields = _stat(popen.pid)
     # Its starter may go away first: nobody will wait for it then, and Python need not say so.
     popen.returncode = 0
-    return Process(name, popen.pid, fields[STARTED] if fields else "")
+    return StartedProcess(name, popen.pid, fields[STARTED] if fields else "")
 
 
-def kill(processes: Iterable[Process]) -> None:
+def kill(processes: Iterable[StartedProcess]) -> None:
     """End the processes at once, as a crash does, and wait until they are gone."""
     _end(list(processes), signal.SIGKILL, KILLED_END_S)
 
 
-def terminate(processes: Iterable[Process]) -> None:
+def terminate(processes: Iterable[StartedProcess]) -> None:
     """End the processes in order; those that do not go are killed."""
     left = _end(list(processes), signal.SIGTERM, ORDERLY_END_S)
     kill(left)
@@ -109,7 +109,9 @@ def cpu_seconds(pid: int) -> float:
     return sum(each.cpu_s for each in usage(pid))
 
 
-def _end(processes: Sequence[Process], number: signal.Signals, patience_s: float) -> list[Process]:
+def _end(
+    processes: Sequence[StartedProcess], number: signal.Signals, patience_s: float
+) -> list[StartedProcess]:
     """Signal the living and give those that still live when the patience is over."""
     for process in processes:
         if process.alive:
@@ -126,7 +128,7 @@ def _end(processes: Sequence[Process], number: signal.Signals, patience_s: float
     return [process for process in processes if process.alive]
 
 
-def _reap(processes: Iterable[Process]) -> None:
+def _reap(processes: Iterable[StartedProcess]) -> None:
     for process in processes:
         with suppress(ChildProcessError):
             os.waitpid(process.pid, os.WNOHANG)

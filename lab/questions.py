@@ -34,7 +34,7 @@ Ask = Callable[[], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Master:
+class NamedMaster:
     """Who a controller says is master, in which masterEpoch; id 0 for nobody."""
 
     broker_id: int
@@ -66,14 +66,14 @@ def epochs(broker: int) -> EpochEntryCache:
         return EpochEntryCache.decode(peer.ask(RequestCode.GET_BROKER_EPOCH_CACHE).body)
 
 
-def master(controller: int, broker_name: str) -> Master | None:
+def master(controller: int, broker_name: str) -> NamedMaster | None:
     """The master by the account of the controller at this port; None when it refuses the question."""
     with Peer(LOOPBACK, controller) as peer:
         answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(broker_name))
     if answer.header.code != ResponseCode.SUCCESS:
         return None
     told = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
-    return Master(told.master_broker_id or 0, told.master_address or "", told.master_epoch or 0)
+    return NamedMaster(told.master_broker_id or 0, told.master_address or "", told.master_epoch or 0)
 
 
 def question(broker_name: str) -> GetReplicaInfoRequest:

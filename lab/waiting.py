@@ -23,11 +23,11 @@ def wait_in_sync(cluster: Cluster, members: Iterable[int]) -> None:
     cluster.until(reached, f"SyncStateSet {wanted}", patience_s=SETTLE_S_MAXIMUM)
 
 
-def wait_master(cluster: Cluster, *, after_epoch: int = 0) -> questions.Master:
+def wait_master(cluster: Cluster, *, after_epoch: int = 0) -> questions.NamedMaster:
     """Wait until a master is known whose masterEpoch is greater than the one given."""
     port = cluster.port("controller")
 
-    def reached() -> questions.Master | None:
+    def reached() -> questions.NamedMaster | None:
         found = questions.master(port, BROKER_NAME)
         return found if found is not None and found.broker_id and found.epoch > after_epoch else None
 

@@ -129,14 +129,14 @@ def test_who_comes_second_takes_what_its_registration_is_told() -> None:
 
 def test_a_master_that_still_exists_is_one() -> None:
     broker = Managed()
-    broker.answers[ELECT] = lambda: elected(7, ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B)
+    broker.answers[ELECT] = lambda: elected(7, ResponseCode.CONTROLLER_MASTER_STILL_EXIST)
     broker.begin()
     assert broker.heard[1:] == ["master 7 of 3, [7] of 4", "announce"]
 
 
 def test_an_election_that_fails_is_tried_again_and_nobody_hears_of_the_broker() -> None:
     broker = Managed()
-    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_B)
+    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED)
     broker.begin()
     assert broker.wait(5_000) == [BEAT, ELECT]
     assert broker.manager.state is State.REGISTER_TO_CONTROLLER_DONE
@@ -149,7 +149,7 @@ def test_an_election_that_fails_is_tried_again_and_nobody_hears_of_the_broker() 
 
 def test_a_notification_ends_the_wait_for_a_master() -> None:
     broker = Managed()
-    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_B)
+    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED)
     broker.begin()
     broker.notified(7, 9)
     assert broker.heard[1:] == ["master 7 of 9, [1] of 4", "announce"]
@@ -237,7 +237,7 @@ def test_who_is_not_known_any_more_registers_again(code: int) -> None:
 
 def test_an_election_that_finds_the_broker_unknown_registers_it_and_is_tried_in_its_time() -> None:
     broker = Managed()
-    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B)
+    broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
     assert broker.begin() == [*REGISTRATION, BEAT, ELECT, REGISTER]
     told = RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4)
     broker.answers[REGISTER] = lambda: Answer(ext_fields=told.to_ext_fields(), body=ONE)

@@ -65,7 +65,7 @@ def test_a_request_shows_when_who_what_and_its_fields() -> None:
 
 def test_an_answer_whose_code_changed_its_meaning_shows_both() -> None:
     row = _row(
-        code=ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B,
+        code=ResponseCode.CONTROLLER_MASTER_STILL_EXIST,
         flag=RemotingFlag.RESPONSE,
         opaque=7,
         remark="no\nmaster",

@@ -13,8 +13,7 @@ from replispec.cli.explain_sources import WORDS, every_name, shipped_cases
 from replispec.cli.main import command_line
 from replispec.cli.names import Index
 from replispec.conformance.families import clauses, kinds
-from replispec.conformance.results import Standing
-from replispec.conformance.results import Verdict as CaseVerdict
+from replispec.conformance.results import CaseVerdict, Standing
 from replispec.runtime import families
 from replispec.runtime.primitives.invariants import Verdict
 from tests.cli.command import CAPTURES

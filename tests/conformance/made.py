@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
-from replispec.conformance.trace import Entry
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
+from replispec.conformance.trace import TraceEntry
 
 
-def a_result(name: str, verdict: Verdict, changes: Mapping[str, object] | None = None) -> CaseResult:
+def a_result(name: str, verdict: CaseVerdict, changes: Mapping[str, object] | None = None) -> CaseResult:
     """The result of one case: `controller/alter/RIP44-ALTER-1/1`."""
     _, topic, clause, _ = name.split("/")
-    standing = Standing.UNEXPECTED if verdict is Verdict.FAIL else Standing.AS_IT_SHOULD
+    standing = Standing.UNEXPECTED if verdict is CaseVerdict.FAIL else Standing.AS_IT_SHOULD
     values: dict[str, object] = {
         "id": name,
         "topic": topic,
@@ -27,7 +27,7 @@ def a_result(name: str, verdict: Verdict, changes: Mapping[str, object] | None =
         "symptom": "",
         "expected": "",
         "took_s": 0.25,
-        "trace": [Entry(0.001, "main", ">", "ASKED", "00ff", 2)],
+        "trace": [TraceEntry(0.001, "main", ">", "ASKED", "00ff", 2)],
         **(changes or {}),
     }
     return CaseResult(**values)  # type: ignore[arg-type]  # the fields of a result, some changed by a test

@@ -6,7 +6,7 @@ import pytest
 
 from replispec.conformance.compliance import compliance_page
 from replispec.conformance.coverage import Covered, counted, coverage
-from replispec.conformance.results import RunResult, Standing, Verdict
+from replispec.conformance.results import CaseVerdict, RunResult, Standing
 from replispec.wire.rocketmq.clauses import CLAUSES
 from tests.conformance.made import a_result, a_run
 from tests.conformance.written import METADATA, read
@@ -24,14 +24,21 @@ def _row(page: list[str], start: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split(" | ")]
 
 
-def _cells(*verdicts: Verdict) -> str:
+def _cells(*verdicts: CaseVerdict) -> str:
     results = (a_result(ALTER.format(at), verdict) for at, verdict in enumerate(verdicts, start=1))
-    passing = a_result(ELECT.format(1), Verdict.PASS)
-    page = _page(a_run(*results), a_run(a_result(ALTER.format(1), Verdict.PASS), passing, release="5.5.0"))
+    passing = a_result(ELECT.format(1), CaseVerdict.PASS)
+    page = _page(
+        a_run(*results), a_run(a_result(ALTER.format(1), CaseVerdict.PASS), passing, release="5.5.0")
+    )
     return _row(page, "[RIP44-ALTER-1]")[1]
 
 
-PASS, FAIL, SKIPPED, UNSUPPORTED = Verdict.PASS, Verdict.FAIL, Verdict.SKIPPED, Verdict.UNSUPPORTED
+PASS, FAIL, SKIPPED, UNSUPPORTED = (
+    CaseVerdict.PASS,
+    CaseVerdict.FAIL,
+    CaseVerdict.SKIPPED,
+    CaseVerdict.UNSUPPORTED,
+)
 
 
 @pytest.mark.parametrize(
@@ -40,14 +47,14 @@ PASS, FAIL, SKIPPED, UNSUPPORTED = Verdict.PASS, Verdict.FAIL, Verdict.SKIPPED, 
         ((PASS, PASS), "2/2"),
         ((PASS, SKIPPED), "1/1"),
         ((PASS, FAIL), "**1/2**"),
-        ((FAIL, Verdict.ERROR), "**0/2**"),
+        ((FAIL, CaseVerdict.ERROR), "**0/2**"),
         ((UNSUPPORTED, UNSUPPORTED), "unsupported"),
         ((UNSUPPORTED, PASS), "**1/2**"),
         ((SKIPPED,), "-"),
     ],
 )
 def test_a_cell_counts_the_cases_that_passed_of_those_that_were_judged(
-    verdicts: tuple[Verdict, ...], cell: str
+    verdicts: tuple[CaseVerdict, ...], cell: str
 ) -> None:
     assert _cells(*verdicts) == cell
 

@@ -6,7 +6,7 @@ import pytest
 
 from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.expectations import load_expected
-from replispec.conformance.model import Case, Outcome, Raw, Sent, Step
+from replispec.conformance.model import AllowedOutcome, Case, CaseStep, Raw, Sent
 from replispec.conformance.rocketmq.family import FAMILY
 from replispec.conformance.vocabulary import parse_release
 from replispec.wire.rocketmq.clauses import CLAUSES
@@ -74,13 +74,13 @@ def _of(release: str) -> list[Case]:
     return [case for case in CASES if case.releases.holds("apache", wanted)]
 
 
-def _kind(step: Step) -> str:
+def _kind(step: CaseStep) -> str:
     if isinstance(step.action, Sent):
         return step.action.command or "a code without a name"
     return type(step.action).__name__
 
 
-def _answer(outcome: Outcome) -> str:
+def _answer(outcome: AllowedOutcome) -> str:
     parts = (outcome.codes, outcome.command, outcome.header, outcome.body, outcome.closed, outcome.silence)
     return repr(parts)
 
@@ -186,6 +186,6 @@ def test_a_case_that_reads_state_back_has_looked_at_it_before_its_own_changes() 
     assert blind == JUDGE_WHAT_IS_SHOWN
 
 
-def _reads_back(step: Step) -> bool:
+def _reads_back(step: CaseStep) -> bool:
     asks = isinstance(step.action, Sent) and step.action.command == "CONTROLLER_GET_REPLICA_INFO"
     return asks and any(each.header or each.body is not None for each in step.expect)

@@ -12,13 +12,13 @@ from replispec.wire.rocketmq.codes import ResponseCode
 
 SAME, MASTER, MASTER_EPOCH, SET_EPOCH, STRANGER, DEAD, LACKS = range(7)
 CODE = {
-    SAME: ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B,
+    SAME: ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED,
     MASTER: ResponseCode.CONTROLLER_INVALID_MASTER,
     MASTER_EPOCH: ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH,
     SET_EPOCH: ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH,
     STRANGER: ResponseCode.CONTROLLER_INVALID_REPLICAS,
     DEAD: ResponseCode.CONTROLLER_BROKER_NOT_ALIVE,
-    LACKS: ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B,
+    LACKS: ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED,
 }
 # The recorded set has the master and known members only: it cannot be the same and violate these.
 IMPOSSIBLE = {(SAME, STRANGER), (SAME, LACKS)}

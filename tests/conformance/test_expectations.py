@@ -7,7 +7,7 @@ import pytest
 
 from replispec.conformance.expectations import Expected, apply, load_expected
 from replispec.conformance.model import CaseError
-from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
 from replispec.conformance.rocketmq.family import FAMILY
 from tests.conformance.made import a_result, a_run
 
@@ -38,7 +38,7 @@ def _applied(folder: Path, result: CaseResult, release: tuple[int, ...] = (5, 4,
 
 
 def _fail(symptom: str) -> CaseResult:
-    return a_result(ALTER, Verdict.FAIL, {"symptom": symptom})
+    return a_result(ALTER, CaseVerdict.FAIL, {"symptom": symptom})
 
 
 def test_an_entry_says_which_case_in_which_releases_how_and_why(tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_another_symptom_is_a_finding(tmp_path: Path, symptom: str) -> None:
 
 
 def test_an_unexpected_pass_is_a_finding(tmp_path: Path) -> None:
-    run = _applied(tmp_path, a_result(ALTER, Verdict.PASS))
+    run = _applied(tmp_path, a_result(ALTER, CaseVerdict.PASS))
     assert run.results[0].standing is Standing.UNEXPECTED_PASS
     assert run.findings(strict=False) == run.results
 
@@ -97,17 +97,17 @@ def test_a_case_may_fail_in_more_than_one_known_way(tmp_path: Path) -> None:
 
 
 def test_an_entry_is_stale_when_its_case_is_not_for_the_release_it_names(tmp_path: Path) -> None:
-    left_out = a_result(ALTER, Verdict.SKIPPED, {"reason": "release 5.4.0: the case is for 5.5.0 to now"})
+    left_out = a_result(ALTER, CaseVerdict.SKIPPED, {"reason": "release 5.4.0: the case is for 5.5.0 to now"})
     assert _applied(tmp_path, left_out).stale == ["expected_failures.yaml:3"]
 
 
 @pytest.mark.parametrize("reason", ["profile core was not asked for", "needs the address of: broker"])
 def test_an_entry_is_not_stale_because_its_case_was_not_asked_for(tmp_path: Path, reason: str) -> None:
-    assert _applied(tmp_path, a_result(ALTER, Verdict.SKIPPED, {"reason": reason})).stale == []
+    assert _applied(tmp_path, a_result(ALTER, CaseVerdict.SKIPPED, {"reason": reason})).stale == []
 
 
 def test_a_case_that_could_not_be_judged_stays_a_finding_though_it_is_listed(tmp_path: Path) -> None:
-    unclear = a_result(ALTER, Verdict.SKIPPED, {"symptom": "given: x", "standing": Standing.NOT_JUDGED})
+    unclear = a_result(ALTER, CaseVerdict.SKIPPED, {"symptom": "given: x", "standing": Standing.NOT_JUDGED})
     run = _applied(tmp_path, unclear)
     assert run.findings(strict=False) == run.results
     assert run.stale == []

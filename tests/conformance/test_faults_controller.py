@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import pytest
 
 from replispec.conformance.cases import load
-from replispec.conformance.results import RunResult, Verdict
+from replispec.conformance.results import CaseVerdict, RunResult
 from tests.conformance.subjects import election_faults, identity_faults, wire_faults
 from tests.conformance.subjects.against import Outcome, applicable, judge_controller, judged
 from tests.conformance.subjects.catching import complaints, differing_names, not_applicable, played, table
@@ -36,7 +36,9 @@ def test_every_case_passes_on_the_good_controller() -> None:
     result = judged({"good": (GoodController, cases)}, judge_controller)["good"]
     assert isinstance(result, RunResult)
     assert len(result.results) == len(cases)
-    bad = [each for each in result.results if each.verdict is not Verdict.PASS and not not_applicable(each)]
+    bad = [
+        each for each in result.results if each.verdict is not CaseVerdict.PASS and not not_applicable(each)
+    ]
     assert [f"{each.id}: {each.verdict} {each.symptom or each.reason}" for each in bad] == []
 
 

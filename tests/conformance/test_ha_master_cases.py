@@ -6,7 +6,7 @@ import pytest
 
 from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.expectations import load_expected
-from replispec.conformance.model import Case, Outcome, Raw, Replicate, Sent, Step
+from replispec.conformance.model import AllowedOutcome, Case, CaseStep, Raw, Replicate, Sent
 from replispec.conformance.rocketmq.family import FAMILY
 from replispec.conformance.vocabulary import parse_release
 from replispec.wire.rocketmq.clauses import CLAUSES
@@ -47,13 +47,13 @@ def _of(release: str) -> list[Case]:
     return [case for case in CASES if case.releases.holds("apache", wanted)]
 
 
-def _kind(step: Step) -> str:
+def _kind(step: CaseStep) -> str:
     if isinstance(step.action, Sent):
         return step.action.command or step.action.message or "a code without a name"
     return type(step.action).__name__
 
 
-def _answer(outcome: Outcome) -> str:
+def _answer(outcome: AllowedOutcome) -> str:
     parts = (outcome.codes, outcome.message, outcome.header, outcome.body, outcome.fields)
     return repr((*parts, outcome.closed, outcome.silence, outcome.replicated))
 

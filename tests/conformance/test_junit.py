@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.conformance.report_junit import junit_xml
-from replispec.conformance.results import CaseResult, Standing, Verdict
+from replispec.conformance.results import CaseResult, CaseVerdict, Standing
 from tests.conformance.made import a_result, a_run
 
 ALTER = "controller/alter/RIP44-ALTER-1/1"
@@ -21,20 +21,20 @@ def _tests(*results: CaseResult) -> list[ET.Element]:
 @pytest.mark.parametrize(
     ("verdict", "standing", "tag"),
     [
-        (Verdict.PASS, Standing.AS_IT_SHOULD, None),
-        (Verdict.FAIL, Standing.UNEXPECTED, "failure"),
-        (Verdict.FAIL, Standing.OTHER_SYMPTOM, "failure"),
-        (Verdict.PASS, Standing.UNEXPECTED_PASS, "failure"),
-        (Verdict.FAIL, Standing.EXPECTED, "skipped"),
-        (Verdict.FAIL, Standing.WARNING, "skipped"),
-        (Verdict.UNSUPPORTED, Standing.AS_IT_SHOULD, "skipped"),
-        (Verdict.SKIPPED, Standing.AS_IT_SHOULD, "skipped"),
-        (Verdict.SKIPPED, Standing.NOT_JUDGED, "error"),
-        (Verdict.ERROR, Standing.NOT_JUDGED, "error"),
+        (CaseVerdict.PASS, Standing.AS_IT_SHOULD, None),
+        (CaseVerdict.FAIL, Standing.UNEXPECTED, "failure"),
+        (CaseVerdict.FAIL, Standing.OTHER_SYMPTOM, "failure"),
+        (CaseVerdict.PASS, Standing.UNEXPECTED_PASS, "failure"),
+        (CaseVerdict.FAIL, Standing.EXPECTED, "skipped"),
+        (CaseVerdict.FAIL, Standing.WARNING, "skipped"),
+        (CaseVerdict.UNSUPPORTED, Standing.AS_IT_SHOULD, "skipped"),
+        (CaseVerdict.SKIPPED, Standing.AS_IT_SHOULD, "skipped"),
+        (CaseVerdict.SKIPPED, Standing.NOT_JUDGED, "error"),
+        (CaseVerdict.ERROR, Standing.NOT_JUDGED, "error"),
     ],
 )
 def test_a_case_is_what_its_verdict_means_beside_the_list(
-    verdict: Verdict, standing: Standing, tag: str | None
+    verdict: CaseVerdict, standing: Standing, tag: str | None
 ) -> None:
     result = a_result(ALTER, verdict, {"standing": standing, "reason": "why"})
     (test,) = _tests(result)
@@ -47,7 +47,7 @@ def test_a_case_is_what_its_verdict_means_beside_the_list(
 
 
 def test_a_failure_tells_its_reason_and_its_bytes() -> None:
-    (test,) = _tests(a_result(ALTER, Verdict.FAIL, {"reason": "code X instead of Y"}))
+    (test,) = _tests(a_result(ALTER, CaseVerdict.FAIL, {"reason": "code X instead of Y"}))
     assert (test.get("classname"), test.get("name"), test.get("time")) == ("RIP44-ALTER-1", ALTER, "0.250")
     assert test[0].get("message") == "code X instead of Y"
     assert "> ASKED 00ff" in (test[0].text or "")
@@ -56,14 +56,14 @@ def test_a_failure_tells_its_reason_and_its_bytes() -> None:
 def test_cases_stand_under_their_topics() -> None:
     elect = "controller/elect/RIP44-ELECT-1/{}"
     names = [elect.format(1), ALTER, elect.format(2)]
-    suites = ET.fromstring(junit_xml(a_run(*(a_result(name, Verdict.PASS) for name in names))))
+    suites = ET.fromstring(junit_xml(a_run(*(a_result(name, CaseVerdict.PASS) for name in names))))
     found = {suite.get("name"): [test.get("name") for test in suite] for suite in suites}
     assert found == {"controller/alter": [ALTER], "controller/elect": [elect.format(1), elect.format(2)]}
     assert [suite.get("tests") for suite in suites] == ["1", "2"]
 
 
-@pytest.mark.parametrize("verdict", [Verdict.FAIL, Verdict.SKIPPED, Verdict.ERROR])
-def test_whatever_a_subject_sent_the_xml_is_well_formed(verdict: Verdict) -> None:
+@pytest.mark.parametrize("verdict", [CaseVerdict.FAIL, CaseVerdict.SKIPPED, CaseVerdict.ERROR])
+def test_whatever_a_subject_sent_the_xml_is_well_formed(verdict: CaseVerdict) -> None:
     (test,) = _tests(
         a_result(ALTER, verdict, {"reason": HOSTILE, "expected": HOSTILE, "requirement": HOSTILE})
     )
@@ -72,4 +72,4 @@ def test_whatever_a_subject_sent_the_xml_is_well_formed(verdict: Verdict) -> Non
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_no_text_breaks_the_xml(text: str) -> None:
-    assert _tests(a_result(ALTER, Verdict.FAIL, {"reason": text, "requirement": text}))
+    assert _tests(a_result(ALTER, CaseVerdict.FAIL, {"reason": text, "requirement": text}))

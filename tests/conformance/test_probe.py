@@ -10,7 +10,7 @@ import pytest
 import trio
 import trio.testing
 
-from replispec.conformance.play import Subject
+from replispec.conformance.play import JudgedSubject
 from replispec.conformance.probe import NoSubject, probe
 from replispec.conformance.rocketmq.family import FAMILY
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer
@@ -58,7 +58,7 @@ def _probed(behaviour: Behaviour | None, protocol: str) -> str:
 
 async def _said(address: str, protocol: str) -> str:
     try:
-        await probe(Subject({"target": address}, FAMILY, KINDS[protocol], RELEASE), address)
+        await probe(JudgedSubject({"target": address}, FAMILY, KINDS[protocol], RELEASE), address)
     except NoSubject as fault:
         return str(fault)
     return ""

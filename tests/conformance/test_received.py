@@ -6,17 +6,17 @@ import pytest
 
 from replispec.conformance.encoding import Question
 from replispec.conformance.received import (
-    Answer,
     Breach,
     Ended,
-    Message,
     Received,
-    Request,
+    ReceivedAnswer,
+    ReceivedMessage,
+    ReceivedRequest,
     StreamReader,
     described,
 )
 from replispec.conformance.rocketmq.names import VOCABULARY, master_stream
-from replispec.conformance.rocketmq.remoting import RemotingReader
+from replispec.conformance.rocketmq.remoting import SubjectRemotingReader
 from replispec.conformance.vocabulary import Dialect
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode, SerializeType
@@ -40,8 +40,8 @@ def _answer(
     ).encode()
 
 
-def _asked(*questions: tuple[int, int, bool]) -> RemotingReader:
-    reader = RemotingReader()
+def _asked(*questions: tuple[int, int, bool]) -> SubjectRemotingReader:
+    reader = SubjectRemotingReader()
     for opaque, code, oneway in questions:
         reader.asked(Question(opaque, code, oneway))
     return reader
@@ -55,18 +55,18 @@ def _whole(data: bytes, code: int = METADATA) -> Received:
 @pytest.mark.parametrize("encoding", list(SerializeType))
 def test_an_answer_has_a_code_a_header_and_a_body(encoding: SerializeType) -> None:
     data = _answer(header={"controllerLeaderId": "n1"}, body=b'{"a":1}', encoding=encoding)
-    assert _whole(data) == Answer(7, 0, {"controllerLeaderId": "n1"}, {"a": 1}, data)
+    assert _whole(data) == ReceivedAnswer(7, 0, {"controllerLeaderId": "n1"}, {"a": 1}, data)
 
 
 def test_a_body_of_text_that_is_no_json_stays_text() -> None:
     received = _whole(_answer(code=ResponseCode.SYSTEM_ERROR, body=b"\xffno"))
-    assert isinstance(received, Answer)
+    assert isinstance(received, ReceivedAnswer)
     assert received.body == "\N{REPLACEMENT CHARACTER}no"
 
 
 def test_a_request_of_the_subject_is_no_answer() -> None:
     data = _answer(opaque=3, code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED, flag=RemotingFlag.REQUEST)
-    assert _whole(data) == Request(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None)
+    assert _whole(data) == ReceivedRequest(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None)
 
 
 @pytest.mark.parametrize(
@@ -88,22 +88,22 @@ def test_what_breaks_the_protocol_is_a_breach(data: bytes, code: int, reason: st
 
 def test_an_error_may_have_a_body_that_its_command_does_not_have() -> None:
     data = _answer(code=ResponseCode.SYSTEM_ERROR, body=b"{")
-    assert isinstance(_whole(data, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA), Answer)
+    assert isinstance(_whole(data, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA), ReceivedAnswer)
 
 
 def test_one_question_has_one_answer_and_a_oneway_has_none() -> None:
     reader = _asked((7, METADATA, False), (8, METADATA, True))
     kinds = [type(each) for each in reader.receive(_answer() + _answer() + _answer(opaque=8))]
-    assert kinds == [Answer, Breach, Breach]
+    assert kinds == [ReceivedAnswer, Breach, Breach]
 
 
 def test_an_opaque_that_was_asked_twice_is_answered_twice() -> None:
     reader = _asked((7, METADATA, False), (7, METADATA, False))
     kinds = [type(each) for each in reader.receive(_answer() * 3)]
-    assert kinds == [Answer, Answer, Breach]
+    assert kinds == [ReceivedAnswer, ReceivedAnswer, Breach]
 
 
-def _byte_by_byte(reader: RemotingReader | StreamReader, data: bytes) -> list[Received]:
+def _byte_by_byte(reader: SubjectRemotingReader | StreamReader, data: bytes) -> list[Received]:
     return [each for at in range(len(data)) for each in reader.receive(data[at : at + 1])]
 
 
@@ -124,7 +124,7 @@ def _ha_reader() -> StreamReader:
 def test_messages_of_an_ha_stream_are_named_whatever_their_cut() -> None:
     data = b"".join(message.encode() for message in MESSAGES)
     whole = _ha_reader().receive(data)
-    assert [each.name for each in whole if isinstance(each, Message)] == [
+    assert [each.name for each in whole if isinstance(each, ReceivedMessage)] == [
         "HaHandshakeAnswer",
         "HaTransferHeader",
     ]
@@ -140,9 +140,9 @@ def test_garbage_on_an_ha_stream_is_a_breach() -> None:
 @pytest.mark.parametrize(
     ("received", "words"),
     [
-        (Answer(7, 0, {"a": "1"}, None), "SUCCESS {'a': '1'}"),
-        (Answer(7, 31999, {}, None), "31999"),
-        (Request(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None), "NOTIFY_BROKER_ROLE_CHANGED"),
+        (ReceivedAnswer(7, 0, {"a": "1"}, None), "SUCCESS {'a': '1'}"),
+        (ReceivedAnswer(7, 31999, {}, None), "31999"),
+        (ReceivedRequest(RequestCode.NOTIFY_BROKER_ROLE_CHANGED, {}, None), "NOTIFY_BROKER_ROLE_CHANGED"),
         (Ended("reset"), "the subject ended the connection (reset)"),
         (Breach("no frame"), "no frame"),
     ],
@@ -152,6 +152,6 @@ def test_what_came_is_told_in_one_line(received: Received, words: str) -> None:
 
 
 def test_a_long_body_is_told_by_its_size() -> None:
-    words = described(Message("HaTransferHeader", RUN), NEWEST)
+    words = described(ReceivedMessage("HaTransferHeader", RUN), NEWEST)
     assert words.startswith("HaTransferHeader {")
     assert words.endswith(" + 3 bytes")

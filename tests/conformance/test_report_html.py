@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replispec.conformance.report_html import HEX_ROWS_MAXIMUM, ROW_BYTES, hex_rows, html_page
-from replispec.conformance.results import RunResult, Standing, Verdict
-from replispec.conformance.trace import Entry
+from replispec.conformance.results import CaseVerdict, RunResult, Standing
+from replispec.conformance.trace import TraceEntry
 from replispec.wire.rocketmq.clauses import CLAUSES
 from tests.conformance.made import a_result, a_run
 
@@ -39,9 +39,11 @@ class Reader(HTMLParser):
 
 def hostile_run(words: str) -> RunResult:
     """A run in which the subject chose every text that it may choose."""
-    changes = {"reason": words, "symptom": words, "trace": [Entry(0.1, words, "<", words, "3c73", 2)]}
+    changes = {"reason": words, "symptom": words, "trace": [TraceEntry(0.1, words, "<", words, "3c73", 2)]}
     return a_run(
-        a_result(f"controller/alter/{CLAUSE}/1", Verdict.FAIL, changes), implementation=words, release=words
+        a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.FAIL, changes),
+        implementation=words,
+        release=words,
     )
 
 
@@ -49,8 +51,8 @@ def test_findings_come_before_the_matrix_and_lead_to_their_case() -> None:
     page = html_page(
         [
             a_run(
-                a_result(f"controller/alter/{CLAUSE}/1", Verdict.PASS),
-                a_result(f"controller/alter/{CLAUSE}/2", Verdict.FAIL, {"symptom": "two instead of one"}),
+                a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.PASS),
+                a_result(f"controller/alter/{CLAUSE}/2", CaseVerdict.FAIL, {"symptom": "two instead of one"}),
             )
         ]
     )
@@ -67,8 +69,8 @@ def test_known_failures_are_counted_apart() -> None:
     page = html_page(
         [
             a_run(
-                a_result(f"controller/alter/{CLAUSE}/1", Verdict.PASS),
-                a_result(f"controller/alter/{CLAUSE}/2", Verdict.FAIL, known),
+                a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.PASS),
+                a_result(f"controller/alter/{CLAUSE}/2", CaseVerdict.FAIL, known),
             )
         ]
     )
@@ -79,8 +81,8 @@ def test_known_failures_are_counted_apart() -> None:
 
 
 def test_the_matrix_has_a_row_for_a_clause_and_a_column_for_a_run() -> None:
-    good = a_run(a_result(f"controller/alter/{CLAUSE}/1", Verdict.PASS))
-    bad = a_run(a_result(f"controller/alter/{CLAUSE}/1", Verdict.FAIL), release="5.1.0")
+    good = a_run(a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.PASS))
+    bad = a_run(a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.FAIL), release="5.1.0")
     page = html_page([good, bad])
     row = re.search(rf'<tr><th scope="row" title="([^"]*)">{CLAUSE}</th>(.*?)</tr>', page)
     assert row is not None
@@ -90,7 +92,7 @@ def test_the_matrix_has_a_row_for_a_clause_and_a_column_for_a_run() -> None:
 
 
 def test_a_clause_that_was_judged_nowhere_has_no_row() -> None:
-    skipped = a_result(f"controller/alter/{CLAUSE}/1", Verdict.SKIPPED)
+    skipped = a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.SKIPPED)
     assert f'scope="row" title="">{CLAUSE}' not in html_page([a_run(skipped)])
     assert 'scope="row"' not in html_page([a_run(skipped)])
 
@@ -100,10 +102,10 @@ def test_a_failure_says_its_clause_its_reason_and_its_bytes() -> None:
     changes = {
         "reason": "the reason",
         "symptom": "the symptom",
-        "trace": [Entry(1.25, "other", "<", "HaReport 7", data, 40)],
+        "trace": [TraceEntry(1.25, "other", "<", "HaReport 7", data, 40)],
         "trace_left_out": 3,
     }
-    page = html_page([a_run(a_result(f"controller/alter/{CLAUSE}/1", Verdict.FAIL, changes))])
+    page = html_page([a_run(a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.FAIL, changes))])
     text = Reader(page).text
     for wanted in (
         "Something holds. (must, basis both)",
@@ -121,14 +123,14 @@ def test_a_failure_says_its_clause_its_reason_and_its_bytes() -> None:
 
 def test_long_bytes_are_cut_and_the_cut_is_told() -> None:
     shown = ROW_BYTES * HEX_ROWS_MAXIMUM
-    entry = Entry(0.0, "main", "<", "", bytes(shown + 1).hex(), shown + 1)
+    entry = TraceEntry(0.0, "main", "<", "", bytes(shown + 1).hex(), shown + 1)
     assert len(list(hex_rows(entry))) == HEX_ROWS_MAXIMUM
-    page = html_page([a_run(a_result(f"controller/alter/{CLAUSE}/1", Verdict.FAIL, {"trace": [entry]}))])
+    page = html_page([a_run(a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.FAIL, {"trace": [entry]}))])
     assert f"{shown + 1} bytes in all, {shown} shown" in page
 
 
 def test_passes_are_folded_away() -> None:
-    page = html_page([a_run(a_result(f"controller/alter/{CLAUSE}/1", Verdict.PASS))])
+    page = html_page([a_run(a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.PASS))])
     details = [values for tag, values in Reader(page).tags if tag == "details"]
     assert details == [{"class": "quiet"}]
     assert "1 cases as they should be" in page
@@ -166,7 +168,7 @@ def test_the_same_results_give_the_same_page() -> None:
 
 
 def test_every_link_has_its_place() -> None:
-    runs = [hostile_run("one"), a_run(a_result(f"controller/alter/{CLAUSE}/1", Verdict.FAIL))]
+    runs = [hostile_run("one"), a_run(a_result(f"controller/alter/{CLAUSE}/1", CaseVerdict.FAIL))]
     reader = Reader(html_page(runs))
     places = [values["id"] for _, values in reader.tags if "id" in values]
     assert len(places) == len(set(places))

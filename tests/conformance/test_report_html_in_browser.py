@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from replispec.conformance.report_html import html_page
-from replispec.conformance.results import Verdict
-from replispec.conformance.trace import Entry
+from replispec.conformance.results import CaseVerdict
+from replispec.conformance.trace import TraceEntry
 from tests.conformance.made import a_result, a_run
 from tests.replay.browser import BROWSER, POLICY, colours, screenshot, show
 
@@ -49,13 +49,13 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if os.environ.get("CI") == "true":
             pytest.fail(missing)
         pytest.skip(missing)
-    entry = Entry(0.5, "main", "<", f"remark {HOSTILE} {'w' * 600}", b"<script>".hex(), 8)
+    entry = TraceEntry(0.5, "main", "<", f"remark {HOSTILE} {'w' * 600}", b"<script>".hex(), 8)
     failed = a_result(
         f"controller/alter/{CLAUSE}/1",
-        Verdict.FAIL,
+        CaseVerdict.FAIL,
         {"symptom": HOSTILE, "reason": HOSTILE, "trace": [entry]},
     )
-    passed = a_result(f"controller/alter/{OTHER}/1", Verdict.PASS)
+    passed = a_result(f"controller/alter/{OTHER}/1", CaseVerdict.PASS)
     path = tmp_path_factory.mktemp("page") / "page.html"
     path.write_text(html_page([a_run(failed, passed)]), encoding="utf-8")
     return path

@@ -4,10 +4,10 @@ import orjson
 import pytest
 
 from replispec.conformance.results import (
+    CaseVerdict,
     ResultError,
     RunResult,
     Standing,
-    Verdict,
     by_clause,
     from_json,
     to_json,
@@ -20,7 +20,7 @@ ALTER, ELECT = "controller/alter/RIP44-ALTER-1/1", "controller/elect/RIP44-ELECT
 
 def _run() -> RunResult:
     failed = {"reason": "step 1: \x00 “x”", "symptom": "step 1", "bugs": ["B1"]}
-    run = a_run(a_result(ALTER, Verdict.PASS), a_result(ELECT, Verdict.FAIL, failed))
+    run = a_run(a_result(ALTER, CaseVerdict.PASS), a_result(ELECT, CaseVerdict.FAIL, failed))
     run.stale.append("expected_failures.yaml:3")
     return run
 
@@ -78,35 +78,35 @@ def test_every_verdict_is_counted() -> None:
     ],
 )
 def test_a_finding_is_what_nobody_expected(standing: Standing, plain: bool, strict: bool) -> None:
-    run = a_run(a_result(ALTER, Verdict.FAIL, {"standing": standing}))
+    run = a_run(a_result(ALTER, CaseVerdict.FAIL, {"standing": standing}))
     assert (bool(run.findings(strict=False)), bool(run.findings(strict=True))) == (plain, strict)
 
 
 @pytest.mark.parametrize(
     ("core", "admin", "judged"),
     [
-        (Verdict.PASS, Verdict.UNSUPPORTED, True),
-        (Verdict.FAIL, Verdict.UNSUPPORTED, True),
-        (Verdict.UNSUPPORTED, Verdict.PASS, False),
-        (Verdict.ERROR, Verdict.PASS, False),
-        (Verdict.SKIPPED, Verdict.PASS, True),
-        (Verdict.SKIPPED, Verdict.UNSUPPORTED, False),
+        (CaseVerdict.PASS, CaseVerdict.UNSUPPORTED, True),
+        (CaseVerdict.FAIL, CaseVerdict.UNSUPPORTED, True),
+        (CaseVerdict.UNSUPPORTED, CaseVerdict.PASS, False),
+        (CaseVerdict.ERROR, CaseVerdict.PASS, False),
+        (CaseVerdict.SKIPPED, CaseVerdict.PASS, True),
+        (CaseVerdict.SKIPPED, CaseVerdict.UNSUPPORTED, False),
     ],
 )
 def test_a_run_has_judged_something_when_a_case_of_the_core_came_to_a_verdict(
-    core: Verdict, admin: Verdict, judged: bool
+    core: CaseVerdict, admin: CaseVerdict, judged: bool
 ) -> None:
     run = a_run(a_result(ALTER, core), a_result(ELECT, admin, {"profile": "admin"}))
     assert run.judged() is judged
 
 
 def test_a_core_that_could_not_be_prepared_is_not_judged() -> None:
-    missed = a_result(ALTER, Verdict.SKIPPED, {"symptom": "given: no answer"})
-    assert not a_run(missed, a_result(ELECT, Verdict.PASS, {"profile": "admin"})).judged()
+    missed = a_result(ALTER, CaseVerdict.SKIPPED, {"symptom": "given: no answer"})
+    assert not a_run(missed, a_result(ELECT, CaseVerdict.PASS, {"profile": "admin"})).judged()
 
 
 def test_results_of_several_runs_meet_under_their_clauses() -> None:
-    found = by_clause([_run(), a_run(a_result(ALTER, Verdict.FAIL))])
+    found = by_clause([_run(), a_run(a_result(ALTER, CaseVerdict.FAIL))])
     assert {name: [result.verdict.value for _, result in pairs] for name, pairs in found.items()} == {
         "RIP44-ALTER-1": ["pass", "fail"],
         "RIP44-ELECT-1": ["fail"],
@@ -114,6 +114,12 @@ def test_results_of_several_runs_meet_under_their_clauses() -> None:
 
 
 def test_the_worst_verdict_stands_for_several() -> None:
-    order = (Verdict.ERROR, Verdict.FAIL, Verdict.PASS, Verdict.UNSUPPORTED, Verdict.SKIPPED)
+    order = (
+        CaseVerdict.ERROR,
+        CaseVerdict.FAIL,
+        CaseVerdict.PASS,
+        CaseVerdict.UNSUPPORTED,
+        CaseVerdict.SKIPPED,
+    )
     for at, verdict in enumerate(order):
         assert worst([a_result(ALTER, each) for each in reversed(order[at:])]) is verdict

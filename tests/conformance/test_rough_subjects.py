@@ -8,7 +8,7 @@ import trio
 
 from replispec.conformance.cases import load
 from replispec.conformance.model import Case
-from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
 from tests.cli.command import command
 from tests.conformance.subjects.against import Outcome, applicable, judge_controller, judge_master, judged
 from tests.conformance.subjects.controller_admin import GoodController
@@ -53,19 +53,19 @@ def check(kind: str, name: str, outcome: Outcome) -> None:
     assert [each.id for each in outcome.results] == [case.id for case in some(kind)]
     hurt = [each for each in outcome.results if each.topic == HURT[kind]]
     # Where the subject dies it may take along what a case takes for given.
-    assert name == DEADLY or any(each.verdict is Verdict.FAIL for each in hurt)
+    assert name == DEADLY or any(each.verdict is CaseVerdict.FAIL for each in hurt)
     assert [each.id for each in hurt if not costs_its_case(each)] == []
     unhurt = [each for each in outcome.results if each.topic != HURT[kind]]
-    allowed = set(Verdict) - {Verdict.ERROR} if name == DEADLY else {Verdict.PASS}
+    allowed = set(CaseVerdict) - {CaseVerdict.ERROR} if name == DEADLY else {CaseVerdict.PASS}
     assert [each.id for each in unhurt if each.verdict not in allowed] == []
     assert outcome.findings(strict=False)
 
 
 def costs_its_case(result: CaseResult) -> bool:
     """Whether the case failed, or could not be prepared and counts as not judged."""
-    if result.verdict is Verdict.FAIL:
+    if result.verdict is CaseVerdict.FAIL:
         return bool(result.symptom)
-    return result.verdict is Verdict.SKIPPED and result.standing is Standing.NOT_JUDGED
+    return result.verdict is CaseVerdict.SKIPPED and result.standing is Standing.NOT_JUDGED
 
 
 @pytest.mark.parametrize("name", ROUGH)

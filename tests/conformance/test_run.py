@@ -8,7 +8,7 @@ import pytest
 
 from replispec.conformance.cases import load
 from replispec.conformance.model import Case
-from replispec.conformance.results import CaseResult, Standing, Verdict
+from replispec.conformance.results import CaseResult, CaseVerdict, Standing
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from tests.conformance.written import (
@@ -43,7 +43,7 @@ def after_the_probe(said: Said) -> Said:
     return say
 
 
-def told(folder: Path, said: Said, *steps: str) -> tuple[Verdict, str]:
+def told(folder: Path, said: Said, *steps: str) -> tuple[CaseVerdict, str]:
     """The verdict and the symptom of one case with these steps."""
     result = played(folder, after_the_probe(said), *steps)
     return result.verdict, result.symptom
@@ -53,12 +53,12 @@ def told(folder: Path, said: Said, *steps: str) -> tuple[Verdict, str]:
 
 
 def test_a_subject_that_answers_as_the_case_allows_passes(tmp_path: Path) -> None:
-    assert told(tmp_path, always(), METADATA) == (Verdict.PASS, "")
+    assert told(tmp_path, always(), METADATA) == (CaseVerdict.PASS, "")
 
 
 def test_the_second_outcome_counts_as_much_as_the_first(tmp_path: Path) -> None:
     step = f"{{{INFO}, expect: [{{closed: true}}, {{code: [CONTROLLER_NOT_LEADER, SUCCESS]}}]}}"
-    assert told(tmp_path, always(), step)[0] is Verdict.PASS
+    assert told(tmp_path, always(), step)[0] is CaseVerdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_what_is_not_allowed_fails_with_the_nearest_difference(
     tmp_path: Path, said: Said, step: str, symptom: str
 ) -> None:
     verdict, found = told(tmp_path, said, step)
-    assert verdict is Verdict.FAIL
+    assert verdict is CaseVerdict.FAIL
     assert found.removeprefix("step 1: ").replace("NOTIFY_BROKER_ROLE_CHANGED", "1008") == symptom
 
 
@@ -102,7 +102,7 @@ def test_what_is_not_allowed_fails_with_the_nearest_difference(
     [(lambda _: None, "closed"), (lambda _: [], "silence")],
 )
 def test_an_end_and_a_silence_may_be_what_is_wanted(tmp_path: Path, said: Said, outcome: str) -> None:
-    assert told(tmp_path, said, f"{{{INFO}, expect: [{{{outcome}: true}}]}}")[0] is Verdict.PASS
+    assert told(tmp_path, said, f"{{{INFO}, expect: [{{{outcome}: true}}]}}")[0] is CaseVerdict.PASS
 
 
 BREACHES: dict[str, tuple[Callable[[Command], Sequence[bytes]], str]] = {
@@ -120,7 +120,7 @@ def test_a_broken_protocol_fails_whatever_is_expected_and_however_often_it_is_tr
 ) -> None:
     step = f"{{{INFO}, expect: [{{closed: true}}, {{silence: true}}, {{code: SUCCESS}}]{more}}}"
     verdict, found = told(tmp_path, said, step)
-    assert verdict is Verdict.FAIL
+    assert verdict is CaseVerdict.FAIL
     assert found.startswith(f"step 1: {symptom}")
 
 
@@ -128,13 +128,13 @@ def test_a_broken_protocol_fails_whatever_is_expected_and_however_often_it_is_tr
 def test_a_second_answer_is_seen_though_no_step_looks_at_it(tmp_path: Path, last: tuple[str, ...]) -> None:
     settled = ("{wait: 1, note: for a stray answer}", *last)
     verdict, found = told(tmp_path, lambda r: [answer(r) * 2], METADATA, *settled)
-    assert verdict is Verdict.FAIL
+    assert verdict is CaseVerdict.FAIL
     assert found.endswith(": a second answer")
 
 
 def test_an_answer_to_a_oneway_request_breaks_the_protocol(tmp_path: Path) -> None:
     step = "{send: {command: CONTROLLER_GET_METADATA_INFO, oneway: true}, expect: [{silence: true}]}"
-    assert told(tmp_path, always(), step) == (Verdict.FAIL, "step 1: an answer to a one-way request")
+    assert told(tmp_path, always(), step) == (CaseVerdict.FAIL, "step 1: an answer to a one-way request")
 
 
 def test_an_undecodable_header_of_an_answer_breaks_the_protocol(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_an_undecodable_header_of_an_answer_breaks_the_protocol(tmp_path: Path) 
         "{send: {command: CONTROLLER_GET_REPLICA_INFO, header: {brokerName: x}}, expect: [{code: SUCCESS}]}"
     )
     found = told(tmp_path, always(header={"masterEpoch": "many"}), step)
-    assert found[0] is Verdict.FAIL
+    assert found[0] is CaseVerdict.FAIL
     assert found[1].startswith("step 1: undecodable: ")
 
 
@@ -159,7 +159,7 @@ def test_a_subject_that_floods_a_connection_never_passes(tmp_path: Path, step: s
         notice = answer(request, 1008, flag=RemotingFlag.REQUEST, opaque=7)
         return [answer(request), notice * 600]
 
-    assert told(tmp_path, flood, step, "{wait: 1, note: for the flood}")[0] is Verdict.FAIL
+    assert told(tmp_path, flood, step, "{wait: 1, note: for the flood}")[0] is CaseVerdict.FAIL
 
 
 # Verdicts beside pass and fail
@@ -167,13 +167,13 @@ def test_a_subject_that_floods_a_connection_never_passes(tmp_path: Path, step: s
 
 def test_a_command_that_the_subject_does_not_know_is_unsupported_and_no_finding(tmp_path: Path) -> None:
     run = judged([read(tmp_path, METADATA)], always(UNSUPPORTED))
-    assert run.results[0].verdict is Verdict.UNSUPPORTED
+    assert run.results[0].verdict is CaseVerdict.UNSUPPORTED
     assert run.findings(strict=True) == []
 
 
 def test_a_case_may_expect_that_a_command_is_not_known(tmp_path: Path) -> None:
     step = f"{{{INFO}, expect: [{{code: REQUEST_CODE_NOT_SUPPORTED}}]}}"
-    assert told(tmp_path, always(UNSUPPORTED), step)[0] is Verdict.PASS
+    assert told(tmp_path, always(UNSUPPORTED), step)[0] is CaseVerdict.PASS
 
 
 GIVEN = "given:\n  ready:\n    says: It is ready.\n    steps: [{}]\n"
@@ -190,7 +190,7 @@ def _not_nine(request: Command) -> list[bytes]:
 
 def test_a_case_whose_given_cannot_be_made_is_skipped_and_the_run_is_not_clean(tmp_path: Path) -> None:
     result = _prepared(tmp_path, _not_nine)
-    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert (result.verdict, result.standing) == (CaseVerdict.SKIPPED, Standing.NOT_JUDGED)
     assert result.symptom == "given: code SYSTEM_ERROR instead of SUCCESS"
     assert result.reason == (
         "could not be prepared: given (controller/given.yaml:4): code SYSTEM_ERROR instead of SUCCESS"
@@ -199,7 +199,7 @@ def test_a_case_whose_given_cannot_be_made_is_skipped_and_the_run_is_not_clean(t
 
 def test_a_given_that_not_every_subject_has_only_leaves_the_case_out(tmp_path: Path) -> None:
     result = _prepared(tmp_path, _not_nine, "    optional: true\n")
-    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.AS_IT_SHOULD)
+    assert (result.verdict, result.standing) == (CaseVerdict.SKIPPED, Standing.AS_IT_SHOULD)
     assert result.reason.startswith("not applicable: ")
 
 
@@ -207,7 +207,7 @@ def test_a_subject_that_does_not_answer_does_not_say_that_a_case_is_not_for_it(t
     result = _prepared(
         tmp_path, lambda r: None if r.header.code == 9 else [answer(r)], "    optional: true\n"
     )
-    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert (result.verdict, result.standing) == (CaseVerdict.SKIPPED, Standing.NOT_JUDGED)
     assert result.reason.startswith("could not be prepared: ")
 
 
@@ -215,9 +215,9 @@ NINE = "{send: {code: 9}, prepares: true, expect: [{code: SUCCESS}]}"
 
 
 def test_a_step_that_prepares_says_nothing_about_the_clause(tmp_path: Path) -> None:
-    assert told(tmp_path, always(), METADATA, NINE, METADATA) == (Verdict.PASS, "")
+    assert told(tmp_path, always(), METADATA, NINE, METADATA) == (CaseVerdict.PASS, "")
     result = played(tmp_path, _not_nine, METADATA, NINE, METADATA)
-    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert (result.verdict, result.standing) == (CaseVerdict.SKIPPED, Standing.NOT_JUDGED)
     assert result.symptom == "step 2: code SYSTEM_ERROR instead of SUCCESS"
     assert result.reason.startswith("could not be prepared: step 2 (")
 
@@ -239,7 +239,7 @@ COUNTING = "{send: {code: 9, header: {a: $x + 1}}, expect: [{code: SUCCESS}]}"
 
 def test_counting_with_what_is_no_number_is_a_fault_of_the_suite(tmp_path: Path) -> None:
     result = played(tmp_path, always(), "{send: {code: 9, header: {a: $set + 1}}}", METADATA)
-    assert (result.verdict, result.standing) == (Verdict.ERROR, Standing.NOT_JUDGED)
+    assert (result.verdict, result.standing) == (CaseVerdict.ERROR, Standing.NOT_JUDGED)
 
 
 @pytest.mark.parametrize(
@@ -253,14 +253,14 @@ def test_a_case_that_cannot_go_on_with_what_the_subject_told_is_not_judged(
     tmp_path: Path, said: Said, symptom: str
 ) -> None:
     result = played(tmp_path, said, SAVING, COUNTING)
-    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert (result.verdict, result.standing) == (CaseVerdict.SKIPPED, Standing.NOT_JUDGED)
     assert result.symptom == symptom
     assert result.reason.startswith("could not go on: step ")
 
 
 def test_an_answer_that_lacks_what_a_case_needs_does_not_hide_what_is_not_allowed(tmp_path: Path) -> None:
     assert told(tmp_path, always(REFUSED), SAVING) == (
-        Verdict.FAIL,
+        CaseVerdict.FAIL,
         "step 1: code SYSTEM_ERROR instead of SUCCESS",
     )
 
@@ -272,7 +272,7 @@ def test_a_repeated_step_waits_for_an_answer_that_a_case_can_go_on_with(tmp_path
         asked.append(request)
         return [answer(request, header=LEADER if len(asked) > 3 else None)]
 
-    assert told(tmp_path, say, SAVING[:-1] + ", again: {every: 0.5, up_to: 10}}") == (Verdict.PASS, "")
+    assert told(tmp_path, say, SAVING[:-1] + ", again: {every: 0.5, up_to: 10}}") == (CaseVerdict.PASS, "")
     assert len(asked) == 4
 
 
@@ -280,7 +280,7 @@ def test_a_subject_that_is_gone_is_not_judged(tmp_path: Path) -> None:
     step = "{open: {to: broker}, over: b}"
     case = read(tmp_path, METADATA, step)
     result = judged([case], always()).results[0]
-    assert (result.verdict, result.standing) == (Verdict.SKIPPED, Standing.NOT_JUDGED)
+    assert (result.verdict, result.standing) == (CaseVerdict.SKIPPED, Standing.NOT_JUDGED)
 
 
 # Steps that take their time
@@ -294,7 +294,7 @@ def test_a_repeated_step_passes_as_soon_as_an_outcome_fits(tmp_path: Path) -> No
         return [answer(request, ResponseCode.SUCCESS if len(asked) > 3 else REFUSED)]
 
     step = METADATA[:-1] + ", again: {every: 0.5, up_to: 10}}"
-    assert told(tmp_path, say, step) == (Verdict.PASS, "")
+    assert told(tmp_path, say, step) == (CaseVerdict.PASS, "")
     assert len(asked) == 4
 
 
@@ -306,9 +306,9 @@ def test_a_repeated_step_ends_with_its_last_difference(tmp_path: Path) -> None:
     assert len(subject.heard) == 1 + 5
 
 
-@pytest.mark.parametrize(("passing", "verdict"), [("true", Verdict.PASS), ("false", Verdict.FAIL)])
+@pytest.mark.parametrize(("passing", "verdict"), [("true", CaseVerdict.PASS), ("false", CaseVerdict.FAIL)])
 def test_other_messages_are_passed_over_only_where_the_step_says_so(
-    tmp_path: Path, passing: str, verdict: Verdict
+    tmp_path: Path, passing: str, verdict: CaseVerdict
 ) -> None:
     def say(request: Command) -> list[bytes]:
         return [answer(request, 1008, flag=RemotingFlag.REQUEST, opaque=5), answer(request)]
@@ -329,13 +329,13 @@ def test_answers_to_other_requests_are_kept_for_the_steps_that_name_them(tmp_pat
         "{expect: [{code: SYSTEM_ERROR, opaque: 1}]}",
         "{expect: [{code: SYSTEM_BUSY, opaque: 2}]}",
     )
-    assert told(tmp_path, say, *steps) == (Verdict.PASS, "")
+    assert told(tmp_path, say, *steps) == (CaseVerdict.PASS, "")
     for crossed in (
         "{expect: [{code: SYSTEM_ERROR, opaque: 2}]}",
         "{expect: [{code: SYSTEM_BUSY, opaque: 1}, {code: SYSTEM_ERROR, opaque: 2}]}",
     ):
         waiting.clear()
-        assert told(tmp_path, say, steps[0], crossed)[0] is Verdict.FAIL
+        assert told(tmp_path, say, steps[0], crossed)[0] is CaseVerdict.FAIL
 
 
 def test_what_is_saved_is_sent_and_compared_later(tmp_path: Path) -> None:
@@ -347,7 +347,7 @@ def test_what_is_saved_is_sent_and_compared_later(tmp_path: Path) -> None:
         "{send: {code: 9, header: {c: $n + 1}}, expect: [{code: SUCCESS, header: {c: 9, a: $n}}]}",
         "{send: {code: 9}, expect: [{code: SUCCESS, header: {a: $n - 1}}]}",
     )
-    assert told(tmp_path, say, *steps) == (Verdict.FAIL, "step 3: header.a $n instead of 7")
+    assert told(tmp_path, say, *steps) == (CaseVerdict.FAIL, "step 3: header.a $n instead of 7")
 
 
 # Which cases are played
@@ -377,14 +377,14 @@ def test_a_case_for_another_subject_is_skipped_with_its_reason(
 ) -> None:
     subject = Listening(always())
     run = judged([read(tmp_path, METADATA, more=more)], always(), subject=subject, plan=changes)
-    assert (run.results[0].verdict, run.results[0].reason) == (Verdict.SKIPPED, reason)
+    assert (run.results[0].verdict, run.results[0].reason) == (CaseVerdict.SKIPPED, reason)
     assert run.findings(strict=True) == []
     assert len(subject.heard) == 1
 
 
 def test_all_profiles_of_a_kind_are_played_unless_some_are_named(tmp_path: Path) -> None:
     run = judged([read(tmp_path, METADATA, more="profile: admin")], always())
-    assert run.results[0].verdict is Verdict.PASS
+    assert run.results[0].verdict is CaseVerdict.PASS
 
 
 def test_a_failed_recommendation_is_a_finding_only_when_the_run_is_strict(tmp_path: Path) -> None:
@@ -425,7 +425,9 @@ def test_a_case_that_must_be_alone_meets_no_other(tmp_path: Path) -> None:
     wait = "{wait: 1, note: so that cases meet}"
     cases = _cases(tmp_path, "".join(a_case(METADATA, wait, number=n, more="alone: true") for n in (1, 2, 3)))
     subject = Listening(always())
-    assert [each.verdict for each in judged(cases, always(), subject=subject).results] == [Verdict.PASS] * 3
+    assert [each.verdict for each in judged(cases, always(), subject=subject).results] == [
+        CaseVerdict.PASS
+    ] * 3
     assert subject.at_once == 1
 
 

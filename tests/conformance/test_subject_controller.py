@@ -84,7 +84,7 @@ def test_a_set_is_altered_by_its_master_in_its_epoch_alone() -> None:
     assert world.alter([1], 0, 2) == ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH
     assert world.alter([1], 1, 1) == ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH
     assert world.alter([1, 3], 1, 2) == ResponseCode.CONTROLLER_INVALID_REPLICAS
-    assert world.alter([2], 1, 2) == ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B
+    assert world.alter([2], 1, 2) == ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED
     assert world.alter([1], 1, 2) == ResponseCode.SUCCESS
 
 

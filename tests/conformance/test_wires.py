@@ -3,9 +3,9 @@
 import trio
 import trio.testing
 
-from replispec.conformance.received import Breach, Ended, Received, Request
+from replispec.conformance.received import Breach, Ended, Received, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
-from replispec.conformance.rocketmq.remoting import RemotingReader
+from replispec.conformance.rocketmq.remoting import SubjectRemotingReader
 from replispec.conformance.trace import Trace
 from replispec.conformance.vocabulary import Dialect
 from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
@@ -22,7 +22,7 @@ def _came(data: bytes, messages: int) -> tuple[list[Received], list[Received]]:
 
     async def run() -> tuple[list[Received], list[Received]]:
         near, far = trio.testing.memory_stream_pair()
-        wire = Wire("main", near, RemotingReader(), Trace(), Dialect(VOCABULARY, RELEASE))  # type: ignore[arg-type]  # in memory
+        wire = Wire("main", near, SubjectRemotingReader(), Trace(), Dialect(VOCABULARY, RELEASE))  # type: ignore[arg-type]  # in memory
         await far.send_all(data)
         await far.send_eof()
         await wire.read()
@@ -32,16 +32,16 @@ def _came(data: bytes, messages: int) -> tuple[list[Received], list[Received]]:
 
 
 def test_an_end_is_told_again_and_again() -> None:
-    assert _came(NOTICE, 3) == ([Request(1008, {}, None), Ended("in order"), Ended("before")], [])
+    assert _came(NOTICE, 3) == ([ReceivedRequest(1008, {}, None), Ended("in order"), Ended("before")], [])
 
 
 def test_what_nobody_looked_at_waits() -> None:
-    assert _came(NOTICE * 2, 1)[1] == [Request(1008, {}, None), Ended("in order")]
+    assert _came(NOTICE * 2, 1)[1] == [ReceivedRequest(1008, {}, None), Ended("in order")]
 
 
 def test_a_flood_is_a_breach_and_never_an_end() -> None:
     came, left = _came(NOTICE * (WAITING_MAXIMUM + 1), WAITING_MAXIMUM + 2)
-    assert {type(each) for each in came[:WAITING_MAXIMUM]} == {Request}
+    assert {type(each) for each in came[:WAITING_MAXIMUM]} == {ReceivedRequest}
     assert came[WAITING_MAXIMUM:] == [Breach(FLOOD)] * 2
     assert left == [Breach(FLOOD)]
 

@@ -15,7 +15,7 @@ from replispec.conformance.cases import load
 from replispec.conformance.expectations import Expected
 from replispec.conformance.model import Case, CaseError
 from replispec.conformance.results import CaseResult, RunResult
-from replispec.conformance.run import Plan, Told, run_on_trio
+from replispec.conformance.run import RunPlan, Told, run_on_trio
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
@@ -140,7 +140,7 @@ class Listening:
             self._open -= 1
 
 
-def a_plan(target: str, changes: Mapping[str, object]) -> Plan:
+def a_plan(target: str, changes: Mapping[str, object]) -> RunPlan:
     """A plan for a controller at an address; the changes name fields of a plan."""
     values: dict[str, object] = {
         "kind": "controller",
@@ -153,7 +153,7 @@ def a_plan(target: str, changes: Mapping[str, object]) -> Plan:
         "now_ms": 1_700_000_000_000,
         **changes,
     }
-    return Plan(**values)  # type: ignore[arg-type]  # the fields of a plan, some changed by a test
+    return RunPlan(**values)  # type: ignore[arg-type]  # the fields of a plan, some changed by a test
 
 
 def judged(

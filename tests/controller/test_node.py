@@ -152,7 +152,7 @@ def test_after_a_restart_a_master_that_stays_away_is_replaced_by_a_living_member
 def test_an_operator_who_names_nobody_deposes_nobody() -> None:
     talk, asker = led(1, 2)
     answer = talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(-1, designate=True))
-    assert answer.header.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B
+    assert answer.header.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST
 
 
 OLD: list[tuple[int, Header, bytes, ResponseCode]] = [
@@ -160,7 +160,7 @@ OLD: list[tuple[int, Header, bytes, ResponseCode]] = [
         RequestCode.CONTROLLER_REGISTER_BROKER,
         RegisterBrokerToControllerRequest(talks.CLUSTER, talks.SET, broker_address="127.0.0.1:1", epoch=1),
         b"",
-        ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B,
+        ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED,
     ),
     (
         RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lab.processes import Process
+from lab.processes import StartedProcess
 from tests.house.tree import ROOT
 
 PROGRAM = """
@@ -38,7 +38,7 @@ def test_no_process_is_left_behind(ending: signal.Signals | None, tmp_path: Path
     ) as player:
         assert player.stdout is not None
         pid, started = player.stdout.readline().split()
-        child = Process("child", int(pid), started)
+        child = StartedProcess("child", int(pid), started)
         if ending is not None:
             assert child.alive
             player.send_signal(ending)

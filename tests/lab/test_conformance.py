@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import Cluster, Settings
-from lab.conformance import Plan, run_all
+from lab.conformance import SubjectPlan, run_all
 from lab.errors import LabError, NotInstalledError
-from lab.processes import Process
+from lab.processes import StartedProcess
 from lab.subjects.subject import BROKER, CONTROLLER, Subject
 
 LASTING = (sys.executable, "-c", "import signal; signal.pause()")
@@ -38,7 +38,7 @@ class Starter:
     """Notes what is asked, starts a process that lasts for each, and gives a ready line."""
 
     asked: list[str] = field(default_factory=list)
-    started: list[Process] = field(default_factory=list)
+    started: list[StartedProcess] = field(default_factory=list)
 
     def __call__(self, cluster: Cluster, subject: Subject, kind: str) -> dict[str, object]:
         self.asked.append(f"{subject.name} {kind}")
@@ -86,22 +86,22 @@ def starter() -> Starter:
 
 
 @pytest.fixture
-def plan(tmp_path: Path, starter: Starter, monkeypatch: pytest.MonkeyPatch) -> Plan:
+def plan(tmp_path: Path, starter: Starter, monkeypatch: pytest.MonkeyPatch) -> SubjectPlan:
     """A plan without subjects, and the fake suite."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     suite = tmp_path / "suite.py"
     suite.write_text(SUITE)
     command = (sys.executable, str(suite))
-    return Plan({}, command, tmp_path / "results", tmp_path / "table.md", starter)
+    return SubjectPlan({}, command, tmp_path / "results", tmp_path / "table.md", starter)
 
 
-def of(plan: Plan, *names: str) -> Plan:
+def of(plan: SubjectPlan, *names: str) -> SubjectPlan:
     """The plan with subjects of these names."""
     return replace(plan, subjects={name: Fake(name) for name in names})
 
 
 def test_every_subject_is_played_as_every_kind_and_ended(
-    plan: Plan, starter: Starter, capsys: pytest.CaptureFixture[str]
+    plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_all(of(plan, "one", "two"), []) == 1, "the suite found something"
     rows = [line.split() for line in capsys.readouterr().out.split("\n\n")[1].splitlines()]
@@ -119,7 +119,7 @@ def test_every_subject_is_played_as_every_kind_and_ended(
     ]
 
 
-def test_the_suite_is_told_all_that_the_ready_line_says(plan: Plan) -> None:
+def test_the_suite_is_told_all_that_the_ready_line_says(plan: SubjectPlan) -> None:
     run_all(of(plan, "one", "two"), ["one"])
     assert not plan.table.exists(), "a choice of subjects makes no table of all"
     words = (plan.results / "one-ha-master.json").read_text().split()
@@ -136,7 +136,7 @@ def test_the_suite_is_told_all_that_the_ready_line_says(plan: Plan) -> None:
 
 
 def test_a_subject_that_is_not_installed_is_skipped_with_its_reason(
-    plan: Plan, starter: Starter, capsys: pytest.CaptureFixture[str]
+    plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_all(of(plan, "absent"), []) == 2, "nothing was left to play"
     assert "skipped: cargo is missing" in capsys.readouterr().out
@@ -144,7 +144,7 @@ def test_a_subject_that_is_not_installed_is_skipped_with_its_reason(
 
 
 def test_a_subject_that_does_not_start_costs_its_own_row(
-    plan: Plan, starter: Starter, capsys: pytest.CaptureFixture[str]
+    plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_all(of(plan, "broken", "one"), []) == 1
     assert "failed: it ended (folder: " in capsys.readouterr().out
@@ -153,7 +153,7 @@ def test_a_subject_that_does_not_start_costs_its_own_row(
 
 
 def test_a_suite_that_breaks_off_leaves_no_result_of_an_earlier_run(
-    plan: Plan, capsys: pytest.CaptureFixture[str]
+    plan: SubjectPlan, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan.results.mkdir()
     (plan.results / "odd-controller.json").write_text(json.dumps("from yesterday"))
@@ -164,7 +164,7 @@ def test_a_suite_that_breaks_off_leaves_no_result_of_an_earlier_run(
 
 
 def test_a_name_that_no_subject_has_is_refused_before_anything_starts(
-    plan: Plan, starter: Starter, capsys: pytest.CaptureFixture[str]
+    plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_all(of(plan, "one"), ["two"]) == 2
     assert capsys.readouterr().err == "replispec: no subject two: there are one\n"

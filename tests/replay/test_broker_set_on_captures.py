@@ -88,7 +88,7 @@ def decisions(name: str) -> Iterator[tuple[str, type, SimpleNamespace, bool, Fie
         if code in EVENTS:
             kind, of = EVENTS[code]
             facts = of(request, body)
-            allowed = (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B)
+            allowed = (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_MASTER_STILL_EXIST)
             refused = row["code"] not in allowed
             if kind is broker_set.IdApplied:
                 # The capture shows every grant, so that the owner of an id is known.

@@ -5,25 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from replispec.replay.confirms import confirms
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 
 OLD, NEW = "replica<->old master", "replica<->new master"
 
 
-def row(order: int, kind: Kind, connection: str, **values: Any) -> Observation:
+def row(order: int, kind: ObservationKind, connection: str, **values: Any) -> Observation:
     return Observation("capture", kind, order, order, connection, 0, order, 0, group="set", **values)
 
 
 def test_what_a_replica_told_a_master_that_it_has_left_says_nothing_to_the_next_one() -> None:
     """After a partition the old connection delivers late what was sent on it long ago."""
     rows = [
-        row(1, Kind.HANDSHAKE, OLD, broker_id=2),
-        row(2, Kind.FACT, "controller", master="3", master_epoch=2, members=["2", "3"]),
-        row(3, Kind.HANDSHAKE, NEW, broker_id=2),
-        row(4, Kind.REPORT, NEW, max_offset=900),
-        row(5, Kind.REPORT, OLD, max_offset=100),
-        row(6, Kind.BATCH, NEW, epoch=2, offset=900, confirm_offset=900),
-        row(7, Kind.REPORT, NEW, max_offset=950),
-        row(8, Kind.BATCH, NEW, epoch=2, offset=950, confirm_offset=950),
+        row(1, ObservationKind.HANDSHAKE, OLD, broker_id=2),
+        row(2, ObservationKind.FACT, "controller", master="3", master_epoch=2, members=["2", "3"]),
+        row(3, ObservationKind.HANDSHAKE, NEW, broker_id=2),
+        row(4, ObservationKind.REPORT, NEW, max_offset=900),
+        row(5, ObservationKind.REPORT, OLD, max_offset=100),
+        row(6, ObservationKind.BATCH, NEW, epoch=2, offset=900, confirm_offset=900),
+        row(7, ObservationKind.REPORT, NEW, max_offset=950),
+        row(8, ObservationKind.BATCH, NEW, epoch=2, offset=950, confirm_offset=950),
     ]
     assert [event.covered for event in confirms(rows, all_ack=True)] == [900, 950]

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from replispec.replay.command import Command
 from replispec.replay.commands import observe_command
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
-PLACE = Observation("x.pcap", Kind.UNDECODABLE, 1, 1, "connection", 0, 0, 0)
+PLACE = Observation("x.pcap", ObservationKind.UNDECODABLE, 1, 1, "connection", 0, 0, 0)
 
 
 def command(code: int, flag: int, fields: dict[str, str | None], body: bytes | None) -> Command:
@@ -37,7 +37,11 @@ def answered(
     request: Command, code: int, fields: dict[str, str | None], body: bytes | None = None
 ) -> list[Observation]:
     answer = replace(command(code, RemotingFlag.RESPONSE, fields, body), request=request)
-    return [each for each in observe_command(answer) if each.kind in (Kind.FACT, Kind.CLEANED)]
+    return [
+        each
+        for each in observe_command(answer)
+        if each.kind in (ObservationKind.FACT, ObservationKind.CLEANED)
+    ]
 
 
 def election(broker_id: int | None, code: int) -> list[Observation]:
@@ -49,16 +53,16 @@ def election(broker_id: int | None, code: int) -> list[Observation]:
 
 
 def test_an_election_that_was_refused_because_the_master_lives_names_it() -> None:
-    (fact,) = election(1, ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B)
-    assert (fact.kind, fact.master, fact.master_epoch, fact.members) == (Kind.FACT, "7", 3, ["7"])
+    (fact,) = election(1, ResponseCode.CONTROLLER_MASTER_STILL_EXIST)
+    assert (fact.kind, fact.master, fact.master_epoch, fact.members) == (ObservationKind.FACT, "7", 3, ["7"])
 
 
 def test_the_same_number_of_an_old_release_is_a_plain_refusal() -> None:
-    assert election(None, ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_A) == []
+    assert election(None, ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_UNTIL_5_1_0) == []
 
 
 def test_any_other_refusal_is_no_fact() -> None:
-    assert election(1, ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_B) == []
+    assert election(1, ResponseCode.CONTROLLER_ELECT_MASTER_FAILED) == []
 
 
 def cleaned(ids: str | None, living: bool) -> str | None:
@@ -67,7 +71,7 @@ def cleaned(ids: str | None, living: bool) -> str | None:
     )
     sent = asked(RequestCode.CLEAN_BROKER_DATA, request.to_ext_fields())
     (observation,) = answered(sent, ResponseCode.SUCCESS, {})
-    assert observation.kind == Kind.CLEANED
+    assert observation.kind == ObservationKind.CLEANED
     return observation.text
 
 
@@ -83,4 +87,4 @@ def test_where_living_brokers_may_be_cleaned_apache_reads_no_ids() -> None:
 def test_a_refused_registration_carries_no_fact() -> None:
     request = controller.RegisterBrokerToControllerRequest(broker_name="b", broker_id=1)
     sent = asked(RequestCode.CONTROLLER_REGISTER_BROKER, request.to_ext_fields())
-    assert answered(sent, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B, {}) == []
+    assert answered(sent, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, {}) == []

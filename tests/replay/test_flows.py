@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.replay.capture import open_capture
-from replispec.replay.flows import Incarnation, Side, connection_text
+from replispec.replay.flows import FlowSide, Incarnation, connection_text
 from replispec.replay.packets import read_packets
 from replispec.replay.pieces import Pieces, find_holes, first_arrival_wins
 from replispec.replay.sides import read_connections
@@ -29,7 +29,7 @@ def connections(
         return read_connections(read_packets(capture.data, capture.records())), bytes(capture.data)
 
 
-def text(side: Side | None, data: bytes) -> str:
+def text(side: FlowSide | None, data: bytes) -> str:
     """The bytes of a side from position 0 on, a dot for each missing one."""
     assert side is not None
     length = max(side.pieces.end.tolist(), default=side.zero) - side.zero
@@ -39,7 +39,7 @@ def text(side: Side | None, data: bytes) -> str:
     return out.decode()
 
 
-def one(found: list[Incarnation]) -> tuple[Side, Side]:
+def one(found: list[Incarnation]) -> tuple[FlowSide, FlowSide]:
     """Server side and client side (the server's address is the lower) of the only connection."""
     assert len(found) == 1
     server, client = found[0].sides
@@ -134,7 +134,7 @@ def test_a_syn_may_carry_data(tmp_path: Path) -> None:
     assert text(found[0].sides[1], data) == "earlylate"
 
 
-def holes(side: Side) -> list[tuple[int, int, str]]:
+def holes(side: FlowSide) -> list[tuple[int, int, str]]:
     from replispec.replay.directions import side_holes
 
     return [(hole.start, hole.end, hole.kind) for hole in side_holes(side)]

@@ -9,7 +9,7 @@ import pytest
 from replispec.replay import durations as durations_module
 from replispec.replay.latencies import latencies
 from replispec.replay.local import decode_capture
-from replispec.replay.observation import Kind, Observation, from_table, to_table
+from replispec.replay.observation import Observation, ObservationKind, from_table, to_table
 from replispec.replay.observe import observe
 from replispec.replay.report.model import Latency
 from replispec.wire.rocketmq import remoting
@@ -60,7 +60,7 @@ def test_many_durations_take_several_rows_and_nothing_is_counted_twice(
 ) -> None:
     monkeypatch.setattr(durations_module, "DURATIONS_MAXIMUM", 7)
     rows = talked(tmp_path, list(range(1, 31)), unanswered=1)
-    parts = [row for row in rows if row.kind == Kind.LATENCY]
+    parts = [row for row in rows if row.kind == ObservationKind.LATENCY]
     assert [len(row.durations_ns or ()) for row in parts] == [7, 7, 7, 7, 2]
     assert [row.index for row in parts] == [0, 1, 2, 3, 4]
     (latency,) = latencies("made.pcap", rows)
@@ -71,11 +71,13 @@ def test_many_durations_take_several_rows_and_nothing_is_counted_twice(
 def test_of_a_real_capture_every_pair_is_counted_and_told_rows_carry_their_duration() -> None:
     rows = observed(CAPTURES / "failover_lost.pcap")
     found = latencies("failover_lost.pcap", rows)
-    paired = sum(row.max_offset or 0 for row in rows if row.kind == Kind.PAIRED)
+    paired = sum(row.max_offset or 0 for row in rows if row.kind == ObservationKind.PAIRED)
     assert sum(latency.answered for latency in found) == paired
     assert [latency.code for latency in found] == sorted(latency.code for latency in found)
     sends = next(latency for latency in found if latency.name == "SEND_MESSAGE_V2")
-    waited = [row.duration_ns for row in rows if row.kind == Kind.ACKNOWLEDGED]
+    waited = [row.duration_ns for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
     assert len(waited) == sends.answered == 370
     assert max(duration or 0 for duration in waited) == sends.max_ns == 84_085_000
-    assert all(row.duration_ns is None for row in rows if row.kind in (Kind.BATCH, Kind.ALIVE))
+    assert all(
+        row.duration_ns is None for row in rows if row.kind in (ObservationKind.BATCH, ObservationKind.ALIVE)
+    )

@@ -110,7 +110,7 @@ def registrations(name: str) -> Iterator[tuple[str, type, Any]]:
                 continue
             header = RESPONSE_HEADERS[code]
             if row["code"] != ResponseCode.SUCCESS:
-                unknown = row["code"] == ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B
+                unknown = row["code"] == ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED
                 failed = broker_registration.UnknownHere if unknown else broker_registration.RequestFailed
                 yield row["connection"], failed, SimpleNamespace()
                 continue

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.replay.digests import digest, joined
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.ranges import ranges
 
 LOG = bytes(range(256)) * 4
@@ -18,7 +18,7 @@ LOG = bytes(range(256)) * 4
 def runs(connection: str, borders: Sequence[int], log: bytes = LOG) -> Iterator[Observation]:
     """The log from the first border to the last one, cut at each of them."""
     for start, end in pairwise(borders):
-        row = Observation("c", Kind.BATCH, start, 0, connection, 0, start, 0, group="g")
+        row = Observation("c", ObservationKind.BATCH, start, 0, connection, 0, start, 0, group="g")
         row.epoch, row.offset, row.body_size = 1, start, end - start
         row.body_digest = digest(log[start:end])
         yield row

@@ -11,20 +11,20 @@ from replispec.replay.report.model import (
     CaptureInfo,
     Curve,
     CurveKind,
-    EventKind,
-    Evidence,
     FailOver,
-    Finding,
     Lag,
     Latency,
     Loss,
     MasterBand,
     Moment,
     MomentKind,
+    ReportEvidence,
+    ReportFinding,
     ReportModel,
     Switch,
     Timeline,
     TimelineEvent,
+    TimelineEventKind,
     Verdict,
 )
 from replispec.replay.report.offsets import CURVES_MAXIMUM, HEIGHT, POINTS_MAXIMUM, chart
@@ -83,7 +83,7 @@ class Outline(HTMLParser):
 
 def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportModel:
     """A fail-over of one group in one file, with `name` in every place that captured bytes can reach."""
-    at = Evidence(START + 5 * SECOND, name, 302_144, name, ((name, name),))
+    at = ReportEvidence(START + 5 * SECOND, name, 302_144, name, ((name, name),))
     end = START + 60 * SECOND
     return ReportModel(
         engine="local",
@@ -94,9 +94,9 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
         losses=losses,
         switches=(Switch(name, name, START + 31 * SECOND, name, f"{name}2", 2, 10_482_000_000, name, name),),
         findings=(
-            Finding("pairing", Verdict.OK, name, name, 1055),
-            Finding("offset-chain", Verdict.VIOLATED, name, name, 12, (at,), name, 40),
-            Finding(SURVIVES, Verdict.OK, name, name, 300),
+            ReportFinding("pairing", Verdict.OK, name, name, 1055),
+            ReportFinding("offset-chain", Verdict.VIOLATED, name, name, 12, (at,), name, 40),
+            ReportFinding(SURVIVES, Verdict.OK, name, name, 300),
         ),
         timelines=(
             Timeline(
@@ -108,7 +108,7 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
                     MasterBand(START + SECOND, START + 20 * SECOND, name, 1),
                     MasterBand(START + 31 * SECOND, None, f"{name}2", 2),
                 ),
-                tuple(TimelineEvent(START + 31 * SECOND, kind, "label", name) for kind in EventKind),
+                tuple(TimelineEvent(START + 31 * SECOND, kind, "label", name) for kind in TimelineEventKind),
                 tuple(Curve(kind, name, ((START, 0), (end, 448))) for kind in CurveKind),
                 (Lag(name, name, 448, 7),),
             ),
@@ -154,7 +154,7 @@ def test_one_lost_message_is_spoken_of_in_the_singular() -> None:
 
 
 def test_a_capture_with_holes_tells_the_least_number_of_lost_messages() -> None:
-    holed = Finding(SURVIVES, Verdict.VIOLATED, "LabDLedger/broker-a", "failover.pcap", 9, unknown=1)
+    holed = ReportFinding(SURVIVES, Verdict.VIOLATED, "LabDLedger/broker-a", "failover.pcap", 9, unknown=1)
     found = headline(ReportModel("local", (), losses=(_loss(170),), findings=(holed,)))
     assert found.text == "At least 170 acknowledged messages of LabDLedger/broker-a were lost"
     assert found.lines[-1] == "More may be among what the capture does not hold."
@@ -172,8 +172,10 @@ def test_losses_of_several_groups_are_summed_and_listed() -> None:
 def test_no_loss_is_promised_only_when_every_group_was_judged() -> None:
     assert headline(_model()).text == "No acknowledged message was lost"
     assert headline(_model()).lines == ("300 acknowledged messages checked against every later master.",)
-    unseen = Finding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-b", "b.pcap", 0)
-    holed = Finding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-c", "c.pcap", 7, says="a hole at byte 9")
+    unseen = ReportFinding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-b", "b.pcap", 0)
+    holed = ReportFinding(
+        SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-c", "c.pcap", 7, says="a hole at byte 9"
+    )
     model = ReportModel("local", (), findings=(*_model().findings, unseen, holed))
     assert headline(model).tone == "unjudged"
     assert headline(model).lines == (
@@ -190,7 +192,7 @@ def test_a_replay_without_any_group_promises_nothing() -> None:
 
 
 def test_losses_do_not_hide_the_groups_that_could_not_be_judged() -> None:
-    unseen = Finding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-b", "b.pcap", 0)
+    unseen = ReportFinding(SURVIVES, Verdict.UNKNOWN, "LabDLedger/broker-b", "b.pcap", 0)
     model = ReportModel("local", (), losses=(_loss(1),), findings=(unseen,))
     assert headline(model).lines[-1].startswith("Not judged: LabDLedger/broker-b")
 
@@ -223,8 +225,8 @@ def test_findings_come_worst_first_with_the_frames_that_prove_them() -> None:
 
 
 def test_rules_that_had_nothing_to_evaluate_do_not_stand_among_the_findings() -> None:
-    idle = Finding("same-bytes", Verdict.UNKNOWN, "G/a", "f", 0)
-    doubtful = Finding("offset-chain", Verdict.UNKNOWN, "G/a", "f", 3, says="a hole at byte 9")
+    idle = ReportFinding("same-bytes", Verdict.UNKNOWN, "G/a", "f", 0)
+    doubtful = ReportFinding("offset-chain", Verdict.UNKNOWN, "G/a", "f", 3, says="a hole at byte 9")
     text = Outline(render(ReportModel("local", (), findings=(idle, doubtful)))).text
     assert (
         text.index("a hole at byte 9")
@@ -281,7 +283,7 @@ def test_everything_on_a_timeline_lies_inside_it(start: int, length: int, at: in
         start,
         start + length,
         (MasterBand(at, until, "b1", 1), MasterBand(until, None, "b2", 2)),
-        tuple(TimelineEvent(moment, kind, "label") for kind in EventKind for moment in (at, until)),
+        tuple(TimelineEvent(moment, kind, "label") for kind in TimelineEventKind for moment in (at, until)),
     )
     picture = draw(timeline)
     boxes = [box for lane in picture.lanes for box in lane.boxes]
@@ -416,7 +418,7 @@ def test_no_more_fail_overs_are_drawn_than_a_reader_can_use_and_the_rest_is_coun
 
 
 def test_a_timeline_draws_a_bounded_number_of_events_and_counts_the_rest() -> None:
-    many = tuple(TimelineEvent(START + at, EventKind.HOLE, "hole") for at in range(10_000))
+    many = tuple(TimelineEvent(START + at, TimelineEventKind.HOLE, "hole") for at in range(10_000))
     picture = draw(Timeline("G/a", "f", START, START + 10_000, (), many))
     assert picture.left_out == 9_600
     assert sum(len(lane.marks) for lane in picture.lanes) == 400

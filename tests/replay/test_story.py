@@ -11,7 +11,7 @@ from replispec.replay.judge import judge_capture
 from replispec.replay.local import decode_capture
 from replispec.replay.observation import from_table
 from replispec.replay.observe import observe
-from replispec.replay.report.model import EventKind, Switch, Timeline
+from replispec.replay.report.model import Switch, Timeline, TimelineEventKind
 from replispec.replay.story import switches, timelines
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
@@ -68,14 +68,14 @@ def test_lost_bytes_are_marked_where_they_were_lost(tmp_path: Path) -> None:
     data = path.read_bytes()
     (tmp_path / path.name).write_bytes(data[:begin] + data[end:])
     (timeline,) = told("failover_lost", tmp_path)[1]
-    holes = [event for event in timeline.events if event.kind is EventKind.HOLE]
+    holes = [event for event in timeline.events if event.kind is TimelineEventKind.HOLE]
     assert holes
     lost_from, lost_to = (int(records.time_ns[row]) for row in (1000, 1100))
     for hole in holes:
         assert lost_from - 15 * SECOND < hole.time_ns <= lost_to
         assert hole.detail.startswith("bytes are missing at byte ")
     (whole,) = told("failover_lost")[1]
-    assert not any(event.kind is EventKind.HOLE for event in whole.events)
+    assert not any(event.kind is TimelineEventKind.HOLE for event in whole.events)
 
 
 def test_a_timeline_marks_masters_sets_losses_and_violations() -> None:
@@ -85,8 +85,8 @@ def test_a_timeline_marks_masters_sets_losses_and_violations() -> None:
         ("broker 2", 2, True),
     ]
     marks = [(event.kind, event.label) for event in timeline.events]
-    sets = [label for kind, label in marks if kind is EventKind.SYNC_STATE_SET]
+    sets = [label for kind, label in marks if kind is TimelineEventKind.SYNC_STATE_SET]
     assert sets == ["{}", "{1}", "{1, 2}", "{2}", "{1, 2}"]
-    assert (EventKind.LOSS, "220 lost") in marks
-    assert (EventKind.VIOLATION, "acknowledged-send-survives") in marks
-    assert (EventKind.SWITCH, "epoch 2") in marks
+    assert (TimelineEventKind.LOSS, "220 lost") in marks
+    assert (TimelineEventKind.VIOLATION, "acknowledged-send-survives") in marks
+    assert (TimelineEventKind.SWITCH, "epoch 2") in marks

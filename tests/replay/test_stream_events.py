@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from replispec.replay.judge import judge_capture
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.stream_events import join
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -14,24 +14,25 @@ CONTROLLER, FIRST, SECOND = "10.0.0.1:9878", "10.0.0.2:10911", "10.0.0.3:10911"
 SURVIVES = "acknowledged-send-survives"
 
 
-def seen(kind: Kind, order: int, **told: Any) -> Observation:
+def seen(kind: ObservationKind, order: int, **told: Any) -> Observation:
     return Observation("x.pcap", kind, order, order, "connection", 0, order, 0, **told)
 
 
 def named(*addresses: str) -> list[Observation]:
     brokers = [
-        seen(Kind.BROKER, 1, name="broker-a", address=address, controller=CONTROLLER) for address in addresses
+        seen(ObservationKind.BROKER, 1, name="broker-a", address=address, controller=CONTROLLER)
+        for address in addresses
     ]
-    return [seen(Kind.CONTROLLER, 0, name="group", controller=CONTROLLER), *brokers]
+    return [seen(ObservationKind.CONTROLLER, 0, name="group", controller=CONTROLLER), *brokers]
 
 
 def fact(order: int, epoch: int, master: str, address: str) -> Observation:
     told = {"master": master, "master_address": address, "master_epoch": epoch, "named_by": "id"}
-    return seen(Kind.FACT, order, name="broker-a", controller=CONTROLLER, **told)
+    return seen(ObservationKind.FACT, order, name="broker-a", controller=CONTROLLER, **told)
 
 
 def acknowledged(order: int, address: str, offset: int) -> Observation:
-    return seen(Kind.ACKNOWLEDGED, order, address=address, offset=offset)
+    return seen(ObservationKind.ACKNOWLEDGED, order, address=address, offset=offset)
 
 
 def epochs_of(*rows: Observation) -> list[Any]:
@@ -57,8 +58,8 @@ def test_a_message_of_a_broker_that_no_fact_names_has_an_unknown_epoch() -> None
 def test_answers_that_may_have_been_lost_leave_survival_unknown() -> None:
     rows = [*named(FIRST), fact(10, 1, "1", FIRST), acknowledged(15, FIRST, 0)]
     whole = judge_capture("x.pcap", rows)
-    doubt = judge_capture("x.pcap", [*rows, seen(Kind.UNSEEN, 0, address=FIRST)])
-    of_others = judge_capture("x.pcap", [*rows, seen(Kind.UNSEEN, 0, address="10.9.9.9:1")])
+    doubt = judge_capture("x.pcap", [*rows, seen(ObservationKind.UNSEEN, 0, address=FIRST)])
+    of_others = judge_capture("x.pcap", [*rows, seen(ObservationKind.UNSEEN, 0, address="10.9.9.9:1")])
     verdicts = [
         next(finding.verdict for finding in judgement.findings if finding.invariant == SURVIVES)
         for judgement in (whole, doubt, of_others)
@@ -70,13 +71,13 @@ def test_id_one_given_to_another_owner_begins_a_second_life() -> None:
     granted = {"name": "broker-a", "controller": CONTROLLER, "broker_id": 1}
     rows = [
         *named(FIRST, SECOND),
-        seen(Kind.GRANTED, 2, text="10.0.0.2:10911;1", **granted),
-        seen(Kind.GRANTED, 3, text="10.0.0.2:10911;1", **granted),
+        seen(ObservationKind.GRANTED, 2, text="10.0.0.2:10911;1", **granted),
+        seen(ObservationKind.GRANTED, 3, text="10.0.0.2:10911;1", **granted),
         fact(10, 1, "1", FIRST),
-        seen(Kind.GRANTED, 20, text="10.0.0.3:10911;2", **granted),
+        seen(ObservationKind.GRANTED, 20, text="10.0.0.3:10911;2", **granted),
         fact(30, 1, "1", SECOND),
     ]
-    groups = [row.group for row in join(rows).rows if row.kind == Kind.FACT]
+    groups = [row.group for row in join(rows).rows if row.kind == ObservationKind.FACT]
     assert groups == ["group/broker-a", "group/broker-a#2"]
 
 
@@ -85,27 +86,29 @@ def test_a_whole_set_that_was_removed_ends_a_life_and_single_ids_do_not() -> Non
     rows = [
         *named(FIRST),
         fact(10, 1, "1", FIRST),
-        seen(Kind.CLEANED, 15, text="2", **removed),
+        seen(ObservationKind.CLEANED, 15, text="2", **removed),
         fact(20, 1, "1", FIRST),
-        seen(Kind.CLEANED, 25, text=None, **removed),
+        seen(ObservationKind.CLEANED, 25, text=None, **removed),
         fact(30, 1, "1", FIRST),
     ]
-    groups = [row.group for row in join(rows).rows if row.kind == Kind.FACT]
+    groups = [row.group for row in join(rows).rows if row.kind == ObservationKind.FACT]
     assert groups == ["group/broker-a", "group/broker-a", "group/broker-a#2"]
 
 
 def lives(*rows: Observation) -> list[str | None]:
     joined = join([*named(FIRST), *rows]).rows
-    return [row.group for row in joined if row.kind == Kind.FACT]
+    return [row.group for row in joined if row.kind == ObservationKind.FACT]
 
 
 def in_sync(order: int, *members: str) -> Observation:
     told = {"master": "1", "master_address": FIRST, "master_epoch": 1, "named_by": "id"}
-    return seen(Kind.FACT, order, name="broker-a", controller=CONTROLLER, members=list(members), **told)
+    return seen(
+        ObservationKind.FACT, order, name="broker-a", controller=CONTROLLER, members=list(members), **told
+    )
 
 
 def removed(order: int, text: str) -> Observation:
-    return seen(Kind.CLEANED, order, name="broker-a", controller=CONTROLLER, text=text)
+    return seen(ObservationKind.CLEANED, order, name="broker-a", controller=CONTROLLER, text=text)
 
 
 def test_removing_the_last_in_sync_replica_ends_a_life() -> None:
@@ -116,7 +119,7 @@ def test_removing_the_last_in_sync_replica_ends_a_life() -> None:
 def test_removing_all_ids_one_by_one_ends_a_life_when_all_grants_were_seen() -> None:
     def granted(order: int, broker_id: int) -> Observation:
         told = {"name": "broker-a", "controller": CONTROLLER, "text": f"10.0.0.2:10911;{broker_id}"}
-        return seen(Kind.GRANTED, order, broker_id=broker_id, **told)
+        return seen(ObservationKind.GRANTED, order, broker_id=broker_id, **told)
 
     both = [removed(12, "1"), removed(14, "2"), fact(20, 1, "3", FIRST)]
     assert lives(granted(2, 1), granted(4, 2), *both) == ["group/broker-a#2"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from replispec.runtime.sim import Chance, Tap
+from replispec.runtime.sim import Chance, NetworkTap
 from replispec.runtime.world import Note
 from tests.sim.client import TOPIC
 from tests.sim.cluster import BROKERS, LEARNERS, Cluster, broker_at, build
@@ -46,7 +46,7 @@ class Result:
         return "\n".join([head, *faults, *(f"  WRONG: {each}" for each in self.wrong)])
 
 
-def run(seed: int, *, keeps_lines: bool = False, tap: Tap | None = None) -> Result:
+def run(seed: int, *, keeps_lines: bool = False, tap: NetworkTap | None = None) -> Result:
     """Let a cluster live through its faults, heal it, and judge it. `tap` sees its traffic."""
     cluster = build(seed, keeps_lines=keeps_lines)
     cluster.world.network.tap = tap

@@ -24,8 +24,8 @@ import trio.testing
 
 from replispec.compiler.generate import generate, write
 from replispec.conformance.cases import load
-from replispec.conformance.results import RunResult, Verdict
-from replispec.conformance.run import Plan, run_on_trio
+from replispec.conformance.results import CaseVerdict, RunResult
+from replispec.conformance.run import RunPlan, run_on_trio
 from replispec.replay.stream_messages import JudgedMessage, judge_messages, read_messages
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Addresses, Process, serve
@@ -215,7 +215,9 @@ def test_a_keeper_that_answers_twice_is_violated(tmp_path: Path) -> None:
 def test_the_suite_plays_its_cases_on_the_node() -> None:
     cases = load("lease-keeper", HERE / "cases")
     result = trio.run(_played, cases, clock=trio.testing.MockClock(autojump_threshold=IDLE_S))
-    assert [(each.id, each.verdict) for each in result.results] == [(case.id, Verdict.PASS) for case in cases]
+    assert [(each.id, each.verdict) for each in result.results] == [
+        (case.id, CaseVerdict.PASS) for case in cases
+    ]
     assert len(cases) == 2
 
 
@@ -227,7 +229,7 @@ async def _played(cases: Any) -> RunResult:
         run = partial(serve, members, Process(), log, clock=clock, stop=stop)
         addresses: Addresses = await nursery.start(run)
         target = {"target": addresses["keeper"]["lease"]}
-        plan = Plan("lease-keeper", target, "ours", (1,), "seed", "tests", "", 1_700_000_000_000)
+        plan = RunPlan("lease-keeper", target, "ours", (1,), "seed", "tests", "", 1_700_000_000_000)
         result = await run_on_trio(plan, cases, (), None)
         stop.set()
     return result

@@ -61,7 +61,7 @@ def test_frames_are_found_wherever_tcp_cuts_them(tmp_path: Path, tshark_home: Pa
 
 
 def test_a_number_that_changed_its_meaning_has_both_names(tmp_path: Path, tshark_home: Path) -> None:
-    codes = (ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_A, ResponseCode.CONTROLLER_NOT_LEADER)
+    codes = (ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_UNTIL_5_1_0, ResponseCode.CONTROLLER_NOT_LEADER)
     parts = [part for code in codes for part in ((election(1), True), (answer(1, code), False))]
     items = shown(write(tmp_path / "names.pcap", talk(0, parts)), tshark_home)
     names = [item.value_of("rocketmq.code_name") for item in items]

@@ -11,7 +11,7 @@ from replispec.runtime.primitives.visible import visible
 
 if TYPE_CHECKING:
     from replispec.conformance.results import CaseResult, RunResult
-    from replispec.conformance.trace import Entry
+    from replispec.conformance.trace import TraceEntry
 
 _COLOURS = {"pass": "green", "fail": "red", "error": "magenta", "unsupported": "yellow", "skipped": "cyan"}
 _SHOWN_BYTES = 64
@@ -61,7 +61,7 @@ def show_case(case: CaseResult) -> None:
         click.echo(f"  {case.trace_left_out} more entries were left out")
 
 
-def _says(entry: Entry) -> str:
+def _says(entry: TraceEntry) -> str:
     return visible(entry.says, _SHOWN_CHARACTERS)
 
 

@@ -9,7 +9,7 @@ from replispec.runtime.families import FamilyError
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class FrameWords:
     """`words` says what a row of the frames table is, where its column `protocol` has one of `protocols`."""
 
     protocols: tuple[str, ...]
@@ -21,7 +21,7 @@ def wordings() -> Mapping[str, Words]:
     found: dict[str, Words] = {}
     for name in families.with_part("cli"):
         module = families.part("cli", name)
-        family: Family = module.FAMILY
+        family: FrameWords = module.FAMILY
         for protocol in family.protocols:
             if protocol in found:
                 raise FamilyError(

@@ -14,14 +14,14 @@ from replispec.conformance.model import (
     Basis,
     Case,
     CaseError,
+    CasePlace,
+    CaseStep,
     End,
-    Given,
+    GivenStep,
     Listen,
-    Place,
     Raw,
     Sent,
     Severity,
-    Step,
     Wait,
 )
 from replispec.conformance.sources import Item, read
@@ -68,7 +68,7 @@ def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
     """
     family = family_of(kind)
     top = (folder or cases_folder(family.name)) / kind
-    givens: dict[str, Given] = {}
+    givens: dict[str, GivenStep] = {}
     found: dict[str, Case] = {}
     paths = sorted(top.glob("*.yaml"))
     for path in paths:
@@ -81,13 +81,13 @@ def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
                     raise CaseError(case.place, f"{case.id} stands twice, see {found[case.id].place}")
                 found[case.id] = case
     if not found:
-        raise CaseError(Place(f"{kind}/", 1), f"no cases of kind {kind} here")
+        raise CaseError(CasePlace(f"{kind}/", 1), f"no cases of kind {kind} here")
     return tuple(found.values())
 
 
-def _givens(item: Item, family: Family) -> dict[str, Given]:
+def _givens(item: Item, family: Family) -> dict[str, GivenStep]:
     only(item, ("given",))
-    found: dict[str, Given] = {}
+    found: dict[str, GivenStep] = {}
     whole = item.mapping("given.yaml")
     if "given" not in whole:
         raise CaseError(item.place, "the file needs `given`")
@@ -103,11 +103,11 @@ def _givens(item: Item, family: Family) -> dict[str, Given]:
         steps = read_steps(parts["steps"], "steps", family) if "steps" in parts else ()
         optional = truth(parts.get("optional"))
         marked = tuple(replace(step, optional=optional) for step in steps)
-        found[name] = Given(name, each.place, text(parts["says"]), before, marked)
+        found[name] = GivenStep(name, each.place, text(parts["says"]), before, marked)
     return found
 
 
-def _cases(item: Item, kind: str, givens: Mapping[str, Given], family: Family) -> Iterator[Case]:
+def _cases(item: Item, kind: str, givens: Mapping[str, GivenStep], family: Family) -> Iterator[Case]:
     only(item, _FILE)
     parts = item.mapping("a case file")
     for name in ("kind", "topic", "profile", "cases"):
@@ -119,7 +119,7 @@ def _cases(item: Item, kind: str, givens: Mapping[str, Given], family: Family) -
         yield _case(each, parts, givens, family)
 
 
-def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, Given], family: Family) -> Case:
+def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep], family: Family) -> Case:
     only(item, _CASE)
     parts = item.mapping("a case")
     for name in ("id", "requirement", "severity", "basis", "steps"):
@@ -181,8 +181,8 @@ def _needs(item: Item | None, family: Family) -> tuple[str, ...]:
     return wanted
 
 
-def _prepared(item: Item, given: Collection[str], givens: Mapping[str, Given]) -> tuple[Step, ...]:
-    steps: list[Step] = []
+def _prepared(item: Item, given: Collection[str], givens: Mapping[str, GivenStep]) -> tuple[CaseStep, ...]:
+    steps: list[CaseStep] = []
     done: set[str] = set()
 
     def add(name: str) -> None:
@@ -217,7 +217,7 @@ def _check_variables(case: Case, family: Family) -> None:
             known.update(outcome.save)
 
 
-def _check_connection(step: Step, known: set[str]) -> None:
+def _check_connection(step: CaseStep, known: set[str]) -> None:
     """What is closed or only listened to was opened, used or set up before. Adds this step's connection."""
     action = step.action
     named = action.name if isinstance(action, End) else step.on if action is None else None
@@ -229,7 +229,7 @@ def _check_connection(step: Step, known: set[str]) -> None:
         known.add(step.on)
 
 
-def _mentioned(step: Step) -> list[str]:
+def _mentioned(step: CaseStep) -> list[str]:
     try:
         return list(names_in([step.action, *step.expect]))
     except UnknownVariable as fault:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from replispec.conformance.coverage import Covered, counted
 from replispec.conformance.families import clauses
-from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict, by_clause
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing, by_clause
 
 SIGNS = {
-    Verdict.PASS: "pass",
-    Verdict.FAIL: "**fail**",
-    Verdict.UNSUPPORTED: "unsupported",
-    Verdict.SKIPPED: "-",
-    Verdict.ERROR: "**error**",
+    CaseVerdict.PASS: "pass",
+    CaseVerdict.FAIL: "**fail**",
+    CaseVerdict.UNSUPPORTED: "unsupported",
+    CaseVerdict.SKIPPED: "-",
+    CaseVerdict.ERROR: "**error**",
 }
 
 
@@ -73,20 +73,20 @@ def _matrix(runs: Sequence[RunResult]) -> Iterator[str]:
 
 
 def _cell(results: Sequence[CaseResult]) -> str:
-    judged = [each for each in results if each.verdict is not Verdict.SKIPPED]
+    judged = [each for each in results if each.verdict is not CaseVerdict.SKIPPED]
     if not judged:
-        return SIGNS[Verdict.SKIPPED]
-    passed = sum(each.verdict is Verdict.PASS for each in judged)
+        return SIGNS[CaseVerdict.SKIPPED]
+    passed = sum(each.verdict is CaseVerdict.PASS for each in judged)
     if passed == len(judged):
         return f"{passed}/{passed}"
-    if all(each.verdict is Verdict.UNSUPPORTED for each in judged):
-        return SIGNS[Verdict.UNSUPPORTED]
+    if all(each.verdict is CaseVerdict.UNSUPPORTED for each in judged):
+        return SIGNS[CaseVerdict.UNSUPPORTED]
     return f"**{passed}/{len(judged)}**"
 
 
 def _failures(runs: Sequence[RunResult]) -> Iterator[str]:
     for run in runs:
-        failed = [each for each in run.results if each.verdict in (Verdict.FAIL, Verdict.ERROR)]
+        failed = [each for each in run.results if each.verdict in (CaseVerdict.FAIL, CaseVerdict.ERROR)]
         if not failed:
             continue
         yield f"### {run.kind}: {label(run)}"

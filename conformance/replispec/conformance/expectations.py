@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replispec.conformance.family import Family
-from replispec.conformance.model import CaseError, Place
-from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+from replispec.conformance.model import CaseError, CasePlace
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
 from replispec.conformance.sources import Item, read
 from replispec.conformance.steps import only, text
 from replispec.conformance.vocabulary import Release, Vocabulary
@@ -21,7 +21,7 @@ _KEYS = ("case", "releases", "symptom", "why", "bug")
 class Expected:
     """A case that is known to fail in these releases, how it fails, and why that is so."""
 
-    place: Place
+    place: CasePlace
     case: str
     releases: Releases
     symptom: str
@@ -86,15 +86,15 @@ def apply(run: RunResult, expected: Sequence[Expected], vocabulary: Vocabulary, 
         entries = known.get(result.id)
         if entries:
             _mark(result, entries)
-            if result.verdict is Verdict.SKIPPED and result.standing is Standing.AS_IT_SHOULD:
+            if result.verdict is CaseVerdict.SKIPPED and result.standing is Standing.AS_IT_SHOULD:
                 run.stale += [str(entry.place) for entry in entries if result.reason.startswith("release")]
 
 
 def _mark(result: CaseResult, entries: Sequence[Expected]) -> None:
     symptoms = [entry.symptom for entry in entries]
     result.expected = " | ".join(f"{entry.symptom} ({entry.why})" for entry in entries)
-    if result.verdict is Verdict.FAIL:
+    if result.verdict is CaseVerdict.FAIL:
         known = result.symptom in symptoms
         result.standing = Standing.EXPECTED if known else Standing.OTHER_SYMPTOM
-    elif result.verdict is Verdict.PASS:
+    elif result.verdict is CaseVerdict.PASS:
         result.standing = Standing.UNEXPECTED_PASS

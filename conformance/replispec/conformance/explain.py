@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 from replispec.conformance.families import clauses
 from replispec.conformance.model import (
     Action,
+    AllowedOutcome,
     Case,
+    CaseStep,
     End,
     Listen,
     Open,
-    Outcome,
     Raw,
     Replicate,
     Sent,
-    Step,
     Wait,
 )
 from replispec.conformance.values import shown
@@ -72,7 +72,7 @@ def _case(case: Case) -> Iterator[str]:
     yield from _steps(case.steps)
 
 
-def _steps(steps: Sequence[Step]) -> Iterator[str]:
+def _steps(steps: Sequence[CaseStep]) -> Iterator[str]:
     for at, step in enumerate(steps, start=1):
         over = "" if step.on == "main" else f" over {step.on}"
         yield f"    {at:>2}. {_action(step.action)}{over}{f'  # {step.note}' if step.note else ''}"
@@ -108,7 +108,7 @@ def _action(action: Action | None) -> str:
             return f"replicate from {shown(action.first)} to {shown(action.last)}, report {action.report}"
 
 
-def _outcome(outcome: Outcome) -> str:
+def _outcome(outcome: AllowedOutcome) -> str:
     if outcome.closed:
         return "the subject ends the connection"
     if outcome.silence:
@@ -118,7 +118,7 @@ def _outcome(outcome: Outcome) -> str:
     return " ".join([what, *parts])
 
 
-def _parts(outcome: Outcome) -> Iterator[tuple[str, object]]:
+def _parts(outcome: AllowedOutcome) -> Iterator[tuple[str, object]]:
     yield "header", outcome.header
     yield "body", outcome.body
     yield "fields", outcome.fields

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 
 from replispec.conformance.encoding import Encoded, Encoder
 from replispec.conformance.model import Sent
-from replispec.conformance.received import Reader
+from replispec.conformance.received import SubjectReader
 from replispec.conformance.vocabulary import Release, Vocabulary
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SubjectKind:
     """A kind of subject: what listens at the target, and which parts of it can be judged apart.
 
     `protocol` is what the target speaks, one that the family's `reader` knows, and `speaks` that in words;
@@ -80,9 +80,9 @@ class Family:
 
     name: str
     vocabulary: Vocabulary
-    kinds: tuple[Kind, ...]
+    kinds: tuple[SubjectKind, ...]
     companion: str
-    reader: Callable[[str, Release], Reader]
+    reader: Callable[[str, Release], SubjectReader]
     encoder: Callable[[Release, int], Encoder]
     fresh: Callable[[random.Random, int], Mapping[str, object]]
     addresses: tuple[str, ...] = ()
@@ -90,7 +90,7 @@ class Family:
     replication: Replication | None = None
     frames: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()))
 
-    def kind(self, name: str) -> Kind:
+    def kind(self, name: str) -> SubjectKind:
         """The kind of this name. Raises KeyError."""
         return next(each for each in self.kinds if each.name == name)
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from replispec.conformance.model import Outcome
-from replispec.conformance.received import Answer, Ended, Message, Received, Replicated, Request
+from replispec.conformance.model import AllowedOutcome
+from replispec.conformance.received import (
+    Ended,
+    Received,
+    ReceivedAnswer,
+    ReceivedLog,
+    ReceivedMessage,
+    ReceivedRequest,
+)
 from replispec.conformance.values import Variables, difference, filled
 from replispec.conformance.vocabulary import Dialect, message_values
 
@@ -14,7 +21,7 @@ from replispec.conformance.vocabulary import Dialect, message_values
 _OTHER, _CODE, _FIELD = 3, 2, 1
 
 
-class Difference(NamedTuple):
+class OutcomeDifference(NamedTuple):
     """Why an outcome does not fit; the smallest distance is told."""
 
     distance: int
@@ -22,13 +29,13 @@ class Difference(NamedTuple):
 
 
 def fitting(
-    outcomes: Sequence[Outcome],
-    received: Received | Replicated,
+    outcomes: Sequence[AllowedOutcome],
+    received: Received | ReceivedLog,
     variables: Variables,
     dialect: Dialect,
-) -> Outcome | Difference:
+) -> AllowedOutcome | OutcomeDifference:
     """The first outcome that fits, else the nearest difference."""
-    nearest: Difference | None = None
+    nearest: OutcomeDifference | None = None
     for outcome in outcomes:
         left = _difference(outcome, received, variables, dialect)
         if left is None:
@@ -39,60 +46,64 @@ def fitting(
 
 
 def _difference(
-    outcome: Outcome, received: Received | Replicated, variables: Variables, dialect: Dialect
-) -> Difference | None:
+    outcome: AllowedOutcome, received: Received | ReceivedLog, variables: Variables, dialect: Dialect
+) -> OutcomeDifference | None:
     match received:
-        case Answer() if outcome.codes:
+        case ReceivedAnswer() if outcome.codes:
             return _answer(outcome, received, variables, dialect)
-        case Request() if outcome.command is not None:
+        case ReceivedRequest() if outcome.command is not None:
             if received.code != dialect.request_code(outcome.command):
                 name = dialect.request_name(received.code)
-                return Difference(_CODE, f"{name} instead of {outcome.command}")
+                return OutcomeDifference(_CODE, f"{name} instead of {outcome.command}")
             return _parts(outcome, {"header": received.header, "body": received.body}, variables)
-        case Message() if outcome.message is not None:
+        case ReceivedMessage() if outcome.message is not None:
             if received.name != outcome.message:
-                return Difference(_CODE, f"{received.name} instead of {outcome.message}")
+                return OutcomeDifference(_CODE, f"{received.name} instead of {outcome.message}")
             return _fields(message_values(received.value), outcome.fields, variables, "field")
         case Ended() if outcome.closed:
             return None
-        case Replicated() if outcome.replicated is not None:
+        case ReceivedLog() if outcome.replicated is not None:
             return _fields(received.counts, outcome.replicated, variables, "replicated")
         case _:
-            return Difference(_OTHER, f"{_named(received, dialect)} instead of {_wanted(outcome)}")
+            return OutcomeDifference(_OTHER, f"{_named(received, dialect)} instead of {_wanted(outcome)}")
 
 
-def _answer(outcome: Outcome, received: Answer, variables: Variables, dialect: Dialect) -> Difference | None:
+def _answer(
+    outcome: AllowedOutcome, received: ReceivedAnswer, variables: Variables, dialect: Dialect
+) -> OutcomeDifference | None:
     if outcome.opaque is not None and received.opaque != filled(outcome.opaque, variables):
-        return Difference(_OTHER, "the answer to another request")
+        return OutcomeDifference(_OTHER, "the answer to another request")
     if received.code not in [dialect.response_code(each) for each in outcome.codes]:
         name = dialect.response_name(received.code)
-        return Difference(_CODE, f"code {name} instead of {' or '.join(outcome.codes)}")
+        return OutcomeDifference(_CODE, f"code {name} instead of {' or '.join(outcome.codes)}")
     return _parts(outcome, {"header": received.header, "body": received.body}, variables)
 
 
-def _parts(outcome: Outcome, found: Mapping[str, object], variables: Variables) -> Difference | None:
+def _parts(
+    outcome: AllowedOutcome, found: Mapping[str, object], variables: Variables
+) -> OutcomeDifference | None:
     for name, wanted in (("header", outcome.header or None), ("body", outcome.body)):
         if wanted is not None:
             left = difference(found[name], filled(wanted, variables), name)
             if left is not None:
-                return Difference(_FIELD, left)
+                return OutcomeDifference(_FIELD, left)
     return None
 
 
 def _fields(
     found: Mapping[str, object], wanted: Mapping[str, object], variables: Variables, name: str
-) -> Difference | None:
+) -> OutcomeDifference | None:
     left = difference(found, filled(wanted, variables), name)
-    return None if left is None else Difference(_FIELD, left)
+    return None if left is None else OutcomeDifference(_FIELD, left)
 
 
-def _named(received: Received | Replicated, dialect: Dialect) -> str:
+def _named(received: Received | ReceivedLog, dialect: Dialect) -> str:
     match received:
-        case Answer():
+        case ReceivedAnswer():
             return f"code {dialect.response_name(received.code)}"
-        case Request():
+        case ReceivedRequest():
             return f"request {dialect.request_name(received.code)}"
-        case Message():
+        case ReceivedMessage():
             return received.name
         case Ended():
             return "the end of the connection"
@@ -100,7 +111,7 @@ def _named(received: Received | Replicated, dialect: Dialect) -> str:
             return "something else"
 
 
-def _wanted(outcome: Outcome) -> str:
+def _wanted(outcome: AllowedOutcome) -> str:
     if outcome.codes:
         return " or ".join(outcome.codes)
     if outcome.closed:
@@ -114,7 +125,7 @@ class Lacking(Exception):
     """What came fits, but lacks a value that later steps go on with."""
 
 
-def saved(outcome: Outcome, received: Received | Replicated) -> dict[str, object]:
+def saved(outcome: AllowedOutcome, received: Received | ReceivedLog) -> dict[str, object]:
     """What the outcome wants kept, by name. Raises Lacking for a path that leads nowhere."""
     parts = _saveable(received)
     kept = {name: _followed(parts, path.split(".")) for name, path in outcome.save.items()}
@@ -124,13 +135,13 @@ def saved(outcome: Outcome, received: Received | Replicated) -> dict[str, object
     return kept
 
 
-def _saveable(received: Received | Replicated) -> dict[str, object]:
+def _saveable(received: Received | ReceivedLog) -> dict[str, object]:
     match received:
-        case Answer() | Request():
+        case ReceivedAnswer() | ReceivedRequest():
             return {"code": received.code, "header": received.header, "body": received.body}
-        case Message():
+        case ReceivedMessage():
             return {"fields": message_values(received.value)}
-        case Replicated():
+        case ReceivedLog():
             return {"replicated": received.counts}
         case _:
             return {}

@@ -14,7 +14,7 @@ Severity = Literal["must", "should"]
 Basis = Literal["rip", "java", "both"]
 
 
-class Place(NamedTuple):
+class CasePlace(NamedTuple):
     """A line of a case file."""
 
     file: str
@@ -27,7 +27,7 @@ class Place(NamedTuple):
 class CaseError(Exception):
     """A case file does not fit the language: `FILE:LINE: reason`."""
 
-    def __init__(self, place: Place, reason: str) -> None:
+    def __init__(self, place: CasePlace, reason: str) -> None:
         super().__init__(f"{place}: {reason}")
         self.place = place
         self.reason = reason
@@ -118,7 +118,7 @@ Action = Sent | Raw | Open | End | Wait | Listen | Replicate
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class AllowedOutcome:
     """One allowed outcome of a step; None is a part that it does not care about."""
 
     codes: tuple[str, ...] = ()
@@ -143,16 +143,16 @@ class Again:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class CaseStep:
     """At most one action, and the outcomes that are allowed after it (none: nothing is judged).
 
     A step that prepares is needed for what the case judges and says nothing about its clause.
     """
 
-    place: Place
+    place: CasePlace
     action: Action | None
     on: str = MAIN
-    expect: tuple[Outcome, ...] = ()
+    expect: tuple[AllowedOutcome, ...] = ()
     within_s: float = 3.0
     again: Again | None = None
     passing: bool = False
@@ -162,14 +162,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class GivenStep:
     """Steps under a name that several cases need first."""
 
     name: str
-    place: Place
+    place: CasePlace
     says: str
     given: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[CaseStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ class Case:
     """One requirement of one clause, and how it is tried. `prepared` are the steps of its givens."""
 
     id: str
-    place: Place
+    place: CasePlace
     kind: str
     topic: str
     profile: str
@@ -190,5 +190,5 @@ class Case:
     needs: tuple[str, ...]
     alone: bool
     given: tuple[str, ...]
-    prepared: tuple[Step, ...]
-    steps: tuple[Step, ...]
+    prepared: tuple[CaseStep, ...]
+    steps: tuple[CaseStep, ...]

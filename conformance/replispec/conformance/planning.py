@@ -13,7 +13,7 @@ from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.expectations import Expected, load_expected
 from replispec.conformance.families import family_of
 from replispec.conformance.model import Case
-from replispec.conformance.run import Plan
+from replispec.conformance.run import RunPlan
 from replispec.conformance.vocabulary import fits, parse_release, release_text
 from replispec.conformance.wires import split_address
 
@@ -34,7 +34,7 @@ def make_plan(
     jobs: int = 8,
     patience: float = 1.0,
     known: Mapping[str, str | None] | None = None,
-) -> Plan:
+) -> RunPlan:
     """A plan with everything filled in that was left out. Raises PlanError."""
     there = {name: value for name, value in addresses.items() if value is not None}
     for value in there.values():
@@ -52,7 +52,7 @@ def make_plan(
     for profile in profiles:
         if profile not in there_are:
             raise PlanError(f"kind {kind} has no profile {profile!r}: {', '.join(there_are)}")
-    return Plan(
+    return RunPlan(
         kind=kind,
         addresses=there,
         implementation=implementation,
@@ -69,7 +69,7 @@ def make_plan(
     )
 
 
-def cases_for(plan: Plan, folder: Path | None = None) -> tuple[tuple[Case, ...], tuple[Expected, ...]]:
+def cases_for(plan: RunPlan, folder: Path | None = None) -> tuple[tuple[Case, ...], tuple[Expected, ...]]:
     """The cases of the plan's kind, and the failures that are known of its implementation.
 
     A folder of cases may hold its own `expected_failures.yaml`, as the shipped one does.

@@ -10,24 +10,31 @@ from dataclasses import dataclass, field
 import trio
 
 from replispec.conformance.encoding import Encoded, Unsendable, pieces
-from replispec.conformance.family import Account, Family, Kind
-from replispec.conformance.judging import Difference, Lacking, fitting, saved
+from replispec.conformance.family import Account, Family, SubjectKind
+from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, saved
 from replispec.conformance.model import (
     TARGET,
     Action,
+    AllowedOutcome,
     Case,
+    CaseStep,
     End,
     Listen,
     Open,
-    Outcome,
     Raw,
     Replicate,
     Sent,
-    Step,
     Wait,
 )
-from replispec.conformance.received import Answer, Breach, Ended, Message, Received, Replicated
-from replispec.conformance.results import CaseResult, Verdict
+from replispec.conformance.received import (
+    Breach,
+    Ended,
+    Received,
+    ReceivedAnswer,
+    ReceivedLog,
+    ReceivedMessage,
+)
+from replispec.conformance.results import CaseResult, CaseVerdict
 from replispec.conformance.trace import Trace
 from replispec.conformance.values import UnknownVariable, filled, names_in, number, renamed
 from replispec.conformance.vocabulary import Dialect, Release
@@ -44,7 +51,7 @@ REPLICATE_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class JudgedSubject:
     """Where the subject is, what it speaks, and how patient the suite is with it.
 
     `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
@@ -53,7 +60,7 @@ class Subject:
 
     addresses: Mapping[str, str]
     family: Family
-    kind: Kind
+    kind: SubjectKind
     release: Release
     known: Mapping[str, object] = field(default_factory=dict)
     patience: float = 1.0
@@ -71,7 +78,7 @@ class _Unsupported(Exception):
     """The subject does not know a command that the case needs."""
 
 
-async def play(case: Case, subject: Subject, seed: str, now_ms: int) -> CaseResult:
+async def play(case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> CaseResult:
     """Play one case from its first to its last step. Never raises for what a subject does."""
     player = _Player(case, subject, seed, now_ms)
     player.trace.began_s = trio.current_time()
@@ -83,7 +90,7 @@ async def play(case: Case, subject: Subject, seed: str, now_ms: int) -> CaseResu
 class _Player:
     """The state of one case: variables, connections, listeners, trace."""
 
-    def __init__(self, case: Case, subject: Subject, seed: str, now_ms: int) -> None:
+    def __init__(self, case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> None:
         chance = random.Random(f"{seed}:{case.id}")
         self.case = case
         self.subject = subject
@@ -103,7 +110,7 @@ class _Player:
         self._nursery: trio.Nursery | None = None
         self._streams: list[trio.SocketStream] = []
 
-    async def verdict(self) -> tuple[Verdict, str, str]:
+    async def verdict(self) -> tuple[CaseVerdict, str, str]:
         """The verdict, its reason for people, and the symptom of a failure."""
         try:
             with trio.fail_after(CASE_S * max(self.subject.patience, 1.0)):
@@ -114,7 +121,7 @@ class _Player:
                     finally:
                         nursery.cancel_scope.cancel()
         except trio.TooSlowError:
-            return Verdict.FAIL, f"not done within {CASE_S:g} s", "the case took too long"
+            return CaseVerdict.FAIL, f"not done within {CASE_S:g} s", "the case took too long"
         finally:
             self._hang_up()
 
@@ -127,7 +134,7 @@ class _Player:
         for stream in self._streams:
             stream.socket.close()
 
-    async def _played(self) -> tuple[Verdict, str, str]:
+    async def _played(self) -> tuple[CaseVerdict, str, str]:
         for step in self.case.prepared:
             failure = await self._safely(step, "given")
             if failure is not None:
@@ -137,39 +144,45 @@ class _Player:
             if failure is not None:
                 return self._not_prepared(step, failure) if step.prepares else failure
         strays = await self._strays()
-        return (Verdict.FAIL, strays, strays) if strays else (Verdict.PASS, "", "")
+        return (CaseVerdict.FAIL, strays, strays) if strays else (CaseVerdict.PASS, "", "")
 
-    def _not_prepared(self, step: Step, failure: tuple[Verdict, str, str]) -> tuple[Verdict, str, str]:
+    def _not_prepared(
+        self, step: CaseStep, failure: tuple[CaseVerdict, str, str]
+    ) -> tuple[CaseVerdict, str, str]:
         """A case that cannot be prepared says nothing about its clause.
 
         Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
         """
         verdict, reason, symptom = failure
-        if verdict is not Verdict.FAIL:
+        if verdict is not CaseVerdict.FAIL:
             return failure
-        if step.optional and isinstance(self._last, Answer | Message):
-            return Verdict.SKIPPED, f"not applicable: {reason}", ""
-        return Verdict.SKIPPED, f"could not be prepared: {reason}", symptom
+        if step.optional and isinstance(self._last, ReceivedAnswer | ReceivedMessage):
+            return CaseVerdict.SKIPPED, f"not applicable: {reason}", ""
+        return CaseVerdict.SKIPPED, f"could not be prepared: {reason}", symptom
 
-    async def _safely(self, step: Step, label: str) -> tuple[Verdict, str, str] | None:
+    async def _safely(self, step: CaseStep, label: str) -> tuple[CaseVerdict, str, str] | None:
         try:
             await self._step(step)
         except _Unsupported as missing:
-            return Verdict.UNSUPPORTED, str(missing), ""
+            return CaseVerdict.UNSUPPORTED, str(missing), ""
         except _Failed as failed:
             told = f"{label} ({step.place}): {failed}"
-            return Verdict.FAIL, told, f"{label}: {renamed(str(failed), self._variables, _mentioned(step))}"
+            return (
+                CaseVerdict.FAIL,
+                told,
+                f"{label}: {renamed(str(failed), self._variables, _mentioned(step))}",
+            )
         except Lacking as lacking:
             return _not_told(step, label, str(lacking))
         except Unreachable as gone:
-            return Verdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
+            return CaseVerdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
         except (UnknownVariable, Unsendable) as fault:
             if self._told.intersection(names_in([step.action, *step.expect])):
                 return _not_told(step, label, renamed(str(fault), self._variables))
-            return Verdict.ERROR, f"{label} ({step.place}): {fault}", ""
+            return CaseVerdict.ERROR, f"{label} ({step.place}): {fault}", ""
         return None
 
-    async def _step(self, step: Step) -> None:
+    async def _step(self, step: CaseStep) -> None:
         if step.again is None:
             await self._once(step)
             return
@@ -186,7 +199,7 @@ class _Player:
             else:
                 return
 
-    async def _once(self, step: Step) -> None:
+    async def _once(self, step: CaseStep) -> None:
         self._last = None
         if step.action is not None:
             await self._act(step.action, step.on)
@@ -253,12 +266,12 @@ class _Player:
         self._variables[name] = f"{host}:{port}"
         self._nursery.start_soon(_accept, listener, put)
 
-    async def _expect(self, step: Step) -> None:
+    async def _expect(self, step: CaseStep) -> None:
         limit_s = step.within_s * self.subject.patience
         account = self._accounts.get(step.on)
         if account is not None and any(each.replicated is not None for each in step.expect):
-            return self._settle(step, Replicated(account.counts()))
-        misses: list[Difference] = []
+            return self._settle(step, ReceivedLog(account.counts()))
+        misses: list[OutcomeDifference] = []
         kept = self._aside.pop(step.on, [])
         for at, received in enumerate(kept):
             if not self._put_aside(step, received) and self._fits(step, received, misses):
@@ -279,37 +292,37 @@ class _Player:
             return None
         raise _Failed("no answer")
 
-    def _put_aside(self, step: Step, received: Received) -> bool:
+    def _put_aside(self, step: CaseStep, received: Received) -> bool:
         """Keep an answer to another request for a later step, where the outcomes say whose they mean."""
         wanted = [filled(each.opaque, self._variables) for each in step.expect if each.opaque is not None]
-        if not wanted or not isinstance(received, Answer) or received.opaque in wanted:
+        if not wanted or not isinstance(received, ReceivedAnswer) or received.opaque in wanted:
             return False
         self._aside.setdefault(step.on, []).append(received)
         return True
 
-    def _fits(self, step: Step, received: Received, misses: list[Difference]) -> bool:
+    def _fits(self, step: CaseStep, received: Received, misses: list[OutcomeDifference]) -> bool:
         if isinstance(received, Breach):
             raise _Breached(received.reason)
         replication = self._family.replication
-        if isinstance(received, Message) and replication and replication.introduces(received.value):
+        if isinstance(received, ReceivedMessage) and replication and replication.introduces(received.value):
             self._introductions[step.on] = received.value
         unknown = self.subject.kind.unknown_command
         found = fitting(step.expect, received, self._variables, self._dialect)
-        if isinstance(found, Outcome):
+        if isinstance(found, AllowedOutcome):
             self._keep(found, received)
             return True
-        if isinstance(received, Answer) and self._dialect.response_name(received.code) == unknown:
+        if isinstance(received, ReceivedAnswer) and self._dialect.response_name(received.code) == unknown:
             raise _Unsupported(f"the subject does not know the command of {step.place}")
         misses.append(found)
         return False
 
-    def _settle(self, step: Step, replicated: Replicated) -> None:
+    def _settle(self, step: CaseStep, replicated: ReceivedLog) -> None:
         found = fitting(step.expect, replicated, self._variables, self._dialect)
-        if not isinstance(found, Outcome):
+        if not isinstance(found, AllowedOutcome):
             raise _Failed(found.text)
         self._keep(found, replicated)
 
-    def _keep(self, outcome: Outcome, received: Received | Replicated) -> None:
+    def _keep(self, outcome: AllowedOutcome, received: Received | ReceivedLog) -> None:
         kept = saved(outcome, received)
         self._variables.update(kept)
         self._told.update(kept)
@@ -337,7 +350,9 @@ class _Player:
                     return
                 if isinstance(received, Breach):
                     raise _Breached(received.reason)
-                for encoded in account.take(received.value if isinstance(received, Message) else None):
+                for encoded in account.take(
+                    received.value if isinstance(received, ReceivedMessage) else None
+                ):
                     await self._out(wire, encoded, [encoded.data], 0.0)
 
     async def _strays(self) -> str:
@@ -362,12 +377,12 @@ async def _accept(listener: trio.SocketListener, put: trio.MemorySendChannel[tri
             await put.send(await listener.accept())
 
 
-def _mentioned(step: Step) -> list[str]:
+def _mentioned(step: CaseStep) -> list[str]:
     """The variables in what a step expects, in their order."""
     parts = ((each.header, each.body, each.fields, each.replicated) for each in step.expect)
     return list(dict.fromkeys(name for part in parts for name in names_in(part)))
 
 
-def _not_told(step: Step, label: str, what: str) -> tuple[Verdict, str, str]:
+def _not_told(step: CaseStep, label: str, what: str) -> tuple[CaseVerdict, str, str]:
     """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
-    return Verdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"
+    return CaseVerdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"

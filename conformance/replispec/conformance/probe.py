@@ -6,8 +6,15 @@ import ssl
 
 import trio
 
-from replispec.conformance.play import Subject
-from replispec.conformance.received import Answer, Breach, Ended, Message, Reader, Received
+from replispec.conformance.play import JudgedSubject
+from replispec.conformance.received import (
+    Breach,
+    Ended,
+    Received,
+    ReceivedAnswer,
+    ReceivedMessage,
+    SubjectReader,
+)
 from replispec.conformance.wires import Unreachable, connect
 
 PROBE_S = 5.0
@@ -19,7 +26,7 @@ class NoSubject(Exception):
     """Nothing at the address can be judged; the text is one line."""
 
 
-async def probe(subject: Subject, address: str) -> None:
+async def probe(subject: JudgedSubject, address: str) -> None:
     """Return when the subject answers as its kind does. Raises NoSubject."""
     try:
         stream = await connect(address)
@@ -40,14 +47,14 @@ async def probe(subject: Subject, address: str) -> None:
                 received = Ended("reset")
             else:
                 first, received = await _first(stream, reader)
-    if isinstance(received, Answer | Message):
+    if isinstance(received, ReceivedAnswer | ReceivedMessage):
         return
     if first.startswith(_ALERT) or await _speaks_tls(address):
         raise NoSubject(f"{address} speaks TLS; the suite speaks plain TCP")
     raise NoSubject(_words(address, kind.speaks, first, received))
 
 
-async def _first(stream: trio.SocketStream, reader: Reader) -> tuple[bytes, Received | None]:
+async def _first(stream: trio.SocketStream, reader: SubjectReader) -> tuple[bytes, Received | None]:
     """The first bytes that came, and what they complete: None for a connection that ended with nothing."""
     came = b""
     while True:

@@ -14,7 +14,7 @@ from replispec.runtime.primitives.streams import Stream
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReceivedAnswer:
     """An answer to a question of this connection."""
 
     opaque: int
@@ -25,7 +25,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReceivedRequest:
     """A request that the subject sent."""
 
     code: int
@@ -34,7 +34,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ReceivedMessage:
     """A message of a stream; `value` is the decoded object."""
 
     name: str
@@ -56,16 +56,16 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Replicated:
+class ReceivedLog:
     """What a replica counted while it took a log."""
 
     counts: Mapping[str, object]
 
 
-Received = Answer | Request | Message | Ended | Breach
+Received = ReceivedAnswer | ReceivedRequest | ReceivedMessage | Ended | Breach
 
 
-class Reader(Protocol):
+class SubjectReader(Protocol):
     """Reads what a subject writes on one connection."""
 
     def asked(self, question: Question) -> None:
@@ -96,23 +96,23 @@ class StreamReader:
         except RemoteProtocolError as fault:
             return [Breach(f"no message: {fault}")]
 
-    def _message(self, frame: bytes) -> Message:
+    def _message(self, frame: bytes) -> ReceivedMessage:
         form = self._stream.form_at(frame, 0, len(frame))
         name = "" if isinstance(form, int) else form.message
         kind: Any = self._messages[name]
-        return Message(name, kind.decode(frame))
+        return ReceivedMessage(name, kind.decode(frame))
 
 
 def described(received: Received, dialect: Dialect) -> str:
     """One line for the trace."""
     match received:
-        case Answer():
+        case ReceivedAnswer():
             name = dialect.response_name(received.code)
             return f"{name} {_short(received.header)}{_short(received.body)}".rstrip()
-        case Request():
+        case ReceivedRequest():
             name = dialect.request_name(received.code)
             return f"{name} {_short(received.header)}{_short(received.body)}".rstrip()
-        case Message():
+        case ReceivedMessage():
             values = dict(message_values(received.value))
             body = values.pop("body", b"")
             return f"{received.name} {values}" + (f" + {len(body)} bytes" if isinstance(body, bytes) else "")

@@ -12,13 +12,13 @@ from replispec.conformance.compliance import label
 from replispec.conformance.families import clauses
 from replispec.conformance.results import (
     CaseResult,
+    CaseVerdict,
     RunResult,
     Standing,
-    Verdict,
     by_clause,
     worst,
 )
-from replispec.conformance.trace import Entry
+from replispec.conformance.trace import TraceEntry
 from replispec.runtime.primitives.clauses import Clause
 from replispec.runtime.primitives.visible import visible
 
@@ -35,7 +35,7 @@ _ORDER = (
     Standing.EXPECTED,
     Standing.AS_IT_SHOULD,
 )
-_WORDS: Mapping[str, str] = {Verdict.PASS.value: "passed", Verdict.ERROR.value: "errors"}
+_WORDS: Mapping[str, str] = {CaseVerdict.PASS.value: "passed", CaseVerdict.ERROR.value: "errors"}
 
 
 class Cell(NamedTuple):
@@ -46,7 +46,7 @@ class Cell(NamedTuple):
     link: str = ""
 
 
-class Row(NamedTuple):
+class PageRow(NamedTuple):
     """One clause of the matrix."""
 
     clause: str
@@ -55,7 +55,7 @@ class Row(NamedTuple):
     cells: tuple[Cell, ...]
 
 
-class Part(NamedTuple):
+class PagePart(NamedTuple):
     """A part of the bar of a run: its colour, its words, and how many cases it stands for."""
 
     verdict: str
@@ -69,7 +69,7 @@ class Shown(NamedTuple):
     run: RunResult
     name: str
     place: str
-    parts: tuple[Part, ...]
+    parts: tuple[PagePart, ...]
     findings: int
     results: tuple[CaseResult, ...]
     places: Mapping[str, str]
@@ -105,24 +105,24 @@ def _shown(run: RunResult, place: str) -> Shown:
     return Shown(run, label(run), place, tuple(_parts(run)), findings, results, places)
 
 
-def _parts(run: RunResult) -> Iterator[Part]:
+def _parts(run: RunResult) -> Iterator[PagePart]:
     """The counts of a run, failures that are known apart from the others; empty ones are left out."""
     known = sum(each.standing is Standing.EXPECTED for each in run.results)
     for verdict, count in run.counts().items():
-        if verdict == Verdict.FAIL:
-            yield from (Part(verdict, "failed", count - known),) if count > known else ()
-            yield from (Part("known", "failed as known", known),) if known else ()
+        if verdict == CaseVerdict.FAIL:
+            yield from (PagePart(verdict, "failed", count - known),) if count > known else ()
+            yield from (PagePart("known", "failed as known", known),) if known else ()
         elif count:
-            yield Part(verdict, _WORDS.get(verdict, verdict), count)
+            yield PagePart(verdict, _WORDS.get(verdict, verdict), count)
 
 
-def _matrix(runs: Sequence[Shown]) -> tuple[list[str], list[Row]]:
+def _matrix(runs: Sequence[Shown]) -> tuple[list[str], list[PageRow]]:
     rows, known = [], clauses()
     for name, pairs in sorted(by_clause([each.run for each in runs]).items()):
         cells = tuple(_cell([found for run, found in pairs if run is each.run], each.places) for each in runs)
-        if any(cell.verdict != Verdict.SKIPPED for cell in cells):
+        if any(cell.verdict != CaseVerdict.SKIPPED for cell in cells):
             clause = known[name].clause if name in known else None
-            rows.append(Row(name, clause.requirement if clause else "", _source(clause), cells))
+            rows.append(PageRow(name, clause.requirement if clause else "", _source(clause), cells))
     return [each.name for each in runs], rows
 
 
@@ -136,22 +136,22 @@ def _source(clause: Clause | None) -> str:
 
 
 def _cell(results: Sequence[CaseResult], places: Mapping[str, str]) -> Cell:
-    judged = [each for each in results if each.verdict is not Verdict.SKIPPED]
+    judged = [each for each in results if each.verdict is not CaseVerdict.SKIPPED]
     if not judged:
-        return Cell(Verdict.SKIPPED.value, "-")
+        return Cell(CaseVerdict.SKIPPED.value, "-")
     link = next((places[each.id] for each in judged if each.id in places), "")
     verdict = worst(judged)
-    failed = [each for each in judged if each.verdict is Verdict.FAIL]
-    if verdict is Verdict.FAIL and all(each.standing is Standing.EXPECTED for each in failed):
+    failed = [each for each in judged if each.verdict is CaseVerdict.FAIL]
+    if verdict is CaseVerdict.FAIL and all(each.standing is Standing.EXPECTED for each in failed):
         return Cell("known", _count(judged), link)
     return Cell(verdict.value, _count(judged), link)
 
 
 def _count(judged: Sequence[CaseResult]) -> str:
-    return f"{sum(each.verdict is Verdict.PASS for each in judged)}/{len(judged)}"
+    return f"{sum(each.verdict is CaseVerdict.PASS for each in judged)}/{len(judged)}"
 
 
-def hex_rows(entry: Entry) -> Iterator[HexRow]:
+def hex_rows(entry: TraceEntry) -> Iterator[HexRow]:
     """The bytes of an entry in rows, as far as they are shown."""
     data = bytes.fromhex(entry.data)[: ROW_BYTES * HEX_ROWS_MAXIMUM]
     for at in range(0, len(data), ROW_BYTES):

@@ -6,7 +6,7 @@ import re
 from itertools import groupby
 from xml.etree import ElementTree as ET
 
-from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
 
 # Source: Extensible Markup Language 1.0, 2.2 "Characters".
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -39,10 +39,10 @@ def _add(suite: ET.Element, case: CaseResult) -> str:
         found = ET.SubElement(test, "failure", type=case.standing.value, message=said)
         found.text = _printable(_trace(case))
         return "failures"
-    if case.verdict is Verdict.ERROR or case.standing is Standing.NOT_JUDGED:
+    if case.verdict is CaseVerdict.ERROR or case.standing is Standing.NOT_JUDGED:
         ET.SubElement(test, "error", type=case.standing.value, message=said)
         return "errors"
-    if case.verdict is not Verdict.PASS:
+    if case.verdict is not CaseVerdict.PASS:
         why = f"{case.standing.value}: {case.expected or case.reason}"
         ET.SubElement(test, "skipped", message=_printable(why))
         return "skipped"

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 import orjson
 
 from replispec.conformance.model import Case
-from replispec.conformance.trace import Entry, Trace
+from replispec.conformance.trace import Trace, TraceEntry
 
 FORMAT = 1
 
 
-class Verdict(enum.StrEnum):
+class CaseVerdict(enum.StrEnum):
     """The outcome of one case."""
 
     PASS = "pass"
@@ -49,18 +49,18 @@ class CaseResult:
     severity: str
     basis: str
     bugs: list[str]
-    verdict: Verdict
+    verdict: CaseVerdict
     standing: Standing
     reason: str
     symptom: str
     expected: str
     took_s: float
-    trace: list[Entry] = field(default_factory=list)
+    trace: list[TraceEntry] = field(default_factory=list)
     trace_left_out: int = 0
 
     @classmethod
     def of(
-        cls, case: Case, verdict: Verdict, reason: str, symptom: str, took_s: float, trace: Trace | None
+        cls, case: Case, verdict: CaseVerdict, reason: str, symptom: str, took_s: float, trace: Trace | None
     ) -> CaseResult:
         """The result of a case before the list of expected failures is looked at."""
         return cls(
@@ -83,10 +83,10 @@ class CaseResult:
         )
 
 
-def _standing(case: Case, verdict: Verdict, symptom: str) -> Standing:
-    if verdict is Verdict.FAIL:
+def _standing(case: Case, verdict: CaseVerdict, symptom: str) -> Standing:
+    if verdict is CaseVerdict.FAIL:
         return Standing.WARNING if case.severity == "should" else Standing.UNEXPECTED
-    if verdict is Verdict.ERROR or (verdict is Verdict.SKIPPED and symptom):
+    if verdict is CaseVerdict.ERROR or (verdict is CaseVerdict.SKIPPED and symptom):
         return Standing.NOT_JUDGED
     return Standing.AS_IT_SHOULD
 
@@ -111,16 +111,16 @@ class RunResult:
     def counts(self) -> dict[str, int]:
         """How many cases have each verdict."""
         found = Counter(each.verdict.value for each in self.results)
-        return {verdict.value: found[verdict.value] for verdict in Verdict}
+        return {verdict.value: found[verdict.value] for verdict in CaseVerdict}
 
     def judged(self) -> bool:
         """Whether a case of the core came to a verdict; of any profile, where the run tried none of the core.
 
         A subject that knows no command, or with which no case can be prepared, has shown nothing.
         """
-        tried = [each for each in self.results if each.verdict is not Verdict.SKIPPED or each.symptom]
+        tried = [each for each in self.results if each.verdict is not CaseVerdict.SKIPPED or each.symptom]
         core = [each for each in tried if each.profile != "admin"]
-        return any(each.verdict in (Verdict.PASS, Verdict.FAIL) for each in core or tried)
+        return any(each.verdict in (CaseVerdict.PASS, CaseVerdict.FAIL) for each in core or tried)
 
     def findings(self, *, strict: bool) -> list[CaseResult]:
         """The results that make a run fail; with `strict` also failed recommendations."""
@@ -153,12 +153,12 @@ def from_json(data: bytes, name: str) -> RunResult:
 
 def _case_result(values: Mapping[str, object]) -> CaseResult:
     fields = dict(values)
-    fields["verdict"] = Verdict(str(fields["verdict"]))
+    fields["verdict"] = CaseVerdict(str(fields["verdict"]))
     fields["standing"] = Standing(str(fields["standing"]))
     trace = fields["trace"]
     if not isinstance(trace, list):
         raise TypeError("trace is no list")
-    fields["trace"] = [Entry(**each) for each in trace]
+    fields["trace"] = [TraceEntry(**each) for each in trace]
     return CaseResult(**fields)  # type: ignore[arg-type]  # the keys are those that to_json wrote
 
 
@@ -171,10 +171,10 @@ def by_clause(runs: Iterable[RunResult]) -> dict[str, list[tuple[RunResult, Case
     return found
 
 
-def worst(results: Sequence[CaseResult]) -> Verdict:
+def worst(results: Sequence[CaseResult]) -> CaseVerdict:
     """The verdict that stands for several: a failure first, a pass when nothing worse is there."""
     found = {each.verdict for each in results}
-    for verdict in (Verdict.ERROR, Verdict.FAIL, Verdict.PASS, Verdict.UNSUPPORTED):
+    for verdict in (CaseVerdict.ERROR, CaseVerdict.FAIL, CaseVerdict.PASS, CaseVerdict.UNSUPPORTED):
         if verdict in found:
             return verdict
-    return Verdict.SKIPPED
+    return CaseVerdict.SKIPPED

@@ -11,9 +11,9 @@ from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
 from replispec.conformance.family import Family
 from replispec.conformance.model import TARGET, Case
-from replispec.conformance.play import Subject, play
+from replispec.conformance.play import JudgedSubject, play
 from replispec.conformance.probe import probe
-from replispec.conformance.results import CaseResult, RunResult, Verdict
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult
 from replispec.conformance.trace import Trace
 from replispec.conformance.vocabulary import Release, fits, release_text
 
@@ -23,7 +23,7 @@ Told = Callable[[CaseResult, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """What a run shall do. `patterns` choose cases by id, with * and ?; none means all."""
 
     kind: str
@@ -48,11 +48,11 @@ class Plan:
         """The profiles that were asked for; all of the kind when none was."""
         return self.profiles or self.family().kind(self.kind).profiles
 
-    def subject(self) -> Subject:
+    def subject(self) -> JudgedSubject:
         """The subject as cases see it."""
         family = self.family()
         kind = family.kind(self.kind)
-        return Subject(self.addresses, family, kind, self.release, self.known, self.patience)
+        return JudgedSubject(self.addresses, family, kind, self.release, self.known, self.patience)
 
 
 def chosen(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
@@ -63,7 +63,7 @@ def chosen(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
 
 
 def run_suite(
-    plan: Plan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None = None
+    plan: RunPlan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None = None
 ) -> RunResult:
     """Play the chosen cases, several at a time, those that must be alone at the end, one by one.
 
@@ -73,7 +73,7 @@ def run_suite(
 
 
 async def run_on_trio(
-    plan: Plan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None
+    plan: RunPlan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None
 ) -> RunResult:
     """The same inside of trio."""
     subject = plan.subject()
@@ -97,7 +97,7 @@ async def run_on_trio(
     for case in selected:
         reason = _left_out(case, plan)
         if reason:
-            done(CaseResult.of(case, Verdict.SKIPPED, reason, "", 0.0, Trace()))
+            done(CaseResult.of(case, CaseVerdict.SKIPPED, reason, "", 0.0, Trace()))
         else:
             playing.append(case)
     async with trio.open_nursery() as nursery:
@@ -123,7 +123,7 @@ async def run_on_trio(
     return result
 
 
-def _left_out(case: Case, plan: Plan) -> str:
+def _left_out(case: Case, plan: RunPlan) -> str:
     if not plan.family().vocabulary.holds(case.releases, plan.release):
         first, _, last = str(case.releases).rpartition("@")[2].partition("..")
         spoken = release_text(plan.release)

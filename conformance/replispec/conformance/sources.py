@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from replispec.conformance.model import CaseError, Matcher, Place
+from replispec.conformance.model import CaseError, CasePlace, Matcher
 
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+")
@@ -21,7 +21,7 @@ _STANDARD = "tag:yaml.org,2002:"
 class Item:
     """A value and its place: a dict of items, a list of items, a text, number or truth, or a tagged one."""
 
-    place: Place
+    place: CasePlace
     value: object
     tag: str = ""
 
@@ -53,16 +53,16 @@ def read(path: Path, shown: str) -> Item:
         node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as fault:
         line = fault.problem_mark.line + 1 if fault.problem_mark else 1
-        raise CaseError(Place(shown, line), f"no YAML: {fault.problem}") from None
+        raise CaseError(CasePlace(shown, line), f"no YAML: {fault.problem}") from None
     except (UnicodeDecodeError, yaml.YAMLError) as fault:
-        raise CaseError(Place(shown, 1), f"no YAML: {' '.join(str(fault).split())}") from None
+        raise CaseError(CasePlace(shown, 1), f"no YAML: {' '.join(str(fault).split())}") from None
     if node is None:
-        raise CaseError(Place(shown, 1), "the file is empty")
+        raise CaseError(CasePlace(shown, 1), "the file is empty")
     return _item(node, shown, set())
 
 
 def _item(node: yaml.Node, file: str, seen: set[int]) -> Item:
-    place = Place(file, node.start_mark.line + 1)
+    place = CasePlace(file, node.start_mark.line + 1)
     if id(node) in seen:
         raise CaseError(place, "anchors are not used in cases: write it out, or make it a given")
     seen.add(id(node))
@@ -77,7 +77,7 @@ def _item(node: yaml.Node, file: str, seen: set[int]) -> Item:
 def _pairs(node: yaml.MappingNode, file: str, seen: set[int]) -> Iterator[tuple[str, Item]]:
     known: set[str] = set()
     for key, value in node.value:
-        place = Place(file, key.start_mark.line + 1)
+        place = CasePlace(file, key.start_mark.line + 1)
         if not isinstance(key, yaml.ScalarNode):
             raise CaseError(place, "a key has to be one word")
         if key.value in known:

@@ -11,16 +11,16 @@ from replispec.conformance.model import (
     TARGET,
     Action,
     Again,
+    AllowedOutcome,
     CaseError,
+    CaseStep,
     End,
     Listen,
     Matcher,
     Open,
-    Outcome,
     Raw,
     Replicate,
     Sent,
-    Step,
     Wait,
 )
 from replispec.conformance.sources import Item
@@ -62,7 +62,7 @@ _OUTCOME = (
 _RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
 
 
-def read_steps(item: Item, what: str, family: Family) -> tuple[Step, ...]:
+def read_steps(item: Item, what: str, family: Family) -> tuple[CaseStep, ...]:
     """A list of steps. `code` of an answer is checked against the command that the connection sent last."""
     reader = _Reader(family)
     return tuple(reader.step(each) for each in item.sequence(what))
@@ -76,7 +76,7 @@ class _Reader:
         self._names = family.vocabulary
         self._asked: dict[str, int | None] = {}
 
-    def step(self, item: Item) -> Step:
+    def step(self, item: Item) -> CaseStep:
         fields = item.mapping("a step")
         only(item, _STEP)
         chosen = [name for name in _ACTIONS if name in fields]
@@ -92,7 +92,7 @@ class _Reader:
         if isinstance(action, Sent) and action.message is None:
             self._asked[on] = self._code_of(action)
         expect = fields.get("expect")
-        return Step(
+        return CaseStep(
             place=item.place,
             action=action,
             on=on,
@@ -145,7 +145,7 @@ class _Reader:
     def _code_of(self, sent: Sent) -> int | None:
         return self._names.request_code(sent.command) if sent.command else None
 
-    def _outcome(self, item: Item, on: str) -> Outcome:
+    def _outcome(self, item: Item, on: str) -> AllowedOutcome:
         fields = item.mapping("an outcome")
         only(item, _OUTCOME)
         kinds = ("code", "command", "message", "closed", "silence", "replicated")
@@ -162,7 +162,7 @@ class _Reader:
         body_keys = self._names.body_keys(known[0], answer=known[1]) if known else None
         message = text(fields["message"]) if "message" in fields else None
         field_names = _message_names(fields.get("fields"), message, item, self._names)
-        return Outcome(
+        return AllowedOutcome(
             codes=_codes(fields.get("code"), self._names),
             command=command,
             message=message,

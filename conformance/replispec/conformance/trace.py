@@ -9,7 +9,7 @@ BYTES_MAXIMUM = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class TraceEntry:
     """One piece of a trace: `at_s` since the case began, `way` is > (sent), < (received) or -."""
 
     at_s: float
@@ -25,7 +25,7 @@ class Trace:
     """Entries in order; what is beyond the bounds is counted, not kept."""
 
     began_s: float = 0.0
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TraceEntry] = field(default_factory=list)
     left_out: int = 0
 
     def add(self, at_s: float, on: str, way: str, says: str, data: bytes = b"") -> None:
@@ -34,4 +34,4 @@ class Trace:
             self.left_out += 1
             return
         kept = data[:BYTES_MAXIMUM].hex()
-        self.entries.append(Entry(round(at_s, 4), on, way, says[:BYTES_MAXIMUM], kept, len(data)))
+        self.entries.append(TraceEntry(round(at_s, 4), on, way, says[:BYTES_MAXIMUM], kept, len(data)))

@@ -11,8 +11,8 @@ from replispec.conformance.encoding import Encoded
 from replispec.conformance.received import (
     Breach,
     Ended,
-    Reader,
     Received,
+    SubjectReader,
     described,
 )
 from replispec.conformance.trace import Trace
@@ -34,7 +34,9 @@ class Unreachable(Exception):
 class Wire:
     """One connection, and what came on it and was not looked at yet."""
 
-    def __init__(self, name: str, stream: trio.SocketStream, reader: Reader, trace: Trace, dialect: Dialect):
+    def __init__(
+        self, name: str, stream: trio.SocketStream, reader: SubjectReader, trace: Trace, dialect: Dialect
+    ):
         self.name = name
         self.reader = reader
         self._stream = stream

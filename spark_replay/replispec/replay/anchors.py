@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replispec.replay.capture_records import Integers
-from replispec.replay.readers import BAD, Message, Reader
+from replispec.replay.readers import BAD, FrameReader, Message
 from replispec.replay.space import SequenceSpace
 from replispec.runtime.primitives.streams import FrameForm, Stream
 
@@ -32,8 +32,8 @@ class Searcher:
         self._attempts = 0
 
     def find(
-        self, readers: Sequence[Reader], position: int, limit: int | None = None
-    ) -> tuple[int, Reader] | None:
+        self, readers: Sequence[FrameReader], position: int, limit: int | None = None
+    ) -> tuple[int, FrameReader] | None:
         """The first place >= `position` (and < `limit`) where a frame of one of the kinds starts.
 
         At one place the first reader that fits wins. None: there is none, or too many tries failed.
@@ -61,7 +61,7 @@ class Searcher:
         return None
 
 
-def proved(space: SequenceSpace, reader: Reader, position: int) -> bool:
+def proved(space: SequenceSpace, reader: FrameReader, position: int) -> bool:
     """Whether frames of this kind follow each other from `position` on, as far as the bytes go."""
     previous: Message | None = None
     at = position
@@ -80,7 +80,7 @@ def proved(space: SequenceSpace, reader: Reader, position: int) -> bool:
     return True
 
 
-def _candidates(readers: Sequence[Reader], buffer: bytes, at: int) -> Iterator[tuple[int, Reader]]:
+def _candidates(readers: Sequence[FrameReader], buffer: bytes, at: int) -> Iterator[tuple[int, FrameReader]]:
     """(offset in the buffer, reader) of all places from `at` on that fit a form, ascending.
 
     They are looked for part by part: the first one is mostly near.

@@ -16,9 +16,9 @@ from typing import Any, Final
 from replispec.replay.content import seen_of, values_of
 from replispec.replay.decisions import NOTIFIED
 from replispec.replay.facts import BY_ADDRESS
-from replispec.replay.groups import Groups
+from replispec.replay.groups import BrokerGroups
 from replispec.replay.machine_steps import Findings, MachineFinding
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.walks import Configurations, variants
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.machines import (
@@ -69,15 +69,17 @@ _WRITES: Final = frozenset(
 )
 
 
-def walk_broker_sets(rows: Sequence[Observation], groups: Groups, found: Findings) -> None:
+def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
     """Walk the machine of a broker set for each life of each group."""
-    by_address = {row.controller for row in rows if row.kind == Kind.FACT and row.named_by == BY_ADDRESS}
+    by_address = {
+        row.controller for row in rows if row.kind == ObservationKind.FACT and row.named_by == BY_ADDRESS
+    }
     sets: dict[str, _Set] = {}
     for row in rows:
         group = row.group or ""
-        if row.kind == Kind.CLEANED and row.text is None:
+        if row.kind == ObservationKind.CLEANED and row.text is None:
             sets[group] = _Set(begun=True)
-        if row.kind != Kind.DECISION or row.controller in by_address or not _is_told(row, groups):
+        if row.kind != ObservationKind.DECISION or row.controller in by_address or not _is_told(row, groups):
             continue
         one = sets.setdefault(group, _Set())
         if row.message == NOTIFIED:
@@ -88,7 +90,7 @@ def walk_broker_sets(rows: Sequence[Observation], groups: Groups, found: Finding
             one.answers(row, found[group, MACHINE.finding], ends_life=_ends_life(row, groups))
 
 
-def _is_told(row: Observation, groups: Groups) -> bool:
+def _is_told(row: Observation, groups: BrokerGroups) -> bool:
     """True when the row is about a broker set that some broker belongs to, and its controller is known.
 
     Whoever asks for a name that nobody has makes no broker set of it.
@@ -98,7 +100,7 @@ def _is_told(row: Observation, groups: Groups) -> bool:
     return row.controller in groups.controllers and row.name in groups.spoken
 
 
-def _ends_life(row: Observation, groups: Groups) -> bool:
+def _ends_life(row: Observation, groups: BrokerGroups) -> bool:
     key = groups.key(row)
     return key is not None and row.order in groups.lives.get(key, ())
 

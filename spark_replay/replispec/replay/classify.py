@@ -20,10 +20,10 @@ from replispec.replay.readers import (
     HA_REPLICA,
     REMOTING,
     SHORT,
+    FrameReader,
     HaMasterReader,
     HaReplicaReader,
     LegacyReader,
-    Reader,
     RemotingReader,
 )
 from replispec.replay.space import SequenceSpace
@@ -65,13 +65,13 @@ class Classified:
     sure: bool
 
 
-def reader_for(kind: str, hints: Hints) -> Reader:
+def reader_for(kind: str, hints: Hints) -> FrameReader:
     """The reader of a kind. Raises KeyError for streams that nobody reads."""
     return _readers(hints.padded_answers, hints.keep_bodies)[kind]
 
 
 @cache
-def _readers(padded_answers: bool, keep_bodies: bool) -> dict[str, Reader]:
+def _readers(padded_answers: bool, keep_bodies: bool) -> dict[str, FrameReader]:
     """All readers; they keep nothing of what they read, so that every direction may share them."""
     return {
         REMOTING: RemotingReader(keep_bodies=keep_bodies),
@@ -145,7 +145,7 @@ def _from_start(space: SequenceSpace, kinds: tuple[str, ...], hints: Hints) -> C
     return None
 
 
-def opens(space: SequenceSpace, reader: Reader) -> bool:
+def opens(space: SequenceSpace, reader: FrameReader) -> bool:
     """Whether the stream's first frame, and the next if it is there, are of the reader's kind.
 
     A first header that the snap length cut is taken on trust when its visible part fits.

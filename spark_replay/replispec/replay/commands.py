@@ -19,7 +19,7 @@ from replispec.replay.command import Command
 from replispec.replay.delivery import Delivered, column
 from replispec.replay.durations import durations, observe_latencies
 from replispec.replay.facts import facts_of
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.pairing import Pairs
 from replispec.replay.registrations import STEPS, steps_of
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -46,14 +46,16 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
                 if _is_news(observation, told):
                     yield observation
         except RemoteProtocolError as fault:
-            yield replace(command.seen, kind=Kind.UNDECODABLE, code=command.asked, text=str(fault)[:200])
+            yield replace(
+                command.seen, kind=ObservationKind.UNDECODABLE, code=command.asked, text=str(fault)[:200]
+            )
     yield from reader.pairings()
     yield from observe_latencies(frames, pairs)
 
 
 def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
     """False for a name or address that its connection has told before: heartbeats repeat them."""
-    if observation.kind not in (Kind.BROKER, Kind.CONTROLLER):
+    if observation.kind not in (ObservationKind.BROKER, ObservationKind.CONTROLLER):
         return True
     news = (
         observation.version,
@@ -123,7 +125,9 @@ class _Reader:
         columns = [column(part, name) for name in names]
         orders: list[int] = self._frames.order[rows].tolist() if rows else []
         return [
-            Observation(capture, Kind.UNDECODABLE, order, time_ns, connection, direction, sequence, index)
+            Observation(
+                capture, ObservationKind.UNDECODABLE, order, time_ns, connection, direction, sequence, index
+            )
             for order, capture, time_ns, connection, direction, sequence, index in zip(
                 orders, *columns, strict=True
             )
@@ -134,7 +138,9 @@ class _Reader:
         evidence_rows = [row for row, _ in self._pairs.evidence]
         seen = self._seen(self._frames.frames.take(pa.array(evidence_rows, pa.int64())), evidence_rows)
         for observation, (_, evidence) in zip(seen, self._pairs.evidence, strict=True):
-            yield replace(observation, kind=Kind.MISPAIRED, name=evidence.verdict.value, text=evidence.says)
+            yield replace(
+                observation, kind=ObservationKind.MISPAIRED, name=evidence.verdict.value, text=evidence.says
+            )
         if not self._codes:
             return
         capture: str = self._frames.frames.column("capture")[0].as_py()
@@ -143,7 +149,7 @@ class _Reader:
             for verdict, count in sorted(counts.items()):
                 yield Observation(
                     capture,
-                    Kind.PAIRED,
+                    ObservationKind.PAIRED,
                     0,
                     0,
                     connection,
@@ -174,7 +180,11 @@ def observe_command(command: Command) -> Iterator[Observation]:
 
 
 def _named(
-    command: Command, name: str | None, address: str | None, kind: Kind = Kind.BROKER, **more: Any
+    command: Command,
+    name: str | None,
+    address: str | None,
+    kind: ObservationKind = ObservationKind.BROKER,
+    **more: Any,
 ) -> Iterator[Observation]:
     """A broker's name with its address, when both are there."""
     if name and address:
@@ -187,7 +197,7 @@ def _heartbeat(command: Command) -> Iterator[Observation]:
         command,
         header.broker_name,
         header.broker_addr,
-        kind=Kind.ALIVE,
+        kind=ObservationKind.ALIVE,
         cluster=header.cluster_name,
         broker_id=header.broker_id,
         controller=command.destination,
@@ -229,7 +239,10 @@ def _master_address(command: Command) -> Iterator[Observation]:
     header = command.header(broker.RegisterBrokerResponse)
     if header.master_addr and header.ha_server_addr:
         yield replace(
-            command.seen, kind=Kind.BROKER, address=header.master_addr, ha_address=header.ha_server_addr
+            command.seen,
+            kind=ObservationKind.BROKER,
+            address=header.master_addr,
+            ha_address=header.ha_server_addr,
         )
 
 
@@ -239,11 +252,11 @@ def _metadata(command: Command) -> Iterator[Observation]:
         return
     addresses = [command.source, header.controller_leader_address, *rules.peer_addresses(header.peers or "")]
     for address in dict.fromkeys(filter(None, addresses)):
-        yield replace(command.seen, kind=Kind.CONTROLLER, name=header.group, controller=address)
+        yield replace(command.seen, kind=ObservationKind.CONTROLLER, name=header.group, controller=address)
     if header.controller_leader_address:
         yield replace(
             command.seen,
-            kind=Kind.LEADER,
+            kind=ObservationKind.LEADER,
             name=header.group,
             address=command.source,
             controller=header.controller_leader_address,
@@ -261,7 +274,7 @@ def _epochs(command: Command) -> Iterator[Observation]:
     ]
     yield replace(
         command.seen,
-        kind=Kind.EPOCHS,
+        kind=ObservationKind.EPOCHS,
         name=body.broker_name,
         cluster=body.cluster_name,
         address=command.source,
@@ -275,7 +288,7 @@ def _granted(command: Command) -> Iterator[Observation]:
     address = rules.address_of(header.register_check_code or "")
     yield replace(
         command.seen,
-        kind=Kind.GRANTED,
+        kind=ObservationKind.GRANTED,
         name=header.broker_name,
         cluster=header.cluster_name,
         controller=command.source,
@@ -292,7 +305,11 @@ def _cleaned(command: Command) -> Iterator[Observation]:
     ids = header.broker_controller_ids_to_clean or header.broker_address
     text = None if header.is_clean_living_broker else (ids or "").strip() or None
     yield replace(
-        command.seen, kind=Kind.CLEANED, name=header.broker_name, controller=command.source, text=text
+        command.seen,
+        kind=ObservationKind.CLEANED,
+        name=header.broker_name,
+        controller=command.source,
+        text=text,
     )
 
 
@@ -302,7 +319,7 @@ def _altered(command: Command) -> Iterator[Observation]:
     by_id = request.master_broker_id is not None
     yield replace(
         command.seen,
-        kind=Kind.ALTERATION,
+        kind=ObservationKind.ALTERATION,
         name=request.broker_name,
         controller=command.source,
         code=command.code,
@@ -320,7 +337,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
     header = command.header(broker.SendMessageResponse)
     for text in (header.msg_id or "").split(","):
         address, offset = _message_place(text)
-        yield replace(command.seen, kind=Kind.ACKNOWLEDGED, address=address, offset=offset)
+        yield replace(command.seen, kind=ObservationKind.ACKNOWLEDGED, address=address, offset=offset)
 
 
 def _message_place(message_id: str) -> tuple[str, int]:

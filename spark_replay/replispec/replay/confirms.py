@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 
@@ -34,17 +34,21 @@ def confirms(rows: Sequence[Observation], *, all_ack: bool) -> Iterator[SimpleNa
         if row.group is None:
             continue
         now = sets[row.group]
-        if row.kind == Kind.FACT:
+        if row.kind == ObservationKind.FACT:
             _learn(now, row)
-        elif row.kind == Kind.HANDSHAKE:
+        elif row.kind == ObservationKind.HANDSHAKE:
             replica = now.replicas[row.connection] = str(row.broker_id) if row.text is None else row.text
             now.latest[replica] = row.connection
             now.reported.pop(replica, None)
-        elif row.kind == Kind.REPORT and row.connection in now.replicas:
+        elif row.kind == ObservationKind.REPORT and row.connection in now.replicas:
             replica = now.replicas[row.connection]
             if now.latest[replica] == row.connection:
                 now.reported[replica] = row.max_offset or 0
-        elif row.kind in (Kind.BATCH, Kind.HEARTBEAT) and row.epoch == now.epoch and (row.offset or 0) >= 0:
+        elif (
+            row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT)
+            and row.epoch == now.epoch
+            and (row.offset or 0) >= 0
+        ):
             yield SimpleNamespace(
                 row=row,
                 group=row.group,

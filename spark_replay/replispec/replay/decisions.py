@@ -13,7 +13,7 @@ from typing import Any, Final
 from replispec.replay.command import Command
 from replispec.replay.content import content_of, fields_of
 from replispec.replay.facts import BY_ADDRESS, facts_of
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.unknown import Unseen
 from replispec.runtime.rocketmq import rules
@@ -45,7 +45,7 @@ def decisions_of(command: Command) -> Iterator[Observation]:
     if asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED and not command.is_answer:
         for fact in facts_of(command):
             if fact.named_by != BY_ADDRESS:
-                yield replace(fact, kind=Kind.DECISION, message=NOTIFIED)
+                yield replace(fact, kind=ObservationKind.DECISION, message=NOTIFIED)
         return
     asking = command.request if command.is_answer else command
     if asking is None:
@@ -53,7 +53,7 @@ def decisions_of(command: Command) -> Iterator[Observation]:
     for name, event in _questions(asking):
         row = replace(
             command.seen,
-            kind=Kind.DECISION,
+            kind=ObservationKind.DECISION,
             name=name,
             message=_EVENTS[type(event)].name,
             opaque=command.opaque,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from replispec.replay.flows import FlowKey, Incarnation, Side, connection_text, endpoint_text
+from replispec.replay.flows import FlowKey, FlowSide, Incarnation, connection_text, endpoint_text
 from replispec.replay.pieces import Hole, Pieces, find_holes
 
 
@@ -49,7 +49,7 @@ def directions(incarnation: Incarnation) -> tuple[Direction | None, Direction | 
 
 
 def _direction(
-    key: FlowKey, number: int, sides: tuple[Side | None, Side | None], at: int
+    key: FlowKey, number: int, sides: tuple[FlowSide | None, FlowSide | None], at: int
 ) -> Direction | None:
     side, peer = sides[at], sides[1 - at]
     if side is None or not side.packets:
@@ -76,7 +76,7 @@ def _direction(
     )
 
 
-def _from_zero(side: Side) -> Pieces:
+def _from_zero(side: FlowSide) -> Pieces:
     """The side's pieces counted from its position zero, without what lies before it."""
     pieces = side.pieces.shifted(-side.zero)
     if len(pieces) and int(pieces.start[0]) < 0:
@@ -92,7 +92,7 @@ def _from_zero(side: Side) -> Pieces:
     return pieces
 
 
-def _bytes_early(side: Side) -> int:
+def _bytes_early(side: FlowSide) -> int:
     """Bytes before the side's position zero; not the number of the SYN, which a keep-alive repeats."""
     first = side.zero - 1
     if not len(side.pieces) or int(side.pieces.start[0]) >= first:
@@ -100,7 +100,7 @@ def _bytes_early(side: Side) -> int:
     return int((np.minimum(side.pieces.end, first) - np.minimum(side.pieces.start, first)).sum())
 
 
-def side_holes(side: Side, pieces: Pieces | None = None) -> list[Hole]:
+def side_holes(side: FlowSide, pieces: Pieces | None = None) -> list[Hole]:
     """The holes of a side, positions counted from its zero; `pieces`: its pieces counted so, if at hand."""
     pieces = _from_zero(side) if pieces is None else pieces
     zero = side.zero

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from replispec.replay.delivery import Delivered, column
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.pairing import Pairs
 from replispec.wire.rocketmq.codes import RemotingFlag
 
@@ -37,7 +37,7 @@ def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
         for start in range(0, max(len(durations), 1), DURATIONS_MAXIMUM):
             yield Observation(
                 capture,
-                Kind.LATENCY,
+                ObservationKind.LATENCY,
                 0,
                 0,
                 connection,

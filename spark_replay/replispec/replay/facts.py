@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from replispec.replay.command import Command
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 
@@ -37,7 +37,9 @@ def facts_of(command: Command) -> Iterator[Observation]:
 
 def _fact(command: Command, name: str | None) -> Observation:
     """A fact without content yet; the code is the request's."""
-    return replace(command.seen, kind=Kind.FACT, code=command.asked, name=name, controller=command.source)
+    return replace(
+        command.seen, kind=ObservationKind.FACT, code=command.asked, name=name, controller=command.source
+    )
 
 
 def _identity(broker_id: int | None, address: str | None, named_by: str | None) -> str | None:
@@ -83,7 +85,7 @@ def _elected(command: Command) -> Iterator[Observation]:
     request = command.request.header(controller.ElectMasterRequest)
     by_id = request.broker_id is not None
     # Number 2011 has this meaning only from 5.1.1 on, whose requests name a broker id.
-    still_exists = command.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B and by_id
+    still_exists = command.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST and by_id
     if command.code != ResponseCode.SUCCESS and not still_exists:
         return
     header = command.header(controller.ElectMasterResponse)

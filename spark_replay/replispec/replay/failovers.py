@@ -8,14 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from replispec.replay.groups import Groups
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.groups import BrokerGroups
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.report.model import FailOver, Moment, MomentKind
 from replispec.replay.stream_events import Judged, Tenure
 from replispec.wire.rocketmq.codes import RequestCode
 
 # What only a master sends, or a broker that lives.
-_SIGNS = (Kind.BATCH, Kind.HEARTBEAT, Kind.ANSWER, Kind.ACKNOWLEDGED, Kind.ALIVE)
+_SIGNS = (
+    ObservationKind.BATCH,
+    ObservationKind.HEARTBEAT,
+    ObservationKind.ANSWER,
+    ObservationKind.ACKNOWLEDGED,
+    ObservationKind.ALIVE,
+)
 
 
 def failovers(file: str, judged: Judged) -> list[FailOver]:
@@ -34,7 +40,7 @@ class _Anatomy:
     """Looks for the moments of one change among the observations of its group."""
 
     def __init__(
-        self, groups: Groups, rows: list[Observation], before: Tenure, after: Tenure, epoch: int
+        self, groups: BrokerGroups, rows: list[Observation], before: Tenure, after: Tenure, epoch: int
     ) -> None:
         self._groups = groups
         self._rows = rows
@@ -64,7 +70,7 @@ class _Anatomy:
         elected_ns = self._after.time_ns
         old = [row for row in self._rows if self._at(row, self._before) and row.time_ns <= elected_ns]
         heard = [row.time_ns for row in old if row.kind in _SIGNS]
-        closed = [row.time_ns for row in old if row.kind == Kind.CLOSED]
+        closed = [row.time_ns for row in old if row.kind == ObservationKind.CLOSED]
         yield _moment(MomentKind.LAST_FRAME, max(heard, default=None))
         yield _moment(MomentKind.CLOSED, max(closed, default=None))
         yield _moment(MomentKind.ELECTED, elected_ns)
@@ -82,7 +88,7 @@ class _Anatomy:
 
     def _notifies(self, row: Observation) -> bool:
         return (
-            row.kind == Kind.FACT
+            row.kind == ObservationKind.FACT
             and row.code == RequestCode.NOTIFY_BROKER_ROLE_CHANGED
             and row.master_epoch == self._epoch
             and self._at(row, self._after)
@@ -90,7 +96,7 @@ class _Anatomy:
 
     def _stores(self, row: Observation) -> bool:
         return (
-            row.kind == Kind.ACKNOWLEDGED
+            row.kind == ObservationKind.ACKNOWLEDGED
             and row.time_ns >= self._after.time_ns
             and self._at(row, self._after)
         )
@@ -100,7 +106,7 @@ class _Anatomy:
         names = (self._before.master, self._before.address)
         for row in self._rows:
             if (
-                row.kind == Kind.HANDSHAKE
+                row.kind == ObservationKind.HANDSHAKE
                 and row.time_ns >= self._after.time_ns
                 and self._at(row, self._after)
             ):
@@ -114,7 +120,11 @@ class _Anatomy:
         returned = self._return()
         if returned is None:
             return None
-        own = [row for row in self._rows if row.kind == Kind.REPORT and row.connection == returned.connection]
+        own = [
+            row
+            for row in self._rows
+            if row.kind == ObservationKind.REPORT and row.connection == returned.connection
+        ]
         later = [row for row in own if row.order >= returned.order]
         return min(later, key=lambda row: row.order, default=None)
 
@@ -128,7 +138,7 @@ class _Anatomy:
         ends = [
             row.offset + (row.body_size or 0)
             for row in self._rows
-            if row.kind in (Kind.BATCH, Kind.ACKNOWLEDGED)
+            if row.kind in (ObservationKind.BATCH, ObservationKind.ACKNOWLEDGED)
             and row.offset is not None
             and row.time_ns <= until_ns
             and self._at(row, self._before)

@@ -28,7 +28,7 @@ FlowKey = tuple[Endpoint, Endpoint]
 
 
 @dataclass(slots=True)
-class Side:
+class FlowSide:
     """One direction of one connection, in unwrapped positions.
 
     `references`: the first and the last position that was mentioned by a packet; the low 32 bits of
@@ -74,7 +74,7 @@ class Incarnation:
 
     key: FlowKey
     number: int
-    sides: tuple[Side | None, Side | None]
+    sides: tuple[FlowSide | None, FlowSide | None]
     opening: tuple[int, int] | None
 
 

@@ -15,7 +15,7 @@ from replispec.replay.capture_records import CaptureBytes, Integers
 from replispec.replay.classify import Classified, Hints, agree, classify, reader_for
 from replispec.replay.directions import Direction
 from replispec.replay.pieces import no_pieces
-from replispec.replay.readers import FOREIGN, HA_MASTER, HA_REPLICA, REMOTING, SHORT, Outcome, Reader
+from replispec.replay.readers import FOREIGN, HA_MASTER, HA_REPLICA, REMOTING, SHORT, FrameReader, Outcome
 from replispec.replay.space import Chain, NeedsBytes, SequenceSpace
 
 DECODED_KINDS = (REMOTING, HA_MASTER, HA_REPLICA)
@@ -106,7 +106,7 @@ def decode_direction(direction: Direction, space: SequenceSpace, how: Classified
     return decoded
 
 
-def _read_frames(decoded: Decoded, reader: Reader, position: int, *, aligned: bool) -> None:
+def _read_frames(decoded: Decoded, reader: FrameReader, position: int, *, aligned: bool) -> None:
     """Read frame after frame; where the stream is lost, go on at the next place that is proved."""
     space = decoded.space
     searcher = Searcher(space)

@@ -9,23 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 
-from replispec.replay.groups import FIRST_BROKER_ID, Groups, removed_by
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.groups import FIRST_BROKER_ID, BrokerGroups, removed_by
+from replispec.replay.observation import Observation, ObservationKind
 
 _Held = dict[str, str | None]
 
 
-def grants(rows: Iterable[Observation], groups: Groups) -> Iterator[SimpleNamespace]:
+def grants(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
     """The events of the stream `grants`."""
     held: dict[tuple[str, str], _Held] = {}
     for row in rows:
         key = groups.key(row)
-        if key is None or row.kind not in (Kind.CLEANED, Kind.GRANTED):
+        if key is None or row.kind not in (ObservationKind.CLEANED, ObservationKind.GRANTED):
             continue
         if _begins_anew(row, row.order in groups.lives.get(key, ())):
             held.pop(key, None)
         own = held.setdefault(key, {})
-        if row.kind == Kind.CLEANED:
+        if row.kind == ObservationKind.CLEANED:
             for each in removed_by(row):
                 own.pop(each, None)
             continue
@@ -35,6 +35,6 @@ def grants(rows: Iterable[Observation], groups: Groups) -> Iterator[SimpleNamesp
 
 def _begins_anew(row: Observation, is_border: bool) -> bool:
     """True when no id from before is anybody's any more."""
-    if row.kind == Kind.CLEANED:
+    if row.kind == ObservationKind.CLEANED:
         return row.text is None
     return is_border and row.broker_id == FIRST_BROKER_ID

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.wire.rocketmq.machines import broker_set
 
 UNKNOWN_GROUP = "unknown"
@@ -23,11 +23,11 @@ FIRST_BROKER_ID = broker_set.MACHINE.variables.next_broker_id
 """The id that is granted first in a broker set."""
 BETWEEN_IDS = ";"
 """What stands between the ids, or addresses, of a removal of single brokers."""
-_NAMING = (Kind.BROKER, Kind.ALIVE, Kind.GRANTED)
+_NAMING = (ObservationKind.BROKER, ObservationKind.ALIVE, ObservationKind.GRANTED)
 
 
 @dataclass(slots=True)
-class Groups:
+class BrokerGroups:
     """Names and addresses told in one capture.
 
     `controllers`: controller address -> controller group; `names`: broker's main address -> broker name;
@@ -91,9 +91,9 @@ class Groups:
         return text if life == 1 else f"{text}#{life}"
 
 
-def learn_groups(rows: Iterable[Observation]) -> Groups:
+def learn_groups(rows: Iterable[Observation]) -> BrokerGroups:
     """What the observations of one capture, in the order of the capture, tell about names and lives."""
-    groups = Groups()
+    groups = BrokerGroups()
     ordered = list(rows)
     for row in ordered:
         _learn_address(groups, row)
@@ -104,8 +104,8 @@ def learn_groups(rows: Iterable[Observation]) -> Groups:
     return groups
 
 
-def _learn_address(groups: Groups, row: Observation) -> None:
-    if row.kind == Kind.CONTROLLER and row.controller and row.name:
+def _learn_address(groups: BrokerGroups, row: Observation) -> None:
+    if row.kind == ObservationKind.CONTROLLER and row.controller and row.name:
         groups.controllers.setdefault(row.controller, row.name)
     if row.kind not in _NAMING:
         return
@@ -157,18 +157,18 @@ class _Life:
         return self.owners[first] != row.text if first in self.owners else self.led
 
 
-def _learn_lives(groups: Groups, rows: list[Observation]) -> None:
+def _learn_lives(groups: BrokerGroups, rows: list[Observation]) -> None:
     lives: dict[tuple[str, str], _Life] = defaultdict(_Life)
     for row in rows:
         key = groups.key(row)
         if key is None:
             continue
-        if row.kind == Kind.FACT:
+        if row.kind == ObservationKind.FACT:
             lives[key].learn(row)
-        elif row.kind == Kind.CLEANED and (row.text is None or lives[key].loses(removed_by(row))):
+        elif row.kind == ObservationKind.CLEANED and (row.text is None or lives[key].loses(removed_by(row))):
             groups.lives[key].append(row.order)
             del lives[key]
-        elif row.kind == Kind.GRANTED:
+        elif row.kind == ObservationKind.GRANTED:
             if row.broker_id == FIRST_BROKER_ID and lives[key].is_another(row):
                 groups.lives[key].append(row.order)
                 del lives[key]

@@ -13,7 +13,7 @@ from typing import Any
 
 from replispec.replay.machine_findings import machine_findings
 from replispec.replay.machine_steps import MachineFinding
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.pairing import EVERYTHING, PAIRING
 from replispec.replay.stream_events import Judged, StreamEvent, join
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Evidence, Invariant, Judge, Verdict, worst
@@ -170,9 +170,9 @@ def _pairing(file: str, rows: Iterable[Observation]) -> FindingRow:
     counts: Counter[str] = Counter()
     proofs: list[Proof] = []
     for row in rows:
-        if row.kind == Kind.PAIRED and row.name is not None:
+        if row.kind == ObservationKind.PAIRED and row.name is not None:
             counts[row.name] += row.max_offset or 0
-        elif row.kind == Kind.MISPAIRED:
+        elif row.kind == ObservationKind.MISPAIRED:
             proofs.append(
                 Proof(
                     row.time_ns, row.connection, row.direction, row.sequence, row.text or "", row.name or ""

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from math import ceil
 
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.report.model import Latency
 from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES
 
@@ -16,7 +16,7 @@ def latencies(file: str, rows: Iterable[Observation]) -> list[Latency]:
     waited: dict[int, list[int]] = defaultdict(list)
     unanswered: Counter[int] = Counter()
     for row in rows:
-        if row.kind == Kind.LATENCY and row.code is not None:
+        if row.kind == ObservationKind.LATENCY and row.code is not None:
             waited[row.code] += row.durations_ns or ()
             unanswered[row.code] += row.unanswered or 0
     return [_latency(file, code, sorted(waited[code]), unanswered[code]) for code in sorted(waited)]

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from replispec.replay.groups import Groups
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.groups import BrokerGroups
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.wire.rocketmq.constants import HEARTBEAT_TIMEOUT_MS
 
 
@@ -21,13 +21,13 @@ class _Change:
     leader: str
 
 
-def leader_changes(rows: Sequence[Observation], groups: Groups) -> Iterator[SimpleNamespace]:
+def leader_changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
     """The events of the stream `leaders`."""
     signs: dict[str, list[Observation]] = defaultdict(list)
     for row in rows:
-        if row.kind in (Kind.ALIVE, Kind.CLOSED) and row.group is not None:
+        if row.kind in (ObservationKind.ALIVE, ObservationKind.CLOSED) and row.group is not None:
             signs[row.group].append(row)
-    whole = all(row.from_start for row in rows if row.kind == Kind.ALIVE)
+    whole = all(row.from_start for row in rows if row.kind == ObservationKind.ALIVE)
     end = max((row.time_ns for row in rows), default=0)
     for change in _changes(rows):
         for group in sorted(signs):
@@ -36,7 +36,7 @@ def leader_changes(rows: Sequence[Observation], groups: Groups) -> Iterator[Simp
                 yield _event(group, change, own, end, whole=whole)
 
 
-def _speaks_with(groups: Groups, row: Observation, controller_group: str) -> bool:
+def _speaks_with(groups: BrokerGroups, row: Observation, controller_group: str) -> bool:
     """True when the heartbeat went to a controller of this group."""
     return groups.controllers.get(row.controller or "") == controller_group
 
@@ -45,7 +45,7 @@ def _changes(rows: Sequence[Observation]) -> Iterator[_Change]:
     said: dict[tuple[str, str], str] = {}
     current: dict[str, str] = {}
     for row in rows:
-        if row.kind != Kind.LEADER or row.name is None or row.controller is None:
+        if row.kind != ObservationKind.LEADER or row.name is None or row.controller is None:
             continue
         key = (row.name, row.address or "")
         before = said.get(key)
@@ -65,7 +65,7 @@ def _event(
     for row in signs:
         if row.time_ns > moment or row.address is None:
             continue
-        if row.kind == Kind.CLOSED:
+        if row.kind == ObservationKind.CLOSED:
             if row.address in live and live[row.address].connection == row.connection:
                 del live[row.address]
         else:
@@ -75,9 +75,9 @@ def _event(
         row.address
         for row in signs
         if row.address in live
-        and (row.kind == Kind.CLOSED or row.controller == change.leader)
+        and (row.kind == ObservationKind.CLOSED or row.controller == change.leader)
         and -_timeout(live[row.address]) <= row.time_ns - moment <= _timeout(live[row.address])
-        and (row.kind == Kind.ALIVE or row.time_ns > moment)
+        and (row.kind == ObservationKind.ALIVE or row.time_ns > moment)
     }
     longest = max((_timeout(row) for row in live.values()), default=0)
     return SimpleNamespace(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from replispec.replay.machine_steps import Findings, MachineFinding, step
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.walks import Walk
 from replispec.wire.rocketmq.machines import learner
 
@@ -42,13 +42,13 @@ def walk_learners(rows: Sequence[Observation], given: Collection[str], found: Fi
         if group not in walks:
             continue
         finding = found[group, MACHINE.finding]
-        if row.kind == Kind.HANDSHAKE:
+        if row.kind == ObservationKind.HANDSHAKE:
             replicas[row.connection] = name_of(row)
-        if row.kind in (Kind.HANDSHAKE, Kind.REPORT):
+        if row.kind in (ObservationKind.HANDSHAKE, ObservationKind.REPORT):
             walk = walks[group].get(replicas.get(row.connection, ""))
             if walk is not None:
                 step(walk, row, SimpleNamespace(async_learner=row.async_learner), finding, sent=True)
-        elif row.kind == Kind.FACT and (row.master is not None or row.members is not None):
+        elif row.kind == ObservationKind.FACT and (row.master is not None or row.members is not None):
             told[group].learn(row)
             for name, walk in walks[group].items():
                 _tell(walk, row, name, told[group], finding)
@@ -64,13 +64,13 @@ def _learners(rows: Sequence[Observation], given: Collection[str]) -> dict[str, 
     for row in rows:
         if row.group is None:
             continue
-        if row.kind == Kind.FACT:
+        if row.kind == ObservationKind.FACT:
             for name in given:
                 if name not in walks[row.group]:
                     walk = walks[row.group][name] = Walk(MACHINE, None)
                     walk.begin()
                     walk.step(learner.Configured, SimpleNamespace())
-        elif row.kind == Kind.HANDSHAKE and row.async_learner:
+        elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             walks[row.group].setdefault(name_of(row), Walk(MACHINE, None))
     return walks
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 
 from replispec.replay.broker_set_walks import walk_broker_sets
-from replispec.replay.groups import Groups
+from replispec.replay.groups import BrokerGroups
 from replispec.replay.learner_walks import walk_learners
 from replispec.replay.machine_steps import MachineFinding
 from replispec.replay.observation import Observation
@@ -20,7 +20,7 @@ from replispec.replay.start_walks import walk_starts
 
 
 def machine_findings(
-    rows: Sequence[Observation], groups: Groups, learners: Collection[str]
+    rows: Sequence[Observation], groups: BrokerGroups, learners: Collection[str]
 ) -> Mapping[tuple[str, str], MachineFinding]:
     """Walk every machine over the observations of one capture, in the order of the capture.
 

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 
-class Kind(StrEnum):
+class ObservationKind(StrEnum):
     """What an observation tells."""
 
     CONTROLLER = "controller"  # address speaks for the controller group `name`
@@ -163,7 +163,7 @@ def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
     """
 
     def place(row: Observation) -> tuple[object, ...]:
-        side = (row.kind == Kind.GAP) - (row.kind == Kind.OPENED)
+        side = (row.kind == ObservationKind.GAP) - (row.kind == ObservationKind.OPENED)
         return row.capture, row.order, row.connection, row.direction, row.sequence, row.index, side
 
     return sorted(observations, key=place)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from replispec.replay.commands import observe_commands
 from replispec.replay.delivery import column, delivered
-from replispec.replay.observation import SORTED_BY, Kind, Observation, to_table
+from replispec.replay.observation import SORTED_BY, Observation, ObservationKind, to_table
 from replispec.replay.pairing import pair
 from replispec.replay.replication import observe_replication
 
@@ -36,7 +36,7 @@ def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[
     pairs = pair(ordered, _whole(streams), _cut_short(ordered.frames, holes))
     alive: dict[str, Observation] = {}
     for observation in observe_commands(ordered, pairs):
-        if observation.kind == Kind.ALIVE:
+        if observation.kind == ObservationKind.ALIVE:
             alive[observation.connection] = observation
         yield observation
     yield from _closed(alive, streams)
@@ -86,7 +86,7 @@ def _closed(alive: Mapping[str, Observation], streams: pa.Table) -> Iterator[Obs
     for connection, direction, time_ns in zip(*(column(ended, name) for name in names), strict=True):
         last = alive.get(connection)
         if last is not None and time_ns is not None:
-            yield replace(last, kind=Kind.CLOSED, direction=direction, time_ns=time_ns)
+            yield replace(last, kind=ObservationKind.CLOSED, direction=direction, time_ns=time_ns)
 
 
 def _unseen(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
@@ -118,5 +118,5 @@ def _unseen(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Ob
             at = bisect_left(known, (start, 0))
             time_ns = known[at - 1][1] if at else first_ns or 0
             yield Observation(
-                capture, Kind.UNSEEN, 0, time_ns, connection, direction, start, 0, address=source
+                capture, ObservationKind.UNSEEN, 0, time_ns, connection, direction, start, 0, address=source
             )

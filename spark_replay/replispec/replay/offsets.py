@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.report.model import Curve, CurveKind, Lag
 
 # One point per curve and this part of the capture's time: more cannot be seen.
@@ -58,14 +58,14 @@ def _points(row: Observation, replicas: dict[str, str]) -> Iterator[tuple[CurveK
 
     An offset below 0 is that of a broker without data.
     """
-    if row.kind in (Kind.BATCH, Kind.HEARTBEAT) and row.address is not None:
+    if row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and row.address is not None:
         if row.offset is not None and row.offset >= 0:
             yield CurveKind.SENT, row.address, row.offset + (row.body_size or 0)
         if row.confirm_offset is not None and row.confirm_offset >= 0:
             yield CurveKind.CONFIRMED, row.address, row.confirm_offset
-    elif row.kind == Kind.REPORT and row.max_offset is not None and row.max_offset >= 0:
+    elif row.kind == ObservationKind.REPORT and row.max_offset is not None and row.max_offset >= 0:
         yield CurveKind.REPORTED, replicas.get(row.connection, row.connection), row.max_offset
-    elif row.kind == Kind.ACKNOWLEDGED and row.address is not None and row.offset is not None:
+    elif row.kind == ObservationKind.ACKNOWLEDGED and row.address is not None and row.offset is not None:
         yield CurveKind.ACKNOWLEDGED, row.address, row.offset
 
 
@@ -74,7 +74,7 @@ def _names(rows: list[Observation]) -> dict[str, str]:
     names: dict[str, str] = {}
     mains: dict[str, str] = {}
     for row in rows:
-        if row.kind in (Kind.BROKER, Kind.ALIVE) and row.address is not None:
+        if row.kind in (ObservationKind.BROKER, ObservationKind.ALIVE) and row.address is not None:
             if row.broker_id is not None:
                 names[row.address] = f"broker {row.broker_id}"
             if row.ha_address is not None:
@@ -87,5 +87,5 @@ def _replicas(rows: list[Observation]) -> dict[str, str]:
     return {
         row.connection: row.text if row.text is not None else f"broker {row.broker_id}"
         for row in rows
-        if row.kind == Kind.HANDSHAKE
+        if row.kind == ObservationKind.HANDSHAKE
     }

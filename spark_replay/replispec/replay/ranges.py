@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from replispec.replay.digests import joined
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 
 
 @dataclass(slots=True)
@@ -27,7 +27,7 @@ def ranges(rows: Sequence[Observation]) -> Iterator[SimpleNamespace]:
     """The events of the stream `ranges`. Runs of which bytes are missing are in none."""
     carried: dict[tuple[str, int], dict[str, _Carried]] = defaultdict(dict)
     for row in rows:
-        if row.kind != Kind.BATCH or row.body_digest is None or row.group is None:
+        if row.kind != ObservationKind.BATCH or row.body_digest is None or row.group is None:
             continue
         assert row.epoch is not None
         assert row.offset is not None

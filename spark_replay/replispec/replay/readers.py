@@ -51,7 +51,7 @@ NOT_WHOLE: Outcome = (SHORT, None, 0, None, None, None)
 NO_FRAME: Outcome = (BAD, None, 0, None, None, None)
 
 
-class Reader(Protocol):
+class FrameReader(Protocol):
     """Reads the frames of one kind of stream.
 
     `evidence`: how many frames in a row prove that a place found by searching is a frame's start,

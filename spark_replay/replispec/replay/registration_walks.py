@@ -8,7 +8,7 @@ from typing import Final
 
 from replispec.replay.content import seen_of
 from replispec.replay.machine_steps import Findings, MachineFinding, step
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.registrations import SENT
 from replispec.replay.walks import Walk, release_of
 from replispec.wire.rocketmq.machines.broker_registration import MACHINE
@@ -20,7 +20,7 @@ _ANSWERS_OF: Final = {
 """The events that the answer to a request may be, by the code of the request."""
 _SENT: Final = frozenset(SENT.values())
 _KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
-_OWNING: Final = (Kind.REGISTRATION, Kind.ALIVE)
+_OWNING: Final = (ObservationKind.REGISTRATION, ObservationKind.ALIVE)
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
     owners = owners_of(rows)
     brokers: dict[tuple[str, str], _Registration] = {}
     for row in rows:
-        if row.kind != Kind.REGISTRATION:
+        if row.kind != ObservationKind.REGISTRATION:
             continue
         key = (row.group or "", owners.get(row.connection) or row.connection)
         broker = brokers.get(key)

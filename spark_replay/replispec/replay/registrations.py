@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from replispec.replay.command import Command
 from replispec.replay.content import content_of, fields_of
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
@@ -37,7 +37,7 @@ def steps_of(command: Command) -> Iterator[Observation]:
         return
     step = replace(
         command.seen,
-        kind=Kind.REGISTRATION,
+        kind=ObservationKind.REGISTRATION,
         name=request.broker_name,
         cluster=request.cluster_name,
         controller=asking.destination,

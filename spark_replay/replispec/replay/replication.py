@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from replispec.replay.delivery import Delivered, column
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.wire.rocketmq import ha
 
 MASTER = "ha_master"
@@ -50,7 +50,15 @@ class _Row:
         master = v["source"] if v["protocol"] == MASTER else v["destination"]
         capture, time_ns, connection, direction, sequence, index = (v[name] for name in _PLACE)
         return Observation(
-            capture, Kind.GAP, self.order, time_ns, connection, direction, sequence, index, address=master
+            capture,
+            ObservationKind.GAP,
+            self.order,
+            time_ns,
+            connection,
+            direction,
+            sequence,
+            index,
+            address=master,
         )
 
 
@@ -73,7 +81,7 @@ def observe_replication(
         if connection not in opened:
             opened.add(connection)
             if {(connection, 0), (connection, 1)} <= set(whole):
-                yield replace(seen, kind=Kind.OPENED, index=seen.index - 1)
+                yield replace(seen, kind=ObservationKind.OPENED, index=seen.index - 1)
         if row.direction not in begun:
             begun.add(row.direction)
             if row.direction not in whole:
@@ -107,19 +115,19 @@ def _observation(row: _Row) -> Observation:
     if message in _HANDSHAKES:
         return replace(
             seen,
-            kind=Kind.HANDSHAKE,
+            kind=ObservationKind.HANDSHAKE,
             broker_id=v["broker_id"],
             text=v["broker_address"],
             sync_from_last_file=v["sync_from_last_file"],
             async_learner=v["async_learner"],
         )
     if message in _ANSWERS:
-        return replace(seen, kind=Kind.ANSWER, max_offset=v["max_offset"], epochs=v["epochs"])
+        return replace(seen, kind=ObservationKind.ANSWER, max_offset=v["max_offset"], epochs=v["epochs"])
     if message == ha.HaReport.__name__:
-        return replace(seen, kind=Kind.REPORT, max_offset=v["max_offset"])
+        return replace(seen, kind=ObservationKind.REPORT, max_offset=v["max_offset"])
     return replace(
         seen,
-        kind=Kind.BATCH if v["body_size"] else Kind.HEARTBEAT,
+        kind=ObservationKind.BATCH if v["body_size"] else ObservationKind.HEARTBEAT,
         offset=v["offset"],
         body_size=v["body_size"],
         epoch=v["epoch"],

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
-from replispec.replay.groups import Groups
+from replispec.replay.groups import BrokerGroups
 from replispec.replay.machine_steps import Findings, step
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.walks import Walk, release_of
 from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -17,12 +17,12 @@ from replispec.wire.rocketmq import ha
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
 
 _SIDES: Final = (0, 1)
-_FROM_REPLICA: Final = (Kind.HANDSHAKE, Kind.REPORT)
-_FROM_MASTER: Final = (Kind.ANSWER, Kind.BATCH, Kind.HEARTBEAT)
+_FROM_REPLICA: Final = (ObservationKind.HANDSHAKE, ObservationKind.REPORT)
+_FROM_MASTER: Final = (ObservationKind.ANSWER, ObservationKind.BATCH, ObservationKind.HEARTBEAT)
 _FROM_BOTH: Final = (*_FROM_REPLICA, *_FROM_MASTER)
 
 
-def walk_replication(rows: Sequence[Observation], groups: Groups, found: Findings) -> None:
+def walk_replication(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
     """Walk the machines of replica and master over each connection."""
     for connection in _by_connection(rows).values():
         _walk(ha_replica.MACHINE, connection, groups, found, is_replica=True)
@@ -31,7 +31,7 @@ def walk_replication(rows: Sequence[Observation], groups: Groups, found: Finding
 
 def _by_connection(rows: Sequence[Observation]) -> dict[str, list[Observation]]:
     """The rows of each replication connection."""
-    kinds = {Kind.OPENED, Kind.GAP, *_FROM_BOTH}
+    kinds = {ObservationKind.OPENED, ObservationKind.GAP, *_FROM_BOTH}
     found: dict[str, list[Observation]] = defaultdict(list)
     for row in rows:
         if row.kind in kinds:
@@ -42,7 +42,7 @@ def _by_connection(rows: Sequence[Observation]) -> dict[str, list[Observation]]:
 def _walk(
     machine: Machine[Any, Any],
     rows: Sequence[Observation],
-    groups: Groups,
+    groups: BrokerGroups,
     found: Findings,
     *,
     is_replica: bool,
@@ -56,10 +56,10 @@ def _walk(
     lost = set(_SIDES)
     mixed = _is_mixed(rows)
     for row in rows:
-        if row.kind == Kind.OPENED:
+        if row.kind == ObservationKind.OPENED:
             lost.clear()
             walk.begin()
-        elif row.kind == Kind.GAP:
+        elif row.kind == ObservationKind.GAP:
             lost.add(row.direction)
         else:
             if lost or mixed:
@@ -75,13 +75,15 @@ def _is_mixed(rows: Sequence[Observation]) -> bool:
     return len(sides) > len({is_replica for is_replica, _ in sides})
 
 
-def _release(rows: Sequence[Observation], groups: Groups, *, is_replica: bool) -> tuple[int, ...] | None:
+def _release(
+    rows: Sequence[Observation], groups: BrokerGroups, *, is_replica: bool
+) -> tuple[int, ...] | None:
     """The release of one end of a connection, by the versions in its broker's remoting headers."""
     address = rows[0].address
     if not is_replica:
         return release_of(groups.version_at(address))
     for row in rows:
-        if row.kind == Kind.HANDSHAKE:
+        if row.kind == ObservationKind.HANDSHAKE:
             address = row.text or groups.address_of(groups.name_at(address), row.broker_id)
             return release_of(groups.version_at(address))
     return None

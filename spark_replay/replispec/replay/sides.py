@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from replispec.replay.capture_records import Integers
-from replispec.replay.flows import Grouped, Handshake, Incarnation, Side, group, incarnations
+from replispec.replay.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
 from replispec.replay.packets import ACK, FIN, RST, SYN, Packets
 from replispec.replay.pieces import Pieces, first_arrival_wins
 
@@ -92,14 +92,14 @@ def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     return _Positions(pair[:, 0], pair[:, 1], valid[:, 0], valid[:, 1], references)
 
 
-def _sides(grouped: Grouped, connection: Integers) -> dict[int, Side]:
+def _sides(grouped: Grouped, connection: Integers) -> dict[int, FlowSide]:
     """2 * connection + direction -> what its packets and the peer's acknowledgments say."""
     packets = grouped.packets
     positions = _unwrap(grouped, connection)
     own_side = 2 * connection + grouped.direction
-    sides = {side: Side(references) for side, references in positions.references.items()}
+    sides = {side: FlowSide(references) for side, references in positions.references.items()}
     for side in np.unique(own_side).tolist():
-        sides.setdefault(side, Side(None))
+        sides.setdefault(side, FlowSide(None))
     start = positions.own + (packets.flags & SYN != 0)
     payload = positions.has_own & (packets.payload_wire > 0)
     reducer = _Reducer(own_side, np.argsort(own_side, kind="stable"))
@@ -117,7 +117,7 @@ def _sides(grouped: Grouped, connection: Integers) -> dict[int, Side]:
     return sides
 
 
-def _add_packets(sides: dict[int, Side], packets: Packets, reducer: _Reducer) -> None:
+def _add_packets(sides: dict[int, FlowSide], packets: Packets, reducer: _Reducer) -> None:
     """What all packets of a side say: how many, when, and whether it was closed."""
     count = len(packets)
     everything = np.ones(count, np.bool_)
@@ -132,7 +132,7 @@ def _add_packets(sides: dict[int, Side], packets: Packets, reducer: _Reducer) ->
 
 
 def _add_marks(
-    sides: dict[int, Side], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
+    sides: dict[int, FlowSide], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
 ) -> None:
     """What the SYN and FIN packets say, and the first packet behind them."""
     plain = packets.flags & (SYN | RST) == 0
@@ -167,7 +167,7 @@ class _Reducer:
 
 
 def _add_pieces(
-    sides: dict[int, Side],
+    sides: dict[int, FlowSide],
     packets: Packets,
     own_side: Integers,
     start: Integers,

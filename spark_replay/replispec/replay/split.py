@@ -20,7 +20,7 @@ from replispec.replay.capture import map_split, walk
 from replispec.replay.capture_records import CaptureBytes, Integers, JoinedBytes, Split
 from replispec.replay.classify import Hints
 from replispec.replay.directions import directions
-from replispec.replay.flows import FlowKey, Incarnation, Side
+from replispec.replay.flows import FlowKey, FlowSide, Incarnation
 from replispec.replay.frames import FRAMES, frames_batch
 from replispec.replay.framing import DECODED_KINDS, Decoded, decode_connection
 from replispec.replay.local import BATCH_FRAMES, without_collector
@@ -42,12 +42,12 @@ FOREIGN_RUN_PIECES = 4
 class PartSide:
     """What a split knows of one direction: `side` with the pieces outside `chains`."""
 
-    side: Side
+    side: FlowSide
     chains: list[Chain] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Part:
+class SplitPart:
     """What a split knows of one connection; `opening` as in `Incarnation`."""
 
     opening: tuple[int, int] | None
@@ -60,7 +60,7 @@ class FlowPart:
 
     key: FlowKey
     split: int
-    parts: list[Part]
+    parts: list[SplitPart]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class _SplitDecoder:
         self._flush()
         return DecodedSplit(self._batches, list(flows.values()), remarks)
 
-    def _part(self, incarnation: Incarnation) -> Part:
+    def _part(self, incarnation: Incarnation) -> SplitPart:
         first, second = (PartSide(side) if side is not None else None for side in incarnation.sides)
         sides = (first, second)
         for decoded in decode_connection(self._data, directions(incarnation), self._hints):
@@ -112,7 +112,7 @@ class _SplitDecoder:
                 raise AssertionError("a direction without a side")
             self._waiting.append((decoded, mine))
             self._rows += len(decoded.positions)
-        return Part(incarnation.opening, sides)
+        return SplitPart(incarnation.opening, sides)
 
     def _flush(self) -> None:
         """Turn what waits into a batch of chained frames, and leave the rest as pieces."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.replay.content import seen_of
-from replispec.replay.groups import Groups
+from replispec.replay.groups import BrokerGroups
 from replispec.replay.machine_steps import Findings, step
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.registration_walks import owners_of
 from replispec.replay.registrations import SENT as REGISTERING
 from replispec.replay.starts import ANSWERS, HEARTBEAT, SENT
@@ -31,7 +31,7 @@ class _Broker:
     connections: set[str] = field(default_factory=set)
 
 
-def walk_starts(rows: Sequence[Observation], groups: Groups, found: Findings) -> None:
+def walk_starts(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
     """Walk the machine of a broker's start for each broker whose address is told.
 
     A broker that asks for its first id on a connection seen from its start begins there; of every other
@@ -41,7 +41,7 @@ def walk_starts(rows: Sequence[Observation], groups: Groups, found: Findings) ->
     fresh, holed = _first_connections(rows), _with_holes(rows)
     brokers: dict[str, _Broker] = {}
     for row in rows:
-        if row.kind != Kind.START and not _is_heartbeat(row, groups):
+        if row.kind != ObservationKind.START and not _is_heartbeat(row, groups):
             continue
         address = row.address or owners.get(row.connection)
         name = groups.name_at(address)
@@ -63,9 +63,9 @@ def walk_starts(rows: Sequence[Observation], groups: Groups, found: Findings) ->
         step(broker.walk, row, facts, found[group, MACHINE.finding], sent=message in _SENT, message=message)
 
 
-def _is_heartbeat(row: Observation, groups: Groups) -> bool:
+def _is_heartbeat(row: Observation, groups: BrokerGroups) -> bool:
     """True for a heartbeat to a controller; name servers get the same command."""
-    return row.kind == Kind.ALIVE and row.controller in groups.controllers
+    return row.kind == ObservationKind.ALIVE and row.controller in groups.controllers
 
 
 def _first_connections(rows: Sequence[Observation]) -> set[str]:
@@ -73,7 +73,7 @@ def _first_connections(rows: Sequence[Observation]) -> set[str]:
     return {
         row.connection
         for row in rows
-        if row.kind == Kind.REGISTRATION and row.message == _FIRST_TIME and row.from_start
+        if row.kind == ObservationKind.REGISTRATION and row.message == _FIRST_TIME and row.from_start
     }
 
 
@@ -86,5 +86,6 @@ def _with_holes(rows: Sequence[Observation]) -> set[str]:
     return {
         row.connection
         for row in rows
-        if row.from_start is False or (row.kind == Kind.LATENCY and row.code in ANSWERS and row.unanswered)
+        if row.from_start is False
+        or (row.kind == ObservationKind.LATENCY and row.code in ANSWERS and row.unanswered)
     }

@@ -8,7 +8,7 @@ from typing import Final
 
 from replispec.replay.command import Command
 from replispec.replay.content import content_of, fields_of
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
@@ -41,7 +41,7 @@ def starting_of(command: Command) -> Iterator[Observation]:
     `address` is the broker's where the command tells it; else the connection has to.
     """
     asked, body = command.asked, command.json_body or b""
-    step = replace(command.seen, kind=Kind.START, from_start=command.from_start, code=asked)
+    step = replace(command.seen, kind=ObservationKind.START, from_start=command.from_start, code=asked)
     if asked is None:
         return
     if command.is_answer:

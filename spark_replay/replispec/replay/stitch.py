@@ -16,11 +16,11 @@ import numpy as np
 from replispec.replay.capture_records import CaptureBytes
 from replispec.replay.classify import Hints
 from replispec.replay.directions import directions
-from replispec.replay.flows import FlowKey, Handshake, Incarnation, Side
+from replispec.replay.flows import FlowKey, FlowSide, Handshake, Incarnation
 from replispec.replay.framing import Decoded, decode_connection
 from replispec.replay.pieces import Pieces, concatenate, first_arrival_wins, no_pieces
 from replispec.replay.space import Chain, NeedsBytes
-from replispec.replay.split import FlowPart, Part, PartSide
+from replispec.replay.split import FlowPart, PartSide, SplitPart
 
 # The connections of one flow in one split, from its packets; the last argument: what came before.
 ReadAgain = Callable[[int, FlowKey, Handshake | None], list[Incarnation]]
@@ -47,7 +47,7 @@ class _Growing:
     key: FlowKey
     number: int
     opening: tuple[int, int] | None
-    sides: list[Side | None] = field(default_factory=lambda: [None, None])
+    sides: list[FlowSide | None] = field(default_factory=lambda: [None, None])
     given: tuple[list[_Contribution], list[_Contribution]] = field(default_factory=lambda: ([], []))
 
     def handshake(self) -> Handshake:
@@ -76,7 +76,7 @@ def _join(grown: list[_Growing], part: FlowPart, read_again: ReadAgain) -> None:
         told = _continuation(state, pieces)
         if told is None:
             found = read_again(part.split, part.key, state)
-            pieces = [Part(item.opening, _whole(item.sides)) for item in found]
+            pieces = [SplitPart(item.opening, _whole(item.sides)) for item in found]
             continues = found[0].number == 1
         else:
             continues = told
@@ -86,12 +86,12 @@ def _join(grown: list[_Growing], part: FlowPart, read_again: ReadAgain) -> None:
         _add(grown[-1], piece, part.split, ordinal)
 
 
-def _whole(sides: tuple[Side | None, Side | None]) -> tuple[PartSide | None, PartSide | None]:
+def _whole(sides: tuple[FlowSide | None, FlowSide | None]) -> tuple[PartSide | None, PartSide | None]:
     first, second = (None if side is None else PartSide(side) for side in sides)
     return first, second
 
 
-def _continuation(state: Handshake, parts: Sequence[Part]) -> bool | None:
+def _continuation(state: Handshake, parts: Sequence[SplitPart]) -> bool | None:
     """Whether the first part goes on with the connection before it (the others follow as they are).
 
     None: the split's own view, without what came before, cannot be trusted.
@@ -112,7 +112,7 @@ def _continuation(state: Handshake, parts: Sequence[Part]) -> bool | None:
     return None
 
 
-def _add(growing: _Growing, part: Part, split: int, ordinal: int) -> None:
+def _add(growing: _Growing, part: SplitPart, split: int, ordinal: int) -> None:
     """Join a part to its connection: shift its positions to where the sides stand."""
     for at, given in enumerate(part.sides):
         if given is None:
@@ -127,7 +127,7 @@ def _add(growing: _Growing, part: Part, split: int, ordinal: int) -> None:
         growing.given[at].append(_Contribution(split, ordinal, shift, new.pieces.shifted(shift), chains))
 
 
-def _shifted(side: Side, by: int) -> Side:
+def _shifted(side: FlowSide, by: int) -> FlowSide:
     """The side `by` positions further on, without its pieces."""
 
     def moved(position: int | None) -> int | None:
@@ -148,14 +148,14 @@ def _shifted(side: Side, by: int) -> Side:
     )
 
 
-def _merged(first: Side, second: Side) -> Side:
+def _merged(first: FlowSide, second: FlowSide) -> FlowSide:
     """What two consecutive views of a side say together."""
     references = first.references or second.references
     if references is not None and second.references is not None:
         references = (references[0], second.references[1])
     opened = [side.initiator for side in (first, second) if side.initiator is not None]
     seen = [side for side in (first, second) if side.packets]
-    return Side(
+    return FlowSide(
         references=references,
         first_plain=second.first_plain if first.first_plain is None else first.first_plain,
         syn=_least(first.syn, second.syn),

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from replispec.replay.judge import FindingRow, LossRow
-from replispec.replay.observation import Kind, Observation
+from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.offsets import curves, lags
-from replispec.replay.report.model import EventKind, MasterBand, Switch, Timeline, TimelineEvent
+from replispec.replay.report.model import MasterBand, Switch, Timeline, TimelineEvent, TimelineEventKind
 from replispec.replay.report.wording import seconds
 from replispec.replay.stream_events import Judged, Tenure
 from replispec.runtime.primitives.invariants import Verdict
@@ -62,14 +62,14 @@ def _named(tenure: Tenure) -> str:
 
 def _cause(rows: list[Observation], before: Tenure, after: Tenure, epoch: int) -> tuple[str, int | None]:
     """Why the controller elected, and since when the group had no master; ("", None) when nothing tells."""
-    if any(row.kind == Kind.FACT and row.designated and row.master_epoch == epoch for row in rows):
+    if any(row.kind == ObservationKind.FACT and row.designated and row.master_epoch == epoch for row in rows):
         return "an administrator asked for it", None
     own = [row for row in rows if row.address == before.address and row.time_ns <= after.time_ns]
-    closed = max((row.time_ns for row in own if row.kind == Kind.CLOSED), default=None)
+    closed = max((row.time_ns for row in own if row.kind == ObservationKind.CLOSED), default=None)
     if closed is not None and after.time_ns - closed <= CLOSED_BEFORE_NS:
         ago = seconds(after.time_ns - closed)
         return f"the old master's connection to the controller was closed {ago} before", closed
-    heard = max((row.time_ns for row in own if row.kind == Kind.ALIVE), default=None)
+    heard = max((row.time_ns for row in own if row.kind == ObservationKind.ALIVE), default=None)
     if heard is not None and after.time_ns - heard >= SILENT_NS:
         return f"the old master's last heartbeat was {seconds(after.time_ns - heard)} before", heard
     return "", None
@@ -77,7 +77,7 @@ def _cause(rows: list[Observation], before: Tenure, after: Tenure, epoch: int) -
 
 def _clients(rows: list[Observation], before: Tenure, after: Tenure) -> str:
     """How long producers waited between the two masters; empty when the capture does not show both sides."""
-    sends = [row for row in rows if row.kind == Kind.ACKNOWLEDGED]
+    sends = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
     new = [row.time_ns for row in sends if row.address == after.address and row.time_ns >= after.time_ns]
     old = [row.time_ns for row in sends if row.address == before.address and row.time_ns < after.time_ns]
     if not old or not new:
@@ -92,7 +92,7 @@ def timelines(
     """One timeline per group that had a master or a SyncStateSet. `span_ns`: first and last packet."""
     found = []
     for group in sorted(
-        {row.group for row in judged.rows if row.kind == Kind.FACT and row.group is not None}
+        {row.group for row in judged.rows if row.kind == ObservationKind.FACT and row.group is not None}
     ):
         rows = [row for row in judged.rows if row.group == group]
         tenures = sorted(judged.history.tenures[group].items())
@@ -128,7 +128,9 @@ def _elections(tenures: list[tuple[int, Tenure]]) -> Iterator[TimelineEvent]:
     previous: Tenure | None = None
     for epoch, tenure in tenures:
         kind = (
-            EventKind.ELECTION if previous is None or previous.master == tenure.master else EventKind.SWITCH
+            TimelineEventKind.ELECTION
+            if previous is None or previous.master == tenure.master
+            else TimelineEventKind.SWITCH
         )
         yield TimelineEvent(
             tenure.time_ns, kind, f"epoch {epoch}", f"{_named(tenure)} is master of epoch {epoch}"
@@ -140,14 +142,14 @@ def _sets(rows: list[Observation]) -> Iterator[TimelineEvent]:
     """Each SyncStateSet when it was first told."""
     told: set[tuple[int | None, tuple[str, ...]]] = set()
     for row in rows:
-        if row.kind != Kind.FACT or row.members is None:
+        if row.kind != ObservationKind.FACT or row.members is None:
             continue
         members = tuple(sorted(row.members))
         if (row.sync_state_set_epoch, members) not in told and len(told) < MARKS_MAX:
             told.add((row.sync_state_set_epoch, members))
             text = "{" + ", ".join(members) + "}"
             detail = f"SyncStateSet {text} with syncStateSetEpoch {row.sync_state_set_epoch}"
-            yield TimelineEvent(row.time_ns, EventKind.SYNC_STATE_SET, text, detail)
+            yield TimelineEvent(row.time_ns, TimelineEventKind.SYNC_STATE_SET, text, detail)
 
 
 def _lost(rows: list[Observation], losses: list[LossRow]) -> Iterator[TimelineEvent]:
@@ -155,7 +157,7 @@ def _lost(rows: list[Observation], losses: list[LossRow]) -> Iterator[TimelineEv
         sends = [
             row.time_ns
             for row in rows
-            if row.kind == Kind.ACKNOWLEDGED
+            if row.kind == ObservationKind.ACKNOWLEDGED
             and row.epoch == loss.epoch
             and (row.offset or 0) >= loss.from_offset
         ]
@@ -164,21 +166,21 @@ def _lost(rows: list[Observation], losses: list[LossRow]) -> Iterator[TimelineEv
             detail = (
                 f"the first of {loss.acknowledged} acknowledged messages of epoch {loss.epoch} that were lost"
             )
-            yield TimelineEvent(min(sends), EventKind.LOSS, text, detail)
+            yield TimelineEvent(min(sends), TimelineEventKind.LOSS, text, detail)
 
 
 def _violations(findings: Iterator[FindingRow]) -> Iterator[TimelineEvent]:
     for finding in findings:
         if finding.verdict is Verdict.VIOLATED and finding.proofs:
             first = finding.proofs[0]
-            yield TimelineEvent(first.time_ns, EventKind.VIOLATION, finding.invariant, first.text)
+            yield TimelineEvent(first.time_ns, TimelineEventKind.VIOLATION, finding.invariant, first.text)
 
 
 def _holes(rows: list[Observation]) -> Iterator[TimelineEvent]:
     """Where bytes of the group's connections are missing, each at the frame before them."""
-    lost = [row for row in rows if row.kind in (Kind.UNSEEN, Kind.GAP)]
+    lost = [row for row in rows if row.kind in (ObservationKind.UNSEEN, ObservationKind.GAP)]
     for row in lost[:MARKS_MAX]:
-        begun = row.kind == Kind.UNSEEN or row.index >= 0
+        begun = row.kind == ObservationKind.UNSEEN or row.index >= 0
         what = "bytes are missing" if begun else "the beginning was not captured"
         where = f"at byte {row.sequence} of direction {row.direction} of {row.connection}"
-        yield TimelineEvent(row.time_ns, EventKind.HOLE, "", f"{what} {where}")
+        yield TimelineEvent(row.time_ns, TimelineEventKind.HOLE, "", f"{what} {where}")

@@ -15,22 +15,28 @@ from typing import Any
 from replispec.replay.confirms import confirms
 from replispec.replay.facts import BY_ID
 from replispec.replay.grants import grants
-from replispec.replay.groups import Groups, learn_groups
+from replispec.replay.groups import BrokerGroups, learn_groups
 from replispec.replay.leaders import leader_changes
-from replispec.replay.observation import Kind, Observation, in_capture_order
+from replispec.replay.observation import Observation, ObservationKind, in_capture_order
 from replispec.replay.ranges import ranges
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 _HA = {
-    Kind.OPENED: (),
-    Kind.GAP: (),
-    Kind.HANDSHAKE: ("sync_from_last_file", "async_learner"),
-    Kind.ANSWER: ("max_offset",),
-    Kind.REPORT: ("max_offset",),
-    Kind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
-    Kind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
+    ObservationKind.OPENED: (),
+    ObservationKind.GAP: (),
+    ObservationKind.HANDSHAKE: ("sync_from_last_file", "async_learner"),
+    ObservationKind.ANSWER: ("max_offset",),
+    ObservationKind.REPORT: ("max_offset",),
+    ObservationKind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
+    ObservationKind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
 }
-_ABOUT_NO_GROUP = (Kind.CONTROLLER, Kind.LEADER, Kind.PAIRED, Kind.MISPAIRED, Kind.LATENCY)
+_ABOUT_NO_GROUP = (
+    ObservationKind.CONTROLLER,
+    ObservationKind.LEADER,
+    ObservationKind.PAIRED,
+    ObservationKind.MISPAIRED,
+    ObservationKind.LATENCY,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class Judged:
     """Everything that one capture's observations were joined to."""
 
     rows: list[Observation]
-    groups: Groups
+    groups: BrokerGroups
     history: History
     events: list[StreamEvent]
 
@@ -108,15 +114,15 @@ def _history(rows: list[Observation], learners: Collection[str]) -> History:
         if row.group is None:
             continue
         history.learners[row.group].update(learners)
-        if row.kind == Kind.FACT and row.master is not None and row.master_epoch is not None:
+        if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
             tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
             history.tenures[row.group].setdefault(row.master_epoch, tenure)
-        elif row.kind == Kind.HANDSHAKE and row.async_learner:
+        elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
-        elif row.kind in (Kind.ANSWER, Kind.EPOCHS):
+        elif row.kind in (ObservationKind.ANSWER, ObservationKind.EPOCHS):
             for entry in row.epochs or ():
                 history.starts[row.group].setdefault(entry["epoch"], entry["start_offset"])
-        elif row.kind in (Kind.BATCH, Kind.HEARTBEAT) and _knows_epoch(row):
+        elif row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
             assert row.epoch is not None
             assert row.epoch_start_offset is not None
             history.starts[row.group].setdefault(row.epoch, row.epoch_start_offset)
@@ -139,10 +145,10 @@ def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
     edits: Counter[str] = Counter()
     for row in rows:
-        if row.kind == Kind.CLEANED and row.text is not None:
+        if row.kind == ObservationKind.CLEANED and row.text is not None:
             assert row.group is not None
             edits[row.group] += 1
-        elif row.kind == Kind.FACT:
+        elif row.kind == ObservationKind.FACT:
             assert row.group is not None
             event = _event(
                 row,
@@ -157,7 +163,7 @@ def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
                 learners=frozenset(history.learners[row.group]),
             )
             yield StreamEvent("facts", "fact", event)
-        elif row.kind == Kind.ALTERATION:
+        elif row.kind == ObservationKind.ALTERATION:
             yield StreamEvent("alterations", "alteration", _alteration(row, history))
 
 
@@ -165,7 +171,7 @@ def _naming(rows: list[Observation]) -> dict[str | None, str]:
     """How each controller names brokers: by id or by address."""
     naming: dict[str | None, str] = {}
     for row in rows:
-        if row.kind == Kind.FACT and row.named_by is not None:
+        if row.kind == ObservationKind.FACT and row.named_by is not None:
             naming.setdefault(row.controller, row.named_by)
     return naming
 
@@ -190,16 +196,16 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
 def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
     known: dict[str, set[int]] = defaultdict(set)
     for row in rows:
-        kind = Kind(row.kind)
+        kind = ObservationKind(row.kind)
         if kind not in _HA:
             continue
         starts = known[row.connection]
         starts.update(entry["start_offset"] for entry in row.epochs or ())
         attributes = {name: getattr(row, name) for name in _HA[kind]}
-        if kind in (Kind.BATCH, Kind.HEARTBEAT) and _knows_epoch(row):
+        if kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
             assert row.epoch_start_offset is not None
             starts.add(row.epoch_start_offset)
-        if kind == Kind.BATCH:
+        if kind == ObservationKind.BATCH:
             attributes["known_starts"] = sorted(starts)
         yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
 
@@ -207,8 +213,8 @@ def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
 # ---- sends ---------------------------------------------------------------------------------------
 
 
-def _sends(rows: list[Observation], groups: Groups, history: History) -> Iterator[StreamEvent]:
-    acknowledged = [row for row in rows if row.kind == Kind.ACKNOWLEDGED]
+def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
+    acknowledged = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
     written: dict[str, dict[int, Observation]] = defaultdict(dict)
     for row in acknowledged:
         assert row.group is not None
@@ -228,7 +234,7 @@ def _sends(rows: list[Observation], groups: Groups, history: History) -> Iterato
         epoch = UNKNOWN if row.epoch is None else row.epoch
         yield StreamEvent("sends", "acknowledged", _event(row, epoch=epoch, offset=row.offset))
     for row in rows:
-        if row.kind == Kind.UNSEEN and groups.name_at(row.address) is not None:
+        if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
             yield StreamEvent("sends", "acknowledged", _event(row, epoch=UNKNOWN, offset=UNKNOWN))
 
 

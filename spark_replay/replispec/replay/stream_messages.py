@@ -19,7 +19,7 @@ from replispec.replay.directions import Direction, directions
 from replispec.replay.rotation import open_rotation
 from replispec.replay.sides import read_connections
 from replispec.replay.space import SequenceSpace
-from replispec.replay.walks import Judged, Walk
+from replispec.replay.walks import JudgedStep, Walk
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.frames import FrameBuffer
 from replispec.runtime.primitives.machines import Machine
@@ -47,7 +47,7 @@ class JudgedMessage:
     """A message and what the machine says of it."""
 
     seen: SeenMessage
-    judged: Judged
+    judged: JudgedStep
 
 
 def read_messages(path: Path, streams: tuple[Stream, Stream], kinds: Mapping[str, Any]) -> list[SeenMessage]:

@@ -62,7 +62,7 @@ class Possible:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedStep:
     """The verdict about one step, and what it says when it is not ok."""
 
     verdict: Verdict
@@ -115,7 +115,7 @@ class Walk:
         named = [kind for kind, info in self.machine.events.items() if info.name == message]
         return named[0] if named else self.machine.kind_of(message, facts, self.rules, sent=sent)
 
-    def step(self, kind: type, event: Any) -> Judged:
+    def step(self, kind: type, event: Any) -> JudgedStep:
         """Judge one event and take it. After a fault anything is possible."""
         found = [_stepped(one, kind, event, self.rules) for one in self.possible]
         best = min(found, key=lambda each: each.verdict.rank)
@@ -130,14 +130,16 @@ class Walk:
             ]
         name = self.machine.events[kind].name
         if best.verdict is Verdict.VIOLATED:
-            return Judged(best.verdict, f"{self.machine.name}: {name} is no step from {', '.join(states)}")
+            return JudgedStep(
+                best.verdict, f"{self.machine.name}: {name} is no step from {', '.join(states)}"
+            )
         if best.verdict is Verdict.DIVERGED:
-            return Judged(best.verdict, f"{self.machine.name}: {best.deviation}")
+            return JudgedStep(best.verdict, f"{self.machine.name}: {best.deviation}")
         if best.verdict is Verdict.UNKNOWN:
-            return Judged(
+            return JudgedStep(
                 best.verdict, f"{self.machine.name}: not seen enough to tell whether {name} is a step"
             )
-        return Judged(best.verdict)
+        return JudgedStep(best.verdict)
 
 
 @dataclass(frozen=True, slots=True)

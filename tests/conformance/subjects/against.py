@@ -16,7 +16,7 @@ from replispec.conformance.model import Case
 from replispec.conformance.probe import NoSubject
 from replispec.conformance.results import RunResult
 from replispec.conformance.rocketmq.names import VOCABULARY
-from replispec.conformance.run import Plan, run_on_trio
+from replispec.conformance.run import RunPlan, run_on_trio
 from tests.conformance.subjects.controller_admin import GoodController
 from tests.conformance.subjects.ha_master import BROKER_SET, GoodHaMaster
 from tests.conformance.subjects.ha_server import HaServer
@@ -34,9 +34,9 @@ Outcome = RunResult | str
 """What a run found, or why there was nothing to judge."""
 
 
-def plan(kind: str, addresses: Mapping[str, str], known: Mapping[str, object] | None = None) -> Plan:
+def plan(kind: str, addresses: Mapping[str, str], known: Mapping[str, object] | None = None) -> RunPlan:
     """All cases of a kind, against these addresses."""
-    return Plan(
+    return RunPlan(
         kind=kind,
         addresses=addresses,
         implementation="scripted",

@@ -19,7 +19,7 @@ from typing import Any, Self
 import yaml
 
 from replispec.conformance.model import Case
-from replispec.conformance.results import CaseResult, RunResult, Standing, Verdict
+from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
 from tests.conformance.subjects.against import applicable
 
 FOLDER = Path(__file__).parents[1] / "caught"
@@ -82,22 +82,22 @@ def complaints(result: RunResult, catch: Catch) -> list[str]:
         if each.id in catch.caught_by:
             if not catches(each):
                 found.append(f"{each.id} does not catch it: {each.verdict}, {each.reason or 'as it should'}")
-        elif each.verdict is Verdict.ERROR:
+        elif each.verdict is CaseVerdict.ERROR:
             found.append(f"{each.id} ends in an error of the suite: {each.reason}")
-        elif each.verdict is Verdict.FAIL and not catch.concerns(each.clause):
+        elif each.verdict is CaseVerdict.FAIL and not catch.concerns(each.clause):
             found.append(f"{each.id} has nothing to do with it, and fails: {each.symptom}")
     return found
 
 
 def catches(result: CaseResult) -> bool:
     """Whether a case tells of the fault: it fails, or it found that the subject did not survive it."""
-    gone = result.verdict is Verdict.SKIPPED and result.standing is Standing.NOT_JUDGED
-    return result.verdict is Verdict.FAIL or (gone and result.symptom == GONE)
+    gone = result.verdict is CaseVerdict.SKIPPED and result.standing is Standing.NOT_JUDGED
+    return result.verdict is CaseVerdict.FAIL or (gone and result.symptom == GONE)
 
 
 def not_applicable(result: CaseResult) -> bool:
     """Whether a case is for another situation of the subject: a master without a log, for instance."""
-    return result.verdict is Verdict.SKIPPED and result.standing is Standing.AS_IT_SHOULD
+    return result.verdict is CaseVerdict.SKIPPED and result.standing is Standing.AS_IT_SHOULD
 
 
 def differing_names(known: Mapping[str, object], faults: Mapping[str, object]) -> set[str]:

@@ -188,10 +188,10 @@ class Controller(Answering):
     def register_broker(self, request: Command) -> Answer:
         """1003: records the address, tells who is master if he lives."""
         ask = RegisterBrokerToControllerRequest.from_ext_fields(request.header.ext_fields or {})
-        broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B)
+        broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
         broker, address = need(ask.broker_id, "the broker's id"), need(ask.broker_address, "the address")
         if broker not in broker_set.members:
-            raise Refused(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B, f"no id {broker} here")
+            raise Refused(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, f"no id {broker} here")
         self.note_address(broker_set.members[broker], address)
         header = RegisterBrokerToControllerResponse(ask.cluster_name, broker_set.name)
         master = broker_set.master
@@ -214,7 +214,7 @@ class Controller(Answering):
     def alter_sync_state_set(self, request: Command) -> Answer:
         """1001: the checks in their order, then the new set."""
         ask = AlterSyncStateSetRequest.from_ext_fields(request.header.ext_fields or {})
-        broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B)
+        broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED)
         new = SyncStateSet.decode(request.body)
         members = ids_in(new)
         self.check_changed(broker_set, members)
@@ -237,7 +237,7 @@ class Controller(Answering):
     def check_changed(self, broker_set: BrokerSet, members: list[int]) -> None:
         """The recorded set is refused before all else."""
         if set(members) == set(broker_set.in_sync):
-            raise Refused(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B, "this is the set")
+            raise Refused(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "this is the set")
 
     def check_master(self, broker_set: BrokerSet, master: int) -> None:
         """Only the recorded master may ask."""
@@ -268,14 +268,14 @@ class Controller(Answering):
     def check_master_stays(self, broker_set: BrokerSet, members: list[int]) -> None:
         """The master is a member."""
         if broker_set.master not in members:
-            raise Refused(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED_B, "without the master")
+            raise Refused(ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED, "without the master")
 
     # Elections
 
     def elect_master(self, request: Command) -> Answer:
         """1002: asked by a broker for itself, by an administrator, or (-1) as the controller would."""
         ask = ElectMasterRequest.from_ext_fields(request.header.ext_fields or {})
-        broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B)
+        broker_set = self.known(ask.broker_name, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
         by_broker = None if ask.broker_id in (None, -1) else ask.broker_id
         if broker_set.master_epoch == 0 and by_broker is not None:
             chosen = self.first_master(broker_set, by_broker)
@@ -285,13 +285,13 @@ class Controller(Answering):
             body = ElectMasterResponseBody(sync_state_set=sorted(broker_set.in_sync)).encode()
             header = self.elected_header(broker_set)
             raise Refused(
-                ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B, "the master lives", header=header, body=body
+                ResponseCode.CONTROLLER_MASTER_STILL_EXIST, "the master lives", header=header, body=body
             )
         if chosen is not None:
             self.become_master(broker_set, chosen)
             return self.elected(broker_set)
         if by_broker is not None:
-            raise Refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED_B, "nobody can be master")
+            raise Refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED, "nobody can be master")
         self.lose_master(broker_set)
         raise Refused(ResponseCode.CONTROLLER_MASTER_NOT_AVAILABLE, "nobody can be master")
 

@@ -126,7 +126,7 @@ class ElectsLivingMasterAgain(GoodController):
             return super().elect_master(request)
         except Refused as refusal:
             name = (request.header.ext_fields or {}).get("brokerName") or ""
-            if refusal.answer.code != ResponseCode.CONTROLLER_MASTER_STILL_EXIST_B:
+            if refusal.answer.code != ResponseCode.CONTROLLER_MASTER_STILL_EXIST:
                 raise
             self.become_master(self.sets[name], self.sets[name].master or 0)
             return self.elected(self.sets[name])

@@ -69,7 +69,7 @@ class Granting:
     def _registered(self, request: RegisterBrokerToControllerRequest) -> Answer:
         broker_id = request.broker_id or 0
         if broker_id not in self.codes:
-            return Answer(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED_B)
+            return Answer(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
         self.addresses[broker_id] = request.broker_address or ""
         told = RegisterBrokerToControllerResponse(CLUSTER, BROKER, MASTER, "127.0.0.1:1", 3, 4)
         return Answer(ext_fields=told.to_ext_fields(), body=b'{"syncStateSet":[7],"syncStateSetEpoch":4}')

@@ -9,7 +9,7 @@ import trio
 
 from replispec.conformance.cases import load
 from replispec.conformance.model import Case
-from replispec.conformance.results import RunResult, Verdict
+from replispec.conformance.results import CaseVerdict, RunResult
 from replispec.conformance.run import run_on_trio
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Addresses, Process, serve
@@ -49,9 +49,11 @@ def test_our_master_passes_every_case_that_needs_nothing_but_its_port(messages: 
     store = with_epochs(store_on(disk(), FILE_BYTES), *messages)
     result = judged({"ours": (store, cases)}, judge)["ours"]
     assert isinstance(result, RunResult)
-    bad = [each for each in result.results if each.verdict is not Verdict.PASS and not not_applicable(each)]
+    bad = [
+        each for each in result.results if each.verdict is not CaseVerdict.PASS and not not_applicable(each)
+    ]
     assert [f"{each.id}: {each.verdict} {each.symptom or each.reason}" for each in bad] == []
-    passed = sum(each.verdict is Verdict.PASS for each in result.results)
+    passed = sum(each.verdict is CaseVerdict.PASS for each in result.results)
     assert passed >= (89 if any(messages) else 38)
 
 
@@ -70,5 +72,5 @@ def test_the_suite_notices_a_master_that_labels_as_apache_rocketmq_does(
     store = with_epochs(store_on(disk(), FILE_BYTES), 150, 150, 150)
     result = judged({"ours": (store, cases)}, judge)["ours"]
     assert isinstance(result, RunResult)
-    failed = {each.id.rpartition("/")[0] for each in result.results if each.verdict is Verdict.FAIL}
+    failed = {each.id.rpartition("/")[0] for each in result.results if each.verdict is CaseVerdict.FAIL}
     assert failed == {"ha-master/transfer/RIP44-TRANSFER-3"}

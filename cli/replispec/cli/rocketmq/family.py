@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from replispec.cli.family import Family
+from replispec.cli.family import FrameWords
 from replispec.cli.frame_text import Row, shown
 from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RESPONSE_CODE_NAMES, RemotingFlag
 
@@ -52,4 +52,4 @@ def _replication(row: Row) -> Iterator[str]:
         yield f"epochs=[{entries}]"
 
 
-FAMILY = Family(("remoting", "ha_replica", "ha_master"), words)
+FAMILY = FrameWords(("remoting", "ha_replica", "ha_master"), words)

@@ -6,11 +6,11 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from replispec.conformance.family import Family, Kind, Replication
+from replispec.conformance.family import Family, Replication, SubjectKind
 from replispec.conformance.model import Sent
-from replispec.conformance.received import Reader, StreamReader
+from replispec.conformance.received import StreamReader, SubjectReader
 from replispec.conformance.rocketmq.names import VOCABULARY, by_address, master_stream
-from replispec.conformance.rocketmq.remoting import RemotingEncoder, RemotingReader
+from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemotingReader
 from replispec.conformance.rocketmq.replicated import COUNTS, account, is_handshake
 from replispec.conformance.vocabulary import Release
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -22,9 +22,9 @@ PROBE_ADDRESS = "127.0.0.1:1"
 _FIVE = range(1, 6)
 
 
-def reader(protocol: str, release: Release) -> Reader:
+def reader(protocol: str, release: Release) -> SubjectReader:
     """A reader of what a subject of this protocol writes."""
-    return StreamReader(master_stream(release), VOCABULARY) if protocol == HA else RemotingReader()
+    return StreamReader(master_stream(release), VOCABULARY) if protocol == HA else SubjectRemotingReader()
 
 
 def fresh(randomness: random.Random, now_ms: int) -> Mapping[str, object]:
@@ -61,7 +61,7 @@ FAMILY = Family(
     name="rocketmq",
     vocabulary=VOCABULARY,
     kinds=(
-        Kind(
+        SubjectKind(
             "controller",
             REMOTING,
             "remoting",
@@ -69,7 +69,7 @@ FAMILY = Family(
             _metadata,
             unknown_command=ResponseCode.REQUEST_CODE_NOT_SUPPORTED.name,
         ),
-        Kind("ha-master", HA, "HA replication", ("ha",), _handshake),
+        SubjectKind("ha-master", HA, "HA replication", ("ha",), _handshake),
     ),
     companion=REMOTING,
     reader=reader,

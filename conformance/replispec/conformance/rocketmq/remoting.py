@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from replispec.conformance.encoding import Encoded, Encoder, Question
 from replispec.conformance.model import Sent
-from replispec.conformance.received import Answer, Breach, Received, Request
+from replispec.conformance.received import Breach, Received, ReceivedAnswer, ReceivedRequest
 from replispec.conformance.rocketmq.names import VOCABULARY
 from replispec.conformance.values import Variables, filled, number, wire_text
 from replispec.conformance.vocabulary import Release
@@ -73,7 +73,7 @@ def _body_sent(sent: Sent, variables: Variables) -> bytes:
     return b"" if sent.body is None else jsons.dumps(filled(sent.body, variables))
 
 
-class RemotingReader:
+class SubjectRemotingReader:
     """Remoting frames of one connection; knows the questions, so that stray answers are seen."""
 
     def __init__(self) -> None:
@@ -106,8 +106,8 @@ class RemotingReader:
         except RemoteProtocolError as fault:
             return Breach(f"undecodable: {fault}")
 
-    def _request(self, command: Command) -> Request:
-        return Request(command.header.code, command.header.ext_fields or {}, _body(command.body))
+    def _request(self, command: Command) -> ReceivedRequest:
+        return ReceivedRequest(command.header.code, command.header.ext_fields or {}, _body(command.body))
 
     def _answer(self, command: Command, frame: bytes) -> Received:
         opaque = command.header.opaque
@@ -127,7 +127,7 @@ class RemotingReader:
             body = _parsed(command.body) if hasattr(typed, "to_json") else fields_of(typed)
         else:
             body = _body(command.body)
-        return Answer(opaque, command.header.code, ext_fields, body, frame)
+        return ReceivedAnswer(opaque, command.header.code, ext_fields, body, frame)
 
 
 def fields_of(typed: object) -> object:

@@ -16,7 +16,7 @@ SPAN_MINIMUM = NS_PER_SECOND // 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FailoverStep:
     """One moment: `waited_ns` since the one before it, `since_ns` since the first one.
 
     `label_x` is where the duration stands, ending there when `label_ends`.
@@ -46,7 +46,7 @@ class Anatomy:
     right: float
     bottom: float
     ticks: tuple[Tick, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[FailoverStep, ...]
     described: str
 
 
@@ -70,14 +70,14 @@ def anatomy(failover: FailOver) -> Anatomy:
     )
 
 
-def _steps(moments: Sequence[Moment], scale: Scale) -> list[Step]:
+def _steps(moments: Sequence[Moment], scale: Scale) -> list[FailoverStep]:
     steps = []
     for number, (before, moment) in enumerate(zip([moments[0], *moments], moments, strict=False)):
         x, end = scale.x(before.time_ns), scale.x(moment.time_ns)
         label = "" if not number else seconds(moment.time_ns - before.time_ns)
         room = end + 12 + len(label) * CHARACTER <= WIDTH
         steps.append(
-            Step(
+            FailoverStep(
                 kind=moment.kind,
                 name=MOMENTS[moment.kind],
                 time_ns=moment.time_ns,

@@ -6,7 +6,15 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from replispec.replay.judge import FindingRow, Proof
-from replispec.replay.report.model import CaptureInfo, Evidence, Finding, Loss, ReportModel, Switch, Timeline
+from replispec.replay.report.model import (
+    CaptureInfo,
+    Loss,
+    ReportEvidence,
+    ReportFinding,
+    ReportModel,
+    Switch,
+    Timeline,
+)
 from replispec.replay.summary import CaptureRow, Summary
 from replispec.runtime.primitives.invariants import Verdict
 
@@ -43,9 +51,9 @@ def _capture(row: CaptureRow) -> CaptureInfo:
     )
 
 
-def _finding(row: FindingRow) -> Finding:
+def _finding(row: FindingRow) -> ReportFinding:
     not_ok = sum(count for verdict, count in row.counts.items() if verdict != Verdict.OK)
-    return Finding(
+    return ReportFinding(
         invariant=row.invariant,
         verdict=row.verdict,
         group=row.group,
@@ -58,8 +66,10 @@ def _finding(row: FindingRow) -> Finding:
     )
 
 
-def _evidence(proof: Proof) -> Evidence:
-    return Evidence(proof.time_ns, _route(proof.connection, proof.direction), proof.sequence, proof.text)
+def _evidence(proof: Proof) -> ReportEvidence:
+    return ReportEvidence(
+        proof.time_ns, _route(proof.connection, proof.direction), proof.sequence, proof.text
+    )
 
 
 def _route(connection: str, direction: int) -> str:

@@ -14,25 +14,25 @@ __all__ = [
     "CaptureInfo",
     "Curve",
     "CurveKind",
-    "EventKind",
-    "Evidence",
     "FailOver",
-    "Finding",
     "Lag",
     "Latency",
     "Loss",
     "MasterBand",
     "Moment",
     "MomentKind",
+    "ReportEvidence",
+    "ReportFinding",
     "ReportModel",
     "Switch",
     "Timeline",
     "TimelineEvent",
+    "TimelineEventKind",
     "Verdict",
 ]
 
 
-class EventKind(StrEnum):
+class TimelineEventKind(StrEnum):
     """What a mark on a timeline stands for, in the order of the legend."""
 
     ELECTION = "election"
@@ -105,7 +105,7 @@ class Loss:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ReportEvidence:
     """One frame that proves a finding: when, at which byte of which direction, and its fields as texts.
 
     `connection` says who sent to whom, as "SOURCE > DESTINATION #NUMBER".
@@ -119,7 +119,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ReportFinding:
     """The verdict of one invariant for one group of one file.
 
     `says` is the sentence a reader needs, empty for a plain ok. `evidence` may be cut short:
@@ -131,7 +131,7 @@ class Finding:
     group: str
     file: str
     evaluated: int
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[ReportEvidence, ...] = ()
     says: str = ""
     evidence_total: int = 0
     unknown: int = 0
@@ -221,7 +221,7 @@ class TimelineEvent:
     """One mark: `label` is the short text beside it, `detail` what a pointer over it shows."""
 
     time_ns: int
-    kind: EventKind
+    kind: TimelineEventKind
     label: str
     detail: str = ""
 
@@ -267,7 +267,7 @@ class ReportModel:
     captures: tuple[CaptureInfo, ...]
     losses: tuple[Loss, ...] = ()
     switches: tuple[Switch, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[ReportFinding, ...] = ()
     timelines: tuple[Timeline, ...] = ()
     failovers: tuple[FailOver, ...] = ()
     latencies: tuple[Latency, ...] = ()

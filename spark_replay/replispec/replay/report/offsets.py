@@ -27,7 +27,7 @@ MEANING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class OffsetLevel:
     """A horizontal line of the grid and the text left of it."""
 
     y: float
@@ -55,7 +55,7 @@ class Chart:
     right: float
     bottom: float
     ticks: tuple[Tick, ...]
-    levels: tuple[Level, ...]
+    levels: tuple[OffsetLevel, ...]
     lines: tuple[Line, ...]
     described: str
     left_out: int
@@ -103,7 +103,7 @@ def _y(offset: int, top: int) -> float:
     return round(TOP + HEIGHT - min(max(offset, 0), top) / top * HEIGHT, 1)
 
 
-def _levels(top: int) -> list[Level]:
+def _levels(top: int) -> list[OffsetLevel]:
     """Round steps of 1, 2 or 5 times a power of ten bytes, at most LEVELS_MAXIMUM above 0."""
     step = next(
         step
@@ -111,4 +111,4 @@ def _levels(top: int) -> list[Level]:
         for step in (10**power, 2 * 10**power, 5 * 10**power)
         if top // step <= LEVELS_MAXIMUM
     )
-    return [Level(_y(at, top), f"{at:,} B") for at in range(0, top + 1, step)]
+    return [OffsetLevel(_y(at, top), f"{at:,} B") for at in range(0, top + 1, step)]

@@ -7,7 +7,7 @@ from typing import Any
 import jinja2
 
 from replispec.replay.report.failover import anatomy
-from replispec.replay.report.model import Finding, ReportModel, Switch, Timeline, Verdict
+from replispec.replay.report.model import ReportFinding, ReportModel, Switch, Timeline, Verdict
 from replispec.replay.report.offsets import chart
 from replispec.replay.report.timeline import described, draw
 from replispec.replay.report.wording import (
@@ -86,7 +86,7 @@ def _switches_of(timeline: Timeline, model: ReportModel) -> list[Switch]:
     return [each for each in model.switches if (each.group, each.file) == (timeline.group, timeline.file)]
 
 
-def _number(findings: list[Finding], verdict: Verdict) -> int:
+def _number(findings: list[ReportFinding], verdict: Verdict) -> int:
     return sum(finding.verdict is verdict for finding in findings)
 
 

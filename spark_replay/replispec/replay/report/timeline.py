@@ -8,7 +8,7 @@ picture's own coordinates.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from replispec.replay.report.model import EventKind, MasterBand, Switch, Timeline, TimelineEvent
+from replispec.replay.report.model import MasterBand, Switch, Timeline, TimelineEvent, TimelineEventKind
 from replispec.replay.report.wording import NS_PER_SECOND, counted, seconds
 
 WIDTH = 1120
@@ -29,12 +29,12 @@ LANES_MAXIMUM = 12
 MARKS_MAXIMUM = 400
 
 LANE_NAMES = {
-    EventKind.ELECTION: "elections",
-    EventKind.SYNC_STATE_SET: "SyncStateSet",
-    EventKind.SWITCH: "switches",
-    EventKind.LOSS: "losses",
-    EventKind.VIOLATION: "broken rules",
-    EventKind.HOLE: "holes in the capture",
+    TimelineEventKind.ELECTION: "elections",
+    TimelineEventKind.SYNC_STATE_SET: "SyncStateSet",
+    TimelineEventKind.SWITCH: "switches",
+    TimelineEventKind.LOSS: "losses",
+    TimelineEventKind.VIOLATION: "broken rules",
+    TimelineEventKind.HOLE: "holes in the capture",
 }
 
 
@@ -58,11 +58,11 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class TimelineMark:
     """Something that happens at one moment; `label` stands to its right, empty when there is no room."""
 
     x: float
-    kind: EventKind
+    kind: TimelineEventKind
     label: str
     title: str
 
@@ -85,7 +85,7 @@ class Lane:
     y: float
     kind: str
     boxes: list[Box] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
+    marks: list[TimelineMark] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +137,14 @@ def draw(timeline: Timeline, switches: Sequence[Switch] = ()) -> Picture:
         lane.boxes += [_band(band, scale, shade % SHADES) for band in bands]
     masters_bottom = TOP + len(lanes) * LANE
     drawn = 0
-    for kind in EventKind:
+    for kind in TimelineEventKind:
         events = sorted((each for each in timeline.events if each.kind is kind), key=_when)
         if not events:
             continue
-        lane = _lane(lanes, LANE_NAMES[kind], "set" if kind is EventKind.SYNC_STATE_SET else "event")
+        lane = _lane(lanes, LANE_NAMES[kind], "set" if kind is TimelineEventKind.SYNC_STATE_SET else "event")
         events = events[:MARKS_MAXIMUM]
         drawn += len(events)
-        if kind is EventKind.SYNC_STATE_SET:
+        if kind is TimelineEventKind.SYNC_STATE_SET:
             lane.boxes += _segments(events, scale)
         else:
             lane.marks += _marks(events, scale)
@@ -161,7 +161,9 @@ def draw(timeline: Timeline, switches: Sequence[Switch] = ()) -> Picture:
         ticks=tuple(ticks(scale)),
         lanes=tuple(lanes),
         vacancies=tuple(_vacancies(timeline.bands, switches, masters, scale)),
-        switches=tuple(scale.x(each.time_ns) for each in timeline.events if each.kind is EventKind.SWITCH),
+        switches=tuple(
+            scale.x(each.time_ns) for each in timeline.events if each.kind is TimelineEventKind.SWITCH
+        ),
         left_out=len(timeline.events) - drawn + max(len(masters) - LANES_MAXIMUM, 0),
     )
 
@@ -206,13 +208,13 @@ def _segments(events: Sequence[TimelineEvent], scale: Scale) -> list[Box]:
     return boxes
 
 
-def _marks(events: Sequence[TimelineEvent], scale: Scale) -> list[Mark]:
+def _marks(events: Sequence[TimelineEvent], scale: Scale) -> list[TimelineMark]:
     """Marks keep their place; a label is left out when the next mark stands in its way."""
     marks = []
     places = [scale.x(event.time_ns) for event in events]
     for event, x, following in zip(events, places, [*places[1:], float(WIDTH)], strict=True):
         label = _fitting(event.label, following - x - 6)
-        marks.append(Mark(x, event.kind, label, event.detail or event.label))
+        marks.append(TimelineMark(x, event.kind, label, event.detail or event.label))
     return marks
 
 

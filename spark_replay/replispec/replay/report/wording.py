@@ -11,10 +11,10 @@ from typing import Literal
 from replispec.replay.report.model import (
     CaptureInfo,
     FailOver,
-    Finding,
     Lag,
     Loss,
     MomentKind,
+    ReportFinding,
     ReportModel,
     Switch,
     Verdict,
@@ -105,7 +105,7 @@ def loss_line(loss: Loss) -> str:
     return f"{where}; permitted by {loss.permitted_by}" if loss.permitted_by else where
 
 
-def _not_judged(finding: Finding) -> str:
+def _not_judged(finding: ReportFinding) -> str:
     missing = "no acknowledged send was captured" if finding.evaluated == 0 else "evidence is missing"
     why = finding.says or missing
     return f"Not judged: {finding.group} ({finding.file}): {why}"

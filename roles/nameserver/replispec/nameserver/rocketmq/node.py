@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
-from replispec.nameserver.rocketmq.routes import Limits, Registration, Routes
+from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.places import join_address
@@ -108,7 +108,7 @@ class NameServerNode:
             self._note_gone(gone, "not heard in time")
             self._server.close(connection)
 
-    def _note_gone(self, gone: Registration, reason: str) -> None:
+    def _note_gone(self, gone: RouteRegistration, reason: str) -> None:
         self._outbox.note(
             Level.INFO,
             "broker lost",
@@ -193,7 +193,7 @@ class NameServerNode:
         return Answer(ResponseCode.SUCCESS, body=Properties(lines).encode())
 
 
-def _registration(request: Request) -> Registration:
+def _registration(request: Request) -> RouteRegistration:
     """What the broker says. Raises Refused when it is not whole."""
     ask = RegisterBrokerRequest.from_ext_fields(request.command.header.ext_fields or {})
     body = request.command.body
@@ -206,7 +206,7 @@ def _registration(request: Request) -> Registration:
     table = TopicConfigTable()
     if body:
         table = RegisterBrokerBody.decode(body).topic_config_serialize_wrapper or table
-    return Registration(
+    return RouteRegistration(
         cluster=text(ask.cluster_name, "the cluster's name"),
         broker_name=text(ask.broker_name, "the broker's name"),
         broker_id=need(ask.broker_id, "the broker's id"),

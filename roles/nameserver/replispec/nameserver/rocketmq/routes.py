@@ -38,7 +38,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Registration:
+class RouteRegistration:
     """What one broker says about itself."""
 
     cluster: str
@@ -55,7 +55,7 @@ class Registration:
 
 @dataclass(slots=True)
 class _Live:
-    registration: Registration
+    registration: RouteRegistration
     connection: int
     heard_ms: int
 
@@ -92,7 +92,7 @@ class Routes:
         self._told: dict[str, bytes] = {}
         self._topics = 0
 
-    def register(self, new: Registration, connection: int, now_ms: int) -> bool:
+    def register(self, new: RouteRegistration, connection: int, now_ms: int) -> bool:
         """Take a registration; false when it is one too many."""
         key = (new.cluster, new.address)
         known = self._live.get(key)
@@ -121,7 +121,7 @@ class Routes:
         self._by_connection.setdefault(connection, set()).add(key)
         return True
 
-    def master_of(self, broker_name: str) -> Registration | None:
+    def master_of(self, broker_name: str) -> RouteRegistration | None:
         """What the live master of a broker set said about itself."""
         broker_set = self._sets.get(broker_name)
         address = None if broker_set is None else broker_set.addresses.get(constants.MASTER_ID)
@@ -147,11 +147,11 @@ class Routes:
         if live is not None and live.registration.broker_name == broker_name:
             self._remove((cluster, address))
 
-    def closed(self, connection: int) -> list[Registration]:
+    def closed(self, connection: int) -> list[RouteRegistration]:
         """Forget those whose newest registration came on this connection, and name them."""
         return [self._remove(key) for key in sorted(self._by_connection.get(connection, ()))]
 
-    def expired(self, now_ms: int) -> list[tuple[int, Registration]]:
+    def expired(self, now_ms: int) -> list[tuple[int, RouteRegistration]]:
         """Forget those who were not heard in time, and name them with their connections."""
         late = [(key, live.connection) for key, live in self._live.items() if live.until_ms < now_ms]
         return [(connection, self._remove(key)) for key, connection in late]
@@ -200,7 +200,7 @@ class Routes:
             [each.queues[topic] for _, each in sets],
         )
 
-    def _is_replaced(self, new: Registration) -> bool:
+    def _is_replaced(self, new: RouteRegistration) -> bool:
         """Whether a live broker holds this id at another address with a later stateVersion."""
         broker_set = self._sets.get(new.broker_name)
         address = None if broker_set is None else broker_set.addresses.get(new.broker_id)
@@ -209,7 +209,7 @@ class Routes:
         holder = self._live.get((broker_set.cluster, address))
         return holder is not None and _state(holder.registration) > _state(new)
 
-    def _take_topics(self, broker_set: _BrokerSet, new: Registration, known: _Live | None) -> None:
+    def _take_topics(self, broker_set: _BrokerSet, new: RouteRegistration, known: _Live | None) -> None:
         """The topics of the master, or of who stands in for it, unless its version did not change."""
         is_unchanged = known is not None and known.registration.version == new.version
         if is_unchanged and new.topics.keys() <= broker_set.queues.keys():
@@ -237,7 +237,7 @@ class Routes:
                 del self._by_connection[live.connection]
         return live
 
-    def _remove(self, key: Key) -> Registration:
+    def _remove(self, key: Key) -> RouteRegistration:
         live = self._forget_live(key)
         assert live is not None, f"{key} is not live"
         gone = live.registration
@@ -259,5 +259,5 @@ class Routes:
                 del self._holders[topic]
 
 
-def _state(registration: Registration) -> int:
+def _state(registration: RouteRegistration) -> int:
     return registration.version.state_version or 0

@@ -4,8 +4,8 @@ from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk, Left
 from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.sim.journal import SimulatedJournal, SimulatedStorage
-from replispec.runtime.sim.network import Network, Tap, Weather
-from replispec.runtime.sim.process import Pace, Process
+from replispec.runtime.sim.network import Network, NetworkTap, Weather
+from replispec.runtime.sim.process import Pace, SimulatedProcess
 from replispec.runtime.sim.world import Stuck, World
 
 __all__ = [
@@ -14,13 +14,13 @@ __all__ = [
     "Disk",
     "Left",
     "Network",
+    "NetworkTap",
     "Pace",
-    "Process",
     "SimulatedFiles",
     "SimulatedJournal",
+    "SimulatedProcess",
     "SimulatedStorage",
     "Stuck",
-    "Tap",
     "Weather",
     "World",
 ]

@@ -72,7 +72,7 @@ class Content:
 
 
 @dataclass(slots=True, eq=False)
-class Records:
+class RecordedChanges:
     """What a journal holds: records by index, in order, and the value beside them. Of `damaged` ones
     the checksum does not fit."""
 
@@ -100,7 +100,7 @@ class Disk:
         self.chance = chance
         self.room_bytes = room_bytes
         self.contents: dict[str, Content] = {}
-        self.journals: dict[str, Records] = {}
+        self.journals: dict[str, RecordedChanges] = {}
         self.changes: list[str] = []
         self.plan: Plan | None = None
         self.keeps_flushes = True

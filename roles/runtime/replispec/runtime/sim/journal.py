@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from replispec.runtime.sim.disk import Disk, Left, Records
+from replispec.runtime.sim.disk import Disk, Left, RecordedChanges
 from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.sim.lines import SimulatedLines
 from replispec.runtime.storage import StorageFailed
@@ -18,7 +18,7 @@ class SimulatedJournal:
         self._disk = disk
         self._life = disk.life
         self._name = name
-        self._records = disk.journals.setdefault(name, Records())
+        self._records = disk.journals.setdefault(name, RecordedChanges())
 
     def records(self) -> Sequence[tuple[int, bytes]]:
         """All records, ascending by index."""

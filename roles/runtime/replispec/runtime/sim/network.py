@@ -50,7 +50,7 @@ class Host(Protocol):
         """The name of its process."""
         ...
 
-    def adopt(self, end: End) -> None:
+    def adopt(self, end: SimulatedEnd) -> None:
         """Take one side of a connection: the node may send on it from now on."""
         ...
 
@@ -75,7 +75,7 @@ class Directory(Protocol):
         ...
 
 
-class Tap(Protocol):
+class NetworkTap(Protocol):
     """Sees what a capture of the whole network would see. Addresses are ADDRESS:PORT."""
 
     def opened(self, dialer: str, listener: str, now_us: int) -> None:
@@ -91,7 +91,7 @@ class Tap(Protocol):
         ...
 
 
-class Clock(Protocol):
+class SimulatedClock(Protocol):
     """The one order in which everything happens."""
 
     @property
@@ -112,7 +112,7 @@ class _Unsent:
 
 
 @dataclass(slots=True, eq=False)
-class End:
+class SimulatedEnd:
     """One side of a connection: whose it is, under which number, and what it has to send."""
 
     index: int
@@ -121,7 +121,7 @@ class End:
     address: str
     is_open: bool = True
     closing: bool = False
-    peer: End | None = None
+    peer: SimulatedEnd | None = None
     unsent: deque[_Unsent] = field(default_factory=deque)
     moving: deque[tuple[int, bytes | None]] = field(default_factory=deque)
     arrived: bytearray = field(default_factory=bytearray)
@@ -140,15 +140,15 @@ class End:
 class Network:
     """All connections of a world."""
 
-    def __init__(self, clock: Clock, chance: Chance, weather: Weather, directory: Directory) -> None:
+    def __init__(self, clock: SimulatedClock, chance: Chance, weather: Weather, directory: Directory) -> None:
         self.weather = weather
-        self.tap: Tap | None = None
+        self.tap: NetworkTap | None = None
         self._clock = clock
         self._chance = chance
         self._directory = directory
         self._blocked: dict[tuple[str, str], bool] = {}
         self._dark: dict[str, bool] = {}
-        self._ends: dict[int, End] = {}
+        self._ends: dict[int, SimulatedEnd] = {}
         self._made = 0
 
     def blocks(self, source: str, target: str) -> bool:
@@ -184,24 +184,24 @@ class Network:
         give_up_us = self._clock.now_us + self.weather.dial_timeout_us
         self._clock.after(self._latency(), partial(self._knock, end, address, give_up_us))
 
-    def send(self, end: End, data: Buffer, tell: bool) -> None:
+    def send(self, end: SimulatedEnd, data: Buffer, tell: bool) -> None:
         """Send bytes behind those sent before; on a closed end nothing happens."""
         if end.is_open and not end.closing:
             end.unsent.append(_Unsent(data, tell, zlib.crc32(data)))
             self._push(end)
 
-    def close(self, end: End) -> None:
+    def close(self, end: SimulatedEnd) -> None:
         """End a connection behind what was sent; the node hears nothing more of it."""
         if end.is_open and not end.closing:
             end.closing = True
             self._push(end)
             self._clock.after(1_000_000, partial(self._abandon, end))
 
-    def hold(self, end: End) -> None:
+    def hold(self, end: SimulatedEnd) -> None:
         """Take nothing more of what the peer sends."""
         end.is_held = True
 
-    def release(self, end: End) -> None:
+    def release(self, end: SimulatedEnd) -> None:
         """Take what the peer sends again."""
         end.is_held = False
         peer = end.peer
@@ -230,9 +230,9 @@ class Network:
                 self._reset_peer(end)
                 self._lost(end, RESET)
 
-    def _make(self, host: Host, number: int, address: str) -> End:
+    def _make(self, host: Host, number: int, address: str) -> SimulatedEnd:
         self._made += 1
-        end = self._ends[self._made] = End(self._made, host, number, address)
+        end = self._ends[self._made] = SimulatedEnd(self._made, host, number, address)
         host.adopt(end)
         return end
 
@@ -253,7 +253,7 @@ class Network:
         spike = self._chance.below(weather.spike_us) if self._chance.happens(weather.spike_per_mille) else 0
         return weather.latency_us + self._chance.below(weather.jitter_us + 1) + spike
 
-    def _knock(self, end: End, address: str, give_up_us: int) -> None:
+    def _knock(self, end: SimulatedEnd, address: str, give_up_us: int) -> None:
         """The first packet of a connection comes to where it was sent."""
         if not end.is_open:
             return
@@ -278,12 +278,12 @@ class Network:
         host.tell(lambda now_ms: Accepted(number, listener, end.address, now_ms))
         self._clock.after(self._latency(), partial(self._connected, end))
 
-    def _connected(self, end: End) -> None:
+    def _connected(self, end: SimulatedEnd) -> None:
         if end.is_open and not end.closing:
             end.host.tell(lambda now_ms: Connected(end.number, end.address, now_ms))
         self._push(end)
 
-    def _push(self, end: End) -> None:
+    def _push(self, end: SimulatedEnd) -> None:
         """Move what the node sent into the kernel, as far as there is room."""
         if end.peer is None:
             return
@@ -307,11 +307,11 @@ class Network:
             end.is_watched = True
             self._clock.after(self.weather.stall_us, partial(self._watch, end, end.progress))
 
-    def _tell_writable(self, end: End) -> None:
+    def _tell_writable(self, end: SimulatedEnd) -> None:
         if end.is_open and not end.closing:
             end.host.tell(lambda now_ms: Writable(end.number, now_ms))
 
-    def _watch(self, end: End, progress: int) -> None:
+    def _watch(self, end: SimulatedEnd, progress: int) -> None:
         end.is_watched = False
         if not end.is_open or not end.unsent:
             return
@@ -322,13 +322,13 @@ class Network:
             end.is_watched = True
             self._clock.after(self.weather.stall_us, partial(self._watch, end, end.progress))
 
-    def _move(self, end: End, piece: bytes | None) -> None:
+    def _move(self, end: SimulatedEnd, piece: bytes | None) -> None:
         arrival_us = max(end.last_arrival_us, self._clock.now_us + self._latency())
         end.last_arrival_us = arrival_us
         end.moving.append((arrival_us, piece))
         self._clock.after(arrival_us - self._clock.now_us, partial(self._arrive, end))
 
-    def _arrive(self, end: End) -> None:
+    def _arrive(self, end: SimulatedEnd) -> None:
         """What `end` sent comes to its peer, unless the way is blocked."""
         peer = end.peer
         if peer is None or not end.moving:
@@ -351,7 +351,7 @@ class Network:
         if end.ended and not end.is_open:
             self._forget(end)
 
-    def _show(self, end: End, peer: End, piece: bytes | None) -> None:
+    def _show(self, end: SimulatedEnd, peer: SimulatedEnd, piece: bytes | None) -> None:
         if self.tap is None:
             return
         if piece is None:
@@ -359,12 +359,12 @@ class Network:
         else:
             self.tap.carried(end.address, peer.address, piece, self._clock.now_us)
 
-    def _read_later(self, end: End, peer: End) -> None:
+    def _read_later(self, end: SimulatedEnd, peer: SimulatedEnd) -> None:
         end.is_read = True
         delay_us = self.weather.slow_read_us if peer.is_slow else 0
         self._clock.after(delay_us, partial(peer.host.when_running, partial(self._read, end, peer)))
 
-    def _read(self, end: End, peer: End) -> None:
+    def _read(self, end: SimulatedEnd, peer: SimulatedEnd) -> None:
         """The peer's process takes what has arrived."""
         end.is_read = False
         if not peer.is_open or peer.is_held:
@@ -387,12 +387,12 @@ class Network:
         elif end.ended:
             self._lost(peer, "closed by the peer")
 
-    def _free(self, end: End, count: int) -> None:
+    def _free(self, end: SimulatedEnd, count: int) -> None:
         end.kernel_bytes -= count
         if end.is_open:
             self._push(end)
 
-    def _reset_peer(self, end: End) -> None:
+    def _reset_peer(self, end: SimulatedEnd) -> None:
         """A reset is on its way to the other side."""
         peer = end.peer
         if peer is not None and peer.is_open and not self.blocks(end.host.process, peer.host.process):
@@ -400,14 +400,14 @@ class Network:
                 self.tap.ended(end.address, peer.address, self._clock.now_us, is_reset=True)
             self._clock.after(self._latency(), partial(self._lost, peer, RESET))
 
-    def _abandon(self, end: End) -> None:
+    def _abandon(self, end: SimulatedEnd) -> None:
         if end.is_open:
             end.is_open = False
             end.unsent.clear()
             self._reset_peer(end)
             self._forget(end)
 
-    def _lost(self, end: End, reason: str) -> None:
+    def _lost(self, end: SimulatedEnd, reason: str) -> None:
         """An end is gone, and its node hears of it."""
         if not end.is_open:
             return
@@ -418,6 +418,6 @@ class Network:
         if told:
             end.host.tell(lambda now_ms: Closed(end.number, reason, now_ms))
 
-    def _forget(self, end: End) -> None:
+    def _forget(self, end: SimulatedEnd) -> None:
         end.moving.clear()
         self._ends.pop(end.index, None)

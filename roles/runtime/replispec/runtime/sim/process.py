@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from replispec.runtime.sim.disk import Disk
-from replispec.runtime.sim.network import End
+from replispec.runtime.sim.network import SimulatedEnd
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Event, Member, Node, Persist
 
@@ -37,14 +37,14 @@ class Pace:
 class Life:
     """One node of one life of a process: its connections and its own clock."""
 
-    process: Process
+    process: SimulatedProcess
     node: Node
     stores: Stores
     addresses: Mapping[str, str]
     started_us: int
     wall_ms: int
     rate: int
-    ends: dict[int, End] = field(default_factory=dict)
+    ends: dict[int, SimulatedEnd] = field(default_factory=dict)
     last_accepted: int = 0
     wake_us: int | None = None
     idle_ticks: int = 0
@@ -62,7 +62,7 @@ class Life:
 
 
 @dataclass(slots=True, eq=False)
-class Process:
+class SimulatedProcess:
     """A program that is started, killed and started again on its disk. `lives` counts the starts;
     `failure` is why the last life ended by itself. `loses_power` says whether a life that ends inside a
     change of its disk takes the machine with it; None: chance says."""
@@ -102,7 +102,7 @@ class Owner:
         """The name of its process."""
         return self.life.process.name
 
-    def adopt(self, end: End) -> None:
+    def adopt(self, end: SimulatedEnd) -> None:
         """Take one side of a connection."""
         self.life.ends[end.number] = end
 

@@ -23,7 +23,7 @@ from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk
 from replispec.runtime.sim.journal import SimulatedStorage
 from replispec.runtime.sim.network import Host, Network, Weather
-from replispec.runtime.sim.process import Life, Owner, Pace, Process
+from replispec.runtime.sim.process import Life, Owner, Pace, SimulatedProcess
 from replispec.runtime.storage import Storage, StorageFailed, StorageFull
 from replispec.runtime.world import (
     Close,
@@ -64,7 +64,7 @@ class World:
         self.chance = Chance(seed)
         self.pace = pace or Pace()
         self.now_us = 0
-        self.processes: dict[str, Process] = {}
+        self.processes: dict[str, SimulatedProcess] = {}
         self.lines: list[str] = []
         self.keeps_lines = False
         self.notes: Callable[[str, Note], None] | None = None
@@ -76,10 +76,10 @@ class World:
 
     # What a plan does to the world.
 
-    def add(self, name: str, host: str, make: Callable[[Storage], Sequence[Member]]) -> Process:
+    def add(self, name: str, host: str, make: Callable[[Storage], Sequence[Member]]) -> SimulatedProcess:
         """A process at a host address of its own; `make` is called at each start and may raise
         StorageFailed. It does not run yet."""
-        process = Process(name, host, make, Disk(self.chance.fork()))
+        process = SimulatedProcess(name, host, make, Disk(self.chance.fork()))
         self.processes[name] = process
         return process
 
@@ -343,14 +343,14 @@ class World:
         for persist in waiting:
             self._carry_out_on_disk(life, persist)
 
-    def _fail(self, process: Process, reason: str) -> None:
+    def _fail(self, process: SimulatedProcess, reason: str) -> None:
         """A process ends by itself, or in the middle of a change of its disk."""
         self.trace(process.name, f"ends: {reason}")
         by_chance = self.chance.happens(300)
         self._end(process, power=by_chance if process.loses_power is None else process.loses_power)
         process.failure = reason
 
-    def _end(self, process: Process, *, power: bool) -> None:
+    def _end(self, process: SimulatedProcess, *, power: bool) -> None:
         process.lives = []
         process.backlog.clear()
         process.is_paused = False
@@ -359,7 +359,7 @@ class World:
             self.network.darken(process.name)
         process.disk.crash(power=power)
 
-    def _bind(self, process: Process, asked: str) -> str:
+    def _bind(self, process: SimulatedProcess, asked: str) -> str:
         """Where a listener that asks for ADDRESS:PORT really listens."""
         host, _, port = asked.rpartition(":")
         if int(port):

@@ -33,7 +33,7 @@ FLUSH_LATER_MS: Final = 500
 """How long messages stay off the disk that are acknowledged before they are on it (ASYNC_FLUSH)."""
 
 
-class LogOwner(Protocol):
+class ReplicatedOwner(Protocol):
     """What the log tells the broker."""
 
     def safe(self, offset: int, durable: int) -> None:
@@ -59,7 +59,7 @@ class Replicated:
         store: MessageStore,
         options: BrokerOptions,
         role: Role,
-        owner: LogOwner,
+        owner: ReplicatedOwner,
     ) -> None:
         self._outbox = outbox
         self._options = options

@@ -41,7 +41,7 @@ _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
 
 
-class Refused(Exception):
+class SendRefused(Exception):
     """A message is not stored: the code and the words of the answer."""
 
     def __init__(self, code: ResponseCode, reason: str) -> None:
@@ -66,7 +66,7 @@ class _Waiting:
     disk_by_ms: int
 
 
-class Master(Protocol):
+class MasterLog(Protocol):
     """What is asked of the broker before a message is stored, and told after."""
 
     @property
@@ -92,7 +92,7 @@ class Sends:
     """Takes messages and answers in the order in which they were stored."""
 
     def __init__(
-        self, outbox: Outbox, store: MessageStore, topics: Topics, options: BrokerOptions, master: Master
+        self, outbox: Outbox, store: MessageStore, topics: Topics, options: BrokerOptions, master: MasterLog
     ) -> None:
         self._outbox = outbox
         self._store = store
@@ -120,7 +120,7 @@ class Sends:
                 self._hold(request)
                 return
             placed = self._put(records)
-        except Refused as refused:
+        except SendRefused as refused:
             request.answer(refused.code, remark=str(refused))
         except RemoteProtocolError as error:
             request.answer(ResponseCode.MESSAGE_ILLEGAL, remark=str(error))
@@ -150,7 +150,7 @@ class Sends:
         try:
             return self._store.log.reserve([len(each.encode()) for each in records])
         except ValueError as error:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
 
     def _hold(self, request: Request) -> None:
         self._held.append(request)
@@ -212,18 +212,18 @@ class Sends:
     def _records(self, header: SendMessageV2Request, body: bytes, request: Request) -> list[LogRecord]:
         """The records of a request. Raises Refused, RemoteProtocolError, _TopicWanted."""
         if not self._master.serves:
-            raise Refused(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
+            raise SendRefused(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
         if not rules.may_store(self._master.sync_members, self._options.min_in_sync_replicas):
-            raise Refused(ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough")
+            raise SendRefused(ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough")
         if len(self._waiting) + len(self._held) >= WAITING_MAX:
-            raise Refused(ResponseCode.SYSTEM_BUSY, "too many messages wait to be acknowledged")
+            raise SendRefused(ResponseCode.SYSTEM_BUSY, "too many messages wait to be acknowledged")
         topic = header.topic or ""
         if not NAME.fullmatch(topic):
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{topic[:200]!r} is no name of a topic")
+            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, f"{topic[:200]!r} is no name of a topic")
         if len(body) > self._options.max_message_size:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, f"{len(body)} bytes are too many for a message")
+            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, f"{len(body)} bytes are too many for a message")
         if (header.sys_flag or 0) & MessageFlag.TRANSACTION:
-            raise Refused(ResponseCode.NO_PERMISSION, "transactions are not supported")
+            raise SendRefused(ResponseCode.NO_PERMISSION, "transactions are not supported")
         queue_id = self._queue(header, topic)
         properties = (header.properties or "").encode()
         if request.code == RequestCode.SEND_BATCH_MESSAGE or header.batch:
@@ -231,7 +231,7 @@ class Sends:
         else:
             parts = [BatchMessage(flag=header.flag or 0, body=body, properties=properties)]
         if any(len(part.properties) > PROPERTIES_BYTES_MAX for part in parts):
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, "the properties are too long")
+            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, "the properties are too long")
         born_ip, born_port = _host(request.peer)
         return [
             LogRecord(
@@ -259,13 +259,13 @@ class Sends:
         if config is None:
             wanted = self._topics.for_message(topic, header.default_topic_queue_nums or 1)
             if wanted is None:
-                raise Refused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
+                raise SendRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
             raise _TopicWanted(wanted)
         if not (config.perm or 0) & Permission.WRITE:
-            raise Refused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
+            raise SendRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
         queue_id = header.queue_id if header.queue_id is not None and header.queue_id >= 0 else 0
         if queue_id >= (config.write_queue_nums or 0):
-            raise Refused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal")
+            raise SendRefused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal")
         return queue_id
 
     def _put(self, records: list[LogRecord]) -> list[Placed]:
@@ -273,7 +273,7 @@ class Sends:
         try:
             placed = [self._store.put(record) for record in records]
         except ValueError as error:
-            raise Refused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
         self.stored_count += len(placed)
         return placed
 

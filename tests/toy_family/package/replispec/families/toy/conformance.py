@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.conformance.encoding import Encoder
-from replispec.conformance.family import Family, Kind
+from replispec.conformance.family import Family, SubjectKind
 from replispec.conformance.model import Sent
-from replispec.conformance.received import Reader, StreamReader
+from replispec.conformance.received import StreamReader, SubjectReader
 from replispec.conformance.vocabulary import Release, Vocabulary
 from replispec.wire.toy.lease import LeaseAsked, LeaseGranted, LeaseRefused
 from replispec.wire.toy.streams import KEEPER
@@ -29,7 +29,7 @@ def question(_: Release) -> Sent:
     return Sent(message=LeaseAsked.__name__, fields={"holder": 1})
 
 
-def reader(_protocol: str, _release: Release) -> Reader:
+def reader(_protocol: str, _release: Release) -> SubjectReader:
     """A reader of what a keeper writes."""
     return StreamReader(KEEPER, VOCABULARY)
 
@@ -42,7 +42,7 @@ def encoder(_release: Release, _first: int) -> Encoder:
 FAMILY: Final = Family(
     name="toy",
     vocabulary=VOCABULARY,
-    kinds=(Kind("lease-keeper", "lease", "leases", ("core",), question),),
+    kinds=(SubjectKind("lease-keeper", "lease", "leases", ("core",), question),),
     companion="lease",
     reader=reader,
     encoder=encoder,
