@@ -184,6 +184,7 @@ def test_a_family_gets_only_what_it_has(output: dict[str, bytes]) -> None:
     assert sorted(output) == [
         "docs/sample/messages/sample.md",
         "docs/sample/numbers.md",
+        "replispec/wire/names.json",
         "replispec/wire/py.typed",
         "replispec/wire/sample/__init__.py",
         "replispec/wire/sample/codes.py",

@@ -34,7 +34,7 @@ class Edit:
 
 def edits(document: dict[str, Any]) -> Iterator[Edit]:
     """All of them, in the order of the document."""
-    entered = sorted({edge["to"] for edge in document["transitions"]})
+    entered = sorted({edge["to"] for edge in document["transitions"]} - {"same"})
     for path, edge in _edges(document):
         owner = f"{path[1]}: " if path[0] == "overlays" else ""
         name = f"{owner}{_list(edge['from'])} on {_list(edge['event'])} to {edge['to']}: "
@@ -45,6 +45,10 @@ def edits(document: dict[str, Any]) -> Iterator[Edit]:
     for name, guard in document.get("guards", {}).items():
         for says, text in mutants(guard["if"]):
             yield _edited(document, ("guards", name), f"guard {name}: {says}", _put("if", text))
+    for name, text in document.get("let", {}).items():
+        for says, mutant in mutants(text):
+            if not says.startswith("negated"):
+                yield _edited(document, ("let",), f"let {name}: {says}", _put(name, mutant))
     for name, variable in document["variables"].items():
         if isinstance(variable.get("initial"), int):
             change = _put("initial", variable["initial"] + 1)
@@ -65,7 +69,8 @@ Change = Callable[[dict[str, Any]], None]
 def _changes_of(edge: dict[str, Any], entered: list[str]) -> Iterator[tuple[str, Change]]:
     yield "left out", _put("event", [])
     for state in entered:
-        if state != edge["to"]:
+        stays = edge["from"] if edge["to"] == "same" else edge["to"]
+        if state != stays:
             yield f"leads to {state}", _put("to", state)
     for effect in edge.get("do", ()):
         yield f"does not {effect}", _put("do", [each for each in edge["do"] if each != effect])

@@ -14,6 +14,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any
 
 Document = Mapping[str, Any]
+Table = dict[tuple[str, str], list[tuple[tuple[str, int], Document]]]
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -64,12 +65,13 @@ def _parsed(text: str) -> ast.expr:
 
 @dataclass(frozen=True)
 class Scope:
-    """What an expression may name: variables, the fields of the event, named guards, algorithms."""
+    """What an expression may name: variables, fields of the event, guards, named expressions, algorithms."""
 
     variables: Mapping[str, Any]
     event: Mapping[str, Any]
     guards: Document
     rules: ModuleType
+    named: Mapping[str, str] = field(default_factory=dict)
 
     def value(self, expression: object) -> Any:
         """What an expression of the specification is worth here."""
@@ -83,8 +85,8 @@ class Scope:
                 return _CONSTANTS[name] if name in _CONSTANTS else self.variables[name]
             case ast.Attribute(ast.Name("event"), name):
                 return self.event[name]
-            case ast.Attribute(ast.Name("guard"), name):
-                return self.value(self.guards[name]["if"])
+            case ast.Attribute(ast.Name("guard" | "let" as place), name):
+                return self.value(self.guards[name]["if"] if place == "guard" else self.named[name])
             case ast.UnaryOp(sign, part):
                 return not self._of(part) if isinstance(sign, ast.Not) else -self._of(part)
             case ast.BoolOp(word, parts):
@@ -124,21 +126,22 @@ class Interpreted:
     document: Document
     rules: ModuleType
     overlays: tuple[str, ...] = ()
-    table: Mapping[tuple[str, str], list[tuple[tuple[str, int], Document]]] = field(init=False)
+    table: Table = field(init=False)
 
     def __post_init__(self) -> None:
-        table = _table("transitions", self.document["transitions"])
+        groups = self.document.get("groups", {})
+        table = _table("transitions", self.document["transitions"], groups)
         for name in self.overlays:
             overlay = self.document["overlays"][name]
             removed = {
                 (state, event)
                 for item in overlay.get("remove", ())
-                for state in _several(item["from"])
+                for state in _states(item["from"], groups)
                 for event in _several(item["event"])
             }
             for pair in removed:
                 table[pair] = []
-            for pair, edges in _table(name, overlay.get("add", ())).items():
+            for pair, edges in _table(name, overlay.get("add", ()), groups).items():
                 table[pair] = edges + table.get(pair, [])
         object.__setattr__(self, "table", table)
 
@@ -155,7 +158,8 @@ class Interpreted:
         self, state: str, variables: Mapping[str, Any], event: str, row: Mapping[str, Any]
     ) -> Taken | None:
         """What an event comes to; None when no edge is for it."""
-        scope = Scope(variables, row, self.document.get("guards", {}), self.rules)
+        guards, named = self.document.get("guards", {}), self.document.get("let", {})
+        scope = Scope(variables, row, guards, self.rules, named)
         edges = self.table.get((state, event), ())
         found = next(((place, edge) for place, edge in edges if scope.value(edge.get("if", True))), None)
         if found is None:
@@ -163,7 +167,7 @@ class Interpreted:
         place, edge = found
         changed = {name: scope.value(value) for name, value in edge.get("assign", {}).items()}
         return Taken(
-            edge["to"],
+            state if edge["to"] == "same" else edge["to"],
             {**variables, **changed},
             tuple(edge.get("do", ())),
             edge.get("blame") == "peer",
@@ -178,13 +182,20 @@ class Interpreted:
         return where is None or bool(Scope({}, row, {}, self.rules).value(where))
 
 
-def _table(section: str, edges: Any) -> dict[tuple[str, str], list[tuple[tuple[str, int], Document]]]:
+def _table(
+    section: str, edges: Any, groups: Document
+) -> dict[tuple[str, str], list[tuple[tuple[str, int], Document]]]:
     table: dict[tuple[str, str], list[tuple[tuple[str, int], Document]]] = {}
     for number, edge in enumerate(edges):
-        for state in _several(edge["from"]):
+        for state in _states(edge["from"], groups):
             for event in _several(edge["event"]):
                 table.setdefault((state, event), []).append(((section, number), edge))
     return table
+
+
+def _states(value: Any, groups: Document) -> list[Any]:
+    """The states that are named, groups by their members."""
+    return [state for name in _several(value) for state in groups.get(name, (name,))]
 
 
 def _several(value: Any) -> list[Any]:

@@ -17,7 +17,8 @@ from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 from tests.cli.command import command, environment_of, replispec
-from tests.controller import new_message, talks
+from tests.controller import talks
+from tests.new_message import specification as new_message
 
 TIMEOUT_S = 60
 
