@@ -27,6 +27,8 @@ from replispec.wire.rocketmq.controller import (
 )
 from tests.controller import talks
 
+# How names end that a number had in older releases alone.
+OLDER = "_UNTIL_5_1_0"
 FOLDER = Path(__file__).parent / "transcripts"
 Step = Callable[..., list[str]]
 
@@ -127,9 +129,9 @@ class Stage:
 def shown(answer: Command) -> list[str]:
     """An answer as lines of text."""
     names = [each for each in ResponseCode.__members__ if ResponseCode[each] == answer.header.code]
-    name = next((each for each in names if not each.endswith("_A")), str(answer.header.code))
+    name = next((each for each in names if not each.endswith(OLDER)), str(answer.header.code))
     fields = " ".join(f"{key}={value}" for key, value in (answer.header.ext_fields or {}).items())
-    lines = [f"{name.removesuffix('_B')} {fields}".strip()]
+    lines = [f"{name} {fields}".strip()]
     return lines + ([answer.body.decode()] if answer.body else [])
 
 

@@ -13,14 +13,14 @@ from replispec.runtime.families import FamilyError
 
 KIND = """
 from replispec.conformance.encoding import Encoder
-from replispec.conformance.family import Family, Kind
+from replispec.conformance.family import Family, SubjectKind
 from replispec.conformance.received import StreamReader
 from replispec.conformance.vocabulary import Vocabulary
 
 FAMILY = Family(
     name="toy",
     vocabulary=Vocabulary("toy", {(1,): 1}),
-    kinds=(Kind("KIND", "toy", "leases", ("core",), lambda release: None),),
+    kinds=(SubjectKind("KIND", "toy", "leases", ("core",), lambda release: None),),
     companion="toy",
     reader=lambda protocol, release: None,
     encoder=lambda release, first: Encoder(Vocabulary("toy", {(1,): 1})),

@@ -91,7 +91,7 @@ def _cut_at_the_shorter(ours: object, our_end: int, theirs: object, their_end: i
 
 
 MUTANTS: dict[str, Mutant] = {
-    "a replica reports what has arrived, not what is on its disk": _settings(durable=False),
+    "a replica reports what has arrived, not what is on its disk": _settings(flush_disk_type="ASYNC_FLUSH"),
     "the disk says it flushed and did not": _disk_lies,
     "a master confirms what it has itself": lambda: patch.object(Copier, "acknowledged", _end_of_time),
     "a master confirms before its own flush": lambda: patch.object(

@@ -76,6 +76,9 @@ def spec(tmp_path: Path) -> Path:
     """A copy of what belongs to Kafka."""
     for folder in FOLDERS:
         shutil.copytree(SPEC / folder, tmp_path / "spec" / folder)
+    declared = tmp_path / "spec" / "families"
+    declared.mkdir()
+    shutil.copy(SPEC / "families" / "kafka.yaml", declared)
     return tmp_path / "spec"
 
 

@@ -73,8 +73,8 @@ def test_another_place_is_read(before_and_after: list[list[Item]]) -> None:
         ),
         (
             "ha.proto",
-            "HaConnectionState state = 1 [(wire) = {size: 4  equals: 2}];\n  int64 max_offset = 2",
-            "HaConnectionState state = 1 [(wire) = {size: 4  equals: 2}];\n  int64 message = 2",
+            "int64 unused_confirm_offset     = 6",
+            "int64 message = 6",
             "the filter rocketmq_ha.message has another meaning",
         ),
     ],

@@ -15,7 +15,7 @@ from replispec.replay.content import content_of, fields_of
 from replispec.replay.facts import BY_ADDRESS, facts_of
 from replispec.replay.observation import Observation, ObservationKind
 from replispec.runtime.primitives.bindings import Refused
-from replispec.runtime.primitives.unknown import Unseen
+from replispec.runtime.primitives.unknown import UnknownRead, Unseen
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode
@@ -75,8 +75,8 @@ def _questions(command: Command) -> Iterator[tuple[str, broker_set.Event]]:
         asked = wire.event_of(
             command.code, command.ext_fields, command.json_body or b"", _NobodyKnows(), rules
         )
-    except Refused:
-        return
+    except (Refused, UnknownRead):
+        return  # it lacks something, or what it is depends on what no capture shows
     if asked is not None:
         yield asked.instance, _as_apache_reads(asked.event)
 
