@@ -1,5 +1,6 @@
 """What a target of the Makefile asks of a machine before it does anything."""
 
+import os
 import re
 import subprocess
 
@@ -17,9 +18,10 @@ NEED_A_JDK = {
 
 def _demands_a_jdk(*arguments: str) -> bool:
     """Whether `make` would look for a JDK, before anything else."""
-    done = subprocess.run(
-        ["make", "--dry-run", *arguments], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    # As from a shell: a make that runs these tests hands its own flags and variables down.
+    shell = {"PATH": os.environ["PATH"]}
+    command = ["make", "--dry-run", *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=shell, capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     demanding = [number for number, line in enumerate(lines) if ".ci/prerequisites jdk" in line]
     assert demanding in ([], [0]), "asked for a JDK after something else was done"
