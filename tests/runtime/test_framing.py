@@ -82,6 +82,16 @@ def test_a_frame_over_the_callers_limit_is_refused_before_it_is_there() -> None:
         FrameBuffer(streams.REMOTING, limit_bytes=100).receive(frame[:9])
 
 
+def test_a_fault_is_told_with_its_place_in_all_that_was_received() -> None:
+    frame = remoting.RemotingFrame(header=b"{}", body=bytes(50)).encode()
+    for wrong in (b"\x7f\xff\xff\xff\x00", b"\x00\x00\x00\x10\x02", b"\x00\x00\x10\x00\x00"):
+        buffer = FrameBuffer(streams.REMOTING, limit_bytes=1000)
+        assert len(buffer.receive(frame) + buffer.receive(frame)) == 2
+        with pytest.raises(RemoteProtocolError) as raised:
+            buffer.receive(frame + wrong)
+        assert raised.value.offset == 3 * len(frame)
+
+
 def test_bytes_after_a_fault_are_our_own_fault() -> None:
     buffer = FrameBuffer(streams.HA_REPLICA)
     with pytest.raises(RemoteProtocolError):

@@ -299,12 +299,12 @@ class ControllerNode:
 
     def _carry_out_one(self, broker_set: BrokerSet, act: Act, request: Request | None, now_ms: int) -> None:
         match act:
-            case Answer():
-                if request is not None:
-                    _answer(request, act)
             case Prepared():
                 if request is not None:
                     request.answer_prepared(act)
+            case Answer():
+                if request is not None:
+                    _answer(request, act)
             case Notice():
                 if self._options.notify_broker_role_changed:
                     self._notifier.tell(act, broker_set.living_addresses(), now_ms)

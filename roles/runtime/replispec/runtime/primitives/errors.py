@@ -13,6 +13,7 @@ class ProtocolError(Exception):
 
     `offset` is the position in bytes at which the fault was seen, counted from the start of the
     buffer, stream or file that the raising function was given; None when no place exists.
+    `reason` is the message without it.
     """
 
     def __init__(self, message: str, *, offset: int | None = None) -> None:
@@ -21,6 +22,7 @@ class ProtocolError(Exception):
                 "raise RemoteProtocolError or LocalProtocolError: an error says whose fault it is"
             )
         super().__init__(message if offset is None else f"{message} (at byte {offset})")
+        self.reason = message
         self.offset = offset
 
 

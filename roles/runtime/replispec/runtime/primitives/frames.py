@@ -42,11 +42,12 @@ class FrameBuffer:
             buffer += data
         try:
             frames, taken = self._frames(buffer or data)
-        except RemoteProtocolError:
+        except RemoteProtocolError as error:
             self._failed = True
             buffer.clear()
-            raise
-        self._consumed += taken
+            # Told by its place in the buffer, wanted by its place in all that was received.
+            place = None if error.offset is None else self._consumed + error.offset
+            raise RemoteProtocolError(error.reason, offset=place) from None
         self._consumed += taken
         if buffer:
             del buffer[:taken]
@@ -58,11 +59,11 @@ class FrameBuffer:
         """The whole frames at the start of `buffer`, and how many bytes they are."""
         frames: list[bytes] = []
         at, end = 0, len(buffer)
+        size_of, limit = self._stream.form_and_size, end if self._limit is None else self._limit
         while at < end:
-            size = self._stream.measure(buffer, at, end)
-            if size > 0 and self._limit is not None and size > self._limit:
-                place = self._consumed + at
-                raise RemoteProtocolError(f"{size} bytes in one frame, {self._limit} allowed", offset=place)
+            size = size_of(buffer, at, end)[1]
+            if size > limit and self._limit is not None:
+                raise RemoteProtocolError(f"{size} bytes in one frame, {self._limit} allowed", offset=at)
             if size <= 0 or at + size > end:
                 break
             frames.append(bytes(buffer[at : at + size]))

@@ -8,7 +8,6 @@ socket, a reader of a capture and the dissector measure frames by the same rules
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -100,12 +99,17 @@ class Stream:
 
         Raises RemoteProtocolError when no form fits.
         """
+        there = end - at
         for form in self.forms:
-            fits = _fits(form.tests, buffer, at, end)
-            if fits is True:
+            for test in form.tests:
+                if there < test.end:
+                    return -test.end
+                first, size = at + test.at, test.size
+                value = buffer[first] if size == 1 else integer_at(buffer, first, size)
+                if not test.minimum <= value <= test.maximum:
+                    break
+            else:
                 return form
-            if fits is not False:
-                return fits
         raise RemoteProtocolError(f"no frame of {self.name} starts like this", offset=at)
 
     def form(self, message: str) -> FrameForm:
@@ -119,13 +123,3 @@ class Stream:
 def integer_at(buffer: Buffer, at: int, size: int) -> int:
     """The big-endian integer of `size` bytes at `buffer[at]`: unsigned for one byte, else signed."""
     return int.from_bytes(buffer[at : at + size], "big", signed=size > 1)
-
-
-def _fits(tests: Sequence[FrameTest], buffer: Buffer, at: int, end: int) -> bool | int:
-    """True or False when the tests can be decided, else -n: the number of bytes they need."""
-    for test in tests:
-        if end - at < test.end:
-            return -test.end
-        if not test.minimum <= integer_at(buffer, at + test.at, test.size) <= test.maximum:
-            return False
-    return True

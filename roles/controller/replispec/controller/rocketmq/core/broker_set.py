@@ -13,7 +13,7 @@ from replispec.controller.rocketmq.core.acts import Act, Acts, Recorded
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
 from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import LocalProtocolError
-from replispec.runtime.primitives.machines import edge_of, step
+from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Prepared
 from replispec.wire.rocketmq.controller import ReplicaIdentity, ReplicasInfo
@@ -42,11 +42,12 @@ class BrokerSet:
 
     def receive(self, event: Event, local: wire.Local) -> Acts:
         """Take an event by the machine's edge for it, and return what comes of it, in order."""
-        taken = step(MACHINE, self.state, self.variables, event, rules)
-        if taken.variables is not self.variables:
+        edge = edge_of(MACHINE, self.state, self.variables, event, rules)
+        if edge.assign:
             self._kept.clear()
-        self.state, self.variables = taken.state, taken.variables
-        return tuple(self._act(effect, event, local) for effect in taken.effects)
+            self.variables = assigned(edge.assign, self.variables, event, rules)
+        self.state = edge.to
+        return tuple([self._act(effect, event, local) for effect in edge.do])
 
     def address_of(self, broker_id: int | None) -> str | None:
         """Where a broker is reached; None for nobody."""

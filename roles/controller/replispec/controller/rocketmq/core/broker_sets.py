@@ -45,8 +45,7 @@ class BrokerSets:
 
     def local(self, broker_set: BrokerSet) -> wire.Local:
         """What only this controller knows of a broker set, as it is now."""
-        has_sets_left = len(self._sets) < SETS_MAX
-        return _Local(broker_set, self.heartbeats, unclean=self.unclean, has_sets_left=has_sets_left)
+        return _Local(broker_set, self)
 
     def apply(self, record: ControllerEvent) -> tuple[BrokerSet, Acts] | None:
         """Decide about one record of the log; None when it is about no broker set."""
@@ -59,6 +58,11 @@ class BrokerSets:
             self._sets[broker_set.name] = broker_set
         return broker_set, acts
 
+    @property
+    def has_room(self) -> bool:
+        """Whether one more broker set may be taken."""
+        return len(self._sets) < SETS_MAX
+
     def _has_identity(self, name: str, broker_id: int) -> bool:
         broker_set = self._sets.get(name)
         return broker_set is not None and broker_id in broker_set.variables.broker_ids
@@ -67,33 +71,30 @@ class BrokerSets:
 class _Local:
     """What only this controller knows of one broker set; see `local` of the machine."""
 
-    def __init__(
-        self, broker_set: BrokerSet, heartbeats: Heartbeats, *, unclean: bool, has_sets_left: bool
-    ) -> None:
-        self._name = broker_set.name
-        self._broker_ids = broker_set.variables.broker_ids
-        self._heartbeats = heartbeats
-        self._unclean = unclean
-        self._has_sets_left = has_sets_left
+    __slots__ = ("_broker_set", "_sets")
+
+    def __init__(self, broker_set: BrokerSet, sets: BrokerSets) -> None:
+        self._broker_set = broker_set
+        self._sets = sets
 
     @property
     def living(self) -> frozenset[int]:
         """Brokers of the set whose heartbeats are in time."""
-        name, is_alive = self._name, self._heartbeats.is_alive
-        return frozenset(each for each in self._broker_ids if is_alive(name, each))
+        name, is_alive = self._broker_set.name, self._sets.heartbeats.is_alive
+        return frozenset(each for each in self._broker_set.variables.broker_ids if is_alive(name, each))
 
     @property
     def heartbeats(self) -> Sequence[BrokerHeartbeatRequest]:
         """The newest heartbeats of those that are alive, ascending by id."""
-        return self._heartbeats.living(self._name, self._broker_ids)
+        return self._sets.heartbeats.living(self._broker_set.name, self._broker_set.variables.broker_ids)
 
     @property
     def unclean(self) -> bool:
         """The setting enableElectUncleanMaster."""
-        return self._unclean
+        return self._sets.unclean
 
     @property
     def has_room(self) -> bool:
         """Whether one more identity may be granted: nobody makes the state grow for ever."""
-        known = len(self._broker_ids)
-        return known < BROKERS_MAX and (known > 0 or self._has_sets_left)
+        known = len(self._broker_set.variables.broker_ids)
+        return known < BROKERS_MAX and (known > 0 or self._sets.has_room)
