@@ -34,7 +34,7 @@ def text(side: FlowSide | None, data: bytes) -> str:
     assert side is not None
     length = max(side.pieces.end.tolist(), default=side.zero) - side.zero
     out = bytearray(b"." * length)
-    for start, end, at, _, _ in zip(*(column.tolist() for column in side.pieces.columns()), strict=True):
+    for start, end, at, *_ in zip(*(column.tolist() for column in side.pieces.columns()), strict=True):
         out[start - side.zero : end - side.zero] = data[at : at + end - start]
     return out.decode()
 
@@ -171,7 +171,7 @@ def test_the_first_copy_of_each_byte_stays(rows: list[tuple[int, int, int]]) -> 
     end = start + np.array([row[1] for row in rows], np.int64)
     number = np.arange(len(rows), dtype=np.int64)
     group = np.array([row[2] for row in rows], np.int64)
-    kept_group, kept = first_arrival_wins(group, Pieces(start, end, number * 1000, number, number))
+    kept_group, kept = first_arrival_wins(group, Pieces(start, end, number * 1000, number, number, number))
     expected: dict[tuple[int, int], int] = {}
     for row, (at, size, side) in enumerate(rows):
         for place in range(at, at + size):
@@ -196,7 +196,7 @@ def test_holes_are_exactly_what_no_piece_covers(
     start = np.array([row[0] for row in rows], np.int64)
     end = start + np.array([row[1] for row in rows], np.int64)
     zeros = np.zeros(len(rows), np.int64)
-    _, pieces = first_arrival_wins(zeros, Pieces(start, end, zeros, zeros, zeros))
+    _, pieces = first_arrival_wins(zeros, Pieces(start, end, zeros, zeros, zeros, zeros))
     cut_start = np.array([row[0] for row in cuts], np.int64)
     cut_end = cut_start + np.array([row[1] for row in cuts], np.int64)
     high = max([high, *end.tolist(), *cut_end.tolist()])

@@ -23,7 +23,7 @@ from tests.replay.talks import command, remoting_talk, replication_talk
 MIXTURES = int(os.environ.get("REPLISPEC_MIXTURES", "12"))
 SERVER = ("10.0.0.2", 10_911)
 # What says where and when a frame was found, or in which file, is not what the frame says.
-PLACES = {"capture", "record_offset", "time_ns", "index", "from_start"}
+PLACES = {"capture", "record_offset", "acknowledged", "time_ns", "index", "from_start"}
 
 
 @dataclass(frozen=True, slots=True)

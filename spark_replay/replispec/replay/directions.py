@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ class Direction:
     `number`: 0 when the lower endpoint sends. `from_syn`: the SYN was seen. `initiator`: it opened
     the connection; None: unknown. `pieces` are disjoint, ascending, and none lies before 0.
     `bytes_early`: payload seen before position 0, where nothing can be: a number of it was damaged.
+    `first_number`: the TCP sequence number of position 0.
     """
 
     connection: str
@@ -33,6 +34,7 @@ class Direction:
     last_time_ns: int
     closed: bool
     bytes_early: int = 0
+    first_number: int = 0
 
     @property
     def first_hole(self) -> int | None:
@@ -73,6 +75,7 @@ def _direction(
         last_time_ns=side.last_time_ns,
         closed=side.closed,
         bytes_early=_bytes_early(side),
+        first_number=side.zero % 2**32,
     )
 
 
@@ -82,13 +85,8 @@ def _from_zero(side: FlowSide) -> Pieces:
     if len(pieces) and int(pieces.start[0]) < 0:
         pieces = pieces.take(np.flatnonzero(pieces.end > 0))
         early = np.minimum(pieces.start, 0)
-        pieces = Pieces(
-            pieces.start - early,
-            pieces.end,
-            pieces.payload_offset - early,
-            pieces.record_offset,
-            pieces.time_ns,
-        )
+        moved = pieces.payload_offset - early
+        pieces = replace(pieces, start=pieces.start - early, payload_offset=moved)
     return pieces
 
 

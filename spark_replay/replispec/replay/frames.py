@@ -4,8 +4,10 @@ FRAMES: one row a frame. Positions and sizes are bytes, times int64 ns UTC, `dir
 first endpoint of the connection to the second and 1 back, `index` counts the frames of a direction
 from 0. `complete`: every byte was captured; `from_start`: the direction was seen from its SYN and
 without a gap before this frame. `record_offset`: file offset of the packet that completed it.
+`acknowledged`: the TCP number that the packet with its last known byte acknowledges, 32 bits, -1 for none.
 HOLES: one row a stretch [start, end) of bytes that were on the wire and are not in the capture.
 STREAMS: one row a direction; bytes of foreign and legacy streams are neither decoded nor undecoded.
+`first_number`: the TCP sequence number of position 0; `accepted`: it sends who accepted the connection.
 Rows are sorted by capture, connection, direction, sequence, index.
 """
 
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from replispec.replay.directions import Direction
 from replispec.replay.framing import DECODED_KINDS, Decoded
 from replispec.replay.readers import REMOTING, AnswerFixed, AnswerMessage, Message, Outcome
 from replispec.wire.rocketmq import ha, remoting
@@ -33,6 +36,7 @@ PLACE_FIELDS = [
     pa.field("index", pa.int32()),
     pa.field("time_ns", pa.int64()),
     pa.field("record_offset", pa.int64()),
+    pa.field("acknowledged", pa.int64()),
     pa.field("source", pa.string()),
     pa.field("destination", pa.string()),
     pa.field("protocol", pa.string()),
@@ -94,6 +98,8 @@ STREAMS: pa.Schema = pa.schema(
         pa.field("first_time_ns", pa.int64()),
         pa.field("last_time_ns", pa.int64()),
         pa.field("closed", pa.bool_()),
+        pa.field("first_number", pa.int64()),
+        pa.field("accepted", pa.bool_()),
     ]
 )
 # The order of the rows of each table.
@@ -136,7 +142,7 @@ def _places(capture: str, filled: Sequence[Decoded], counts: np.ndarray[Any, Any
     def spread(values: Iterable[object], kind: pa.DataType) -> pa.Array:
         return pa.array(list(values), kind).take(pa.array(row))
 
-    whole = [known == size for (known, _, _), size in zip(extents, sizes, strict=True)]
+    whole = [found.known == size for found, size in zip(extents, sizes, strict=True)]
     early = [place <= decoded.unbroken_until for decoded, place in zip(filled, positions, strict=True)]
     return [
         pa.array([capture], pa.string()).take(pa.array(np.zeros(len(row), np.int64))),
@@ -144,8 +150,9 @@ def _places(capture: str, filled: Sequence[Decoded], counts: np.ndarray[Any, Any
         spread((decoded.direction.number for decoded in filled), pa.int8()),
         _joined(positions, np.int64),
         _joined([_indexes(decoded) for decoded in filled], np.int32),
-        _joined([time for _, _, time in extents], np.int64),
-        _joined([record for _, record, _ in extents], np.int64),
+        _joined([found.time_ns for found in extents], np.int64),
+        _joined([found.record_offset for found in extents], np.int64),
+        _joined([found.acknowledged for found in extents], np.int64),
         spread((decoded.direction.source for decoded in filled), pa.string()),
         spread((decoded.direction.destination for decoded in filled), pa.string()),
         spread((decoded.kind for decoded in filled), pa.string()),
@@ -303,9 +310,20 @@ def streams_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
                 direction.first_time_ns,
                 direction.last_time_ns,
                 direction.closed,
+                direction.first_number,
+                _accepted(direction),
             )
         )
     return _table(rows, STREAMS)
+
+
+def _accepted(direction: Direction) -> bool:
+    """Whether it sends who accepted the connection; unseen, whoever has the lower port, as systems choose
+    high ones for those who open."""
+    if direction.initiator is not None:
+        return not direction.initiator
+    ports = (direction.source_port, direction.destination_port)
+    return ports[0] < ports[1] or (ports[0] == ports[1] and direction.number == 0)
 
 
 def stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
@@ -316,7 +334,7 @@ def stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
         return payload, 0, 0
     read = sum(chain.end - chain.start for _, chain in decoded.chains)
     if decoded.positions:
-        read += int(decoded.extents()[0].sum())
+        read += int(decoded.extents().known.sum())
     return payload, read, payload - read
 
 

@@ -16,7 +16,7 @@ from replispec.replay.classify import Classified, Hints, agree, classify, reader
 from replispec.replay.directions import Direction
 from replispec.replay.pieces import no_pieces
 from replispec.replay.readers import FOREIGN, HA_MASTER, HA_REPLICA, REMOTING, SHORT, FrameReader, Outcome
-from replispec.replay.space import Chain, NeedsBytes, SequenceSpace
+from replispec.replay.space import Chain, Extents, NeedsBytes, SequenceSpace
 
 DECODED_KINDS = (REMOTING, HA_MASTER, HA_REPLICA)
 
@@ -38,13 +38,10 @@ class Decoded:
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
     told: bool = False
-    _extents: tuple[Integers, Integers, Integers] | None = None
+    _extents: Extents | None = None
 
-    def extents(self) -> tuple[Integers, Integers, Integers]:
-        """Of each frame: known bytes, and record offset and time of the packet that completed it.
-
-        To be asked for when all frames are there: the answer is kept.
-        """
+    def extents(self) -> Extents:
+        """What is known of each frame. To be asked for when all frames are there: the answer is kept."""
         if self._extents is None:
             position = np.array(self.positions, np.int64)
             self._extents = self.space.extents(position, position + self.sizes)

@@ -32,7 +32,7 @@ def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> pa.Table:
 
 
 def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
-    ordered = delivered(frames.filter(pc.field("protocol") == REMOTING))
+    ordered = delivered(frames.filter(pc.field("protocol") == REMOTING), streams)
     pairs = pair(ordered, _whole(streams), _cut_short(ordered.frames, holes))
     alive: dict[str, Observation] = {}
     for observation in observe_commands(ordered, pairs):
@@ -44,7 +44,7 @@ def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[
 
 
 def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
-    ordered = delivered(frames.filter(pc.field("protocol").isin(list(REPLICATION))))
+    ordered = delivered(frames.filter(pc.field("protocol").isin(list(REPLICATION))), streams)
     cut_short = _cut_short(ordered.frames, holes)
     yield from observe_replication(ordered, _begun(ordered.frames, streams, cut_short), cut_short)
 

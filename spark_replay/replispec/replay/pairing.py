@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-import pyarrow as pa
-
 from replispec.replay.delivery import Delivered, column
 from replispec.runtime.primitives.invariants import Evidence, Judge, Verdict
 from replispec.runtime.rocketmq import rules
@@ -57,54 +55,78 @@ def pair(
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
     those in which bytes behind the last frame were lost.
     """
-    connections = column(frames.frames, "connection")
-    pairs = Pairs([-1] * len(connections))
-    start = 0
-    for stop in range(1, len(connections) + 1):
-        if stop == len(connections) or connections[stop] != connections[start]:
-            sides = [(connections[start], direction) for direction in (0, 1)]
-            begun, ended = [side in whole for side in sides], [side not in cut_short for side in sides]
-            _pair_connection(frames.frames.slice(start, stop - start), start, begun, ended, pairs)
-            start = stop
+    names = ("connection", "direction", "opaque", "flag", "from_start")
+    headers = list(zip(*(column(frames.frames, name) for name in names), strict=True))
+    received: list[int] = frames.received.tolist()
+    pairs = Pairs([-1] * len(headers))
+    sides: dict[str, tuple[list[_Frame], list[_Frame]]] = {}
+    for row, (connection, direction, *values) in enumerate(headers):
+        frame = _Frame(row, received[row], *values)
+        sides.setdefault(connection, ([], []))[direction].append(frame)
+    for connection, pair_of_sides in sides.items():
+        judge = Judge(INVARIANTS[PAIRING], rules, (EVERYTHING,), observer=_noter(connection, pairs))
+        for requester in (0, 1):
+            side = (connection, requester)
+            talk = _Talk(judge, connection, requester, pairs)
+            asking, answering = pair_of_sides[requester], pair_of_sides[1 - requester]
+            talk.run(asking, answering, begun=side in whole, ended=side not in cut_short)
     return pairs
 
 
-def _pair_connection(part: pa.Table, first: int, begun: list[bool], ended: list[bool], pairs: Pairs) -> None:
-    connection: str = part.column("connection")[0].as_py()
-    directions: list[int] = column(part, "direction")
-    whole = _whole(directions, column(part, "from_start"), begun, ended)
-    waiting: dict[tuple[int, int], int] = {}
-    judge = Judge(INVARIANTS[PAIRING], rules, (EVERYTHING,), observer=_noter(connection, pairs))
-    rows = zip(directions, column(part, "opaque"), column(part, "flag"), whole, strict=True)
-    for row, (direction, opaque, flag, from_start) in enumerate(rows, first):
-        if flag & RemotingFlag.RESPONSE:
-            requester = 1 - direction
-            pairs.request_of[row] = waiting.pop((requester, opaque), -1)
-            judge.feed("answer", PairEvent(row, connection, requester, opaque, from_start))
-        elif flag & RemotingFlag.ONEWAY:
-            judge.feed("one_way", PairEvent(row, connection, direction, opaque))
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A frame of a connection: its row, how many of the peer's its sender had received, and its header."""
+
+    row: int
+    received: int
+    opaque: int
+    flag: int
+    from_start: bool
+
+
+class _Talk:
+    """The requests of one end of a connection and the answers of the other, as that one saw them."""
+
+    def __init__(self, judge: Judge, connection: str, requester: int, pairs: Pairs) -> None:
+        self._judge = judge
+        self._connection = connection
+        self._requester = requester
+        self._pairs = pairs
+        self._waiting: dict[int, int] = {}
+
+    def run(self, asking: list[_Frame], answering: list[_Frame], *, begun: bool, ended: bool) -> None:
+        """Judge it; `begun`, `ended`: whether what was asked was seen from its first, to its last byte."""
+        asked = 0
+        for frame in answering:
+            if frame.flag & RemotingFlag.RESPONSE:
+                for request in asking[asked : frame.received]:
+                    self._ask(request)
+                asked = max(asked, frame.received)
+                # Nothing that this may answer was lost: no hole is before the last request that had been
+                # received, nor directly behind it.
+                before = asking[asked - 1].from_start if asked else begun
+                behind = asking[asked].from_start if asked < len(asking) else ended
+                self._answer(frame, whole=before and behind)
+        for request in asking[asked:]:
+            self._ask(request)
+        self._pairs.unanswered[self._connection] += len(self._waiting)
+
+    def _ask(self, frame: _Frame) -> None:
+        if frame.flag & RemotingFlag.RESPONSE:
+            return
+        if frame.flag & RemotingFlag.ONEWAY:
+            self._feed("one_way", frame)
         else:
-            waiting[direction, opaque] = row
-            judge.feed("request", PairEvent(row, connection, direction, opaque))
-    pairs.unanswered[connection] = len(waiting)
+            self._waiting[frame.opaque] = frame.row
+            self._feed("request", frame)
 
+    def _answer(self, frame: _Frame, *, whole: bool) -> None:
+        self._pairs.request_of[frame.row] = self._waiting.pop(frame.opaque, -1)
+        self._feed("answer", frame, whole=whole)
 
-def _whole(directions: list[int], from_start: list[bool], begun: list[bool], ended: list[bool]) -> list[bool]:
-    """For each frame: was the other direction seen whole from its start to behind this moment?
-
-    It was when both its last frame before and its first frame after are preceded by no hole.
-    """
-    count = len(directions)
-    behind, before = [True] * count, [True] * count
-    following = list(ended)
-    for at in range(count - 1, -1, -1):
-        behind[at] = following[1 - directions[at]]
-        following[directions[at]] = from_start[at]
-    last = list(begun)
-    for at in range(count):
-        before[at] = last[1 - directions[at]]
-        last[directions[at]] = from_start[at]
-    return [one and other for one, other in zip(before, behind, strict=True)]
+    def _feed(self, stream: str, frame: _Frame, *, whole: bool = False) -> None:
+        event = PairEvent(frame.row, self._connection, self._requester, frame.opaque, whole)
+        self._judge.feed(stream, event)
 
 
 def _noter(connection: str, pairs: Pairs) -> Callable[[Evidence], None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ class Pieces:
     """Columns, one row a run of bytes [start, end).
 
     `payload_offset`: file offset of the byte at `start`; `record_offset`, `time_ns`: the packet that
-    brought it.
+    brought it; `acknowledged`: the number that packet acknowledges, 32 bits, -1 for none.
     """
 
     start: Integers
@@ -30,6 +30,7 @@ class Pieces:
     payload_offset: Integers
     record_offset: Integers
     time_ns: Integers
+    acknowledged: Integers
 
     def __len__(self) -> int:
         return len(self.start)
@@ -40,11 +41,18 @@ class Pieces:
 
     def columns(self) -> tuple[Integers, ...]:
         """The columns in the order of the fields."""
-        return (self.start, self.end, self.payload_offset, self.record_offset, self.time_ns)
+        return (
+            self.start,
+            self.end,
+            self.payload_offset,
+            self.record_offset,
+            self.time_ns,
+            self.acknowledged,
+        )
 
     def shifted(self, by: int) -> Pieces:
         """The same bytes, `by` positions further on."""
-        return Pieces(self.start + by, self.end + by, self.payload_offset, self.record_offset, self.time_ns)
+        return replace(self, start=self.start + by, end=self.end + by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ def first_arrival_wins(group: Integers, pieces: Pieces) -> tuple[Integers, Piece
     start = np.concatenate([pieces.start[kept], np.array([start for _, start, _ in rows], np.int64)])
     end = np.concatenate([pieces.end[kept], np.array([end for _, _, end in rows], np.int64)])
     moved = pieces.payload_offset[source] + (start - pieces.start[source])
-    merged = Pieces(start, end, moved, pieces.record_offset[source], pieces.time_ns[source])
+    merged = replace(pieces.take(source), start=start, end=end, payload_offset=moved)
     group = group[source]
     order = np.lexsort((start, group))
     return group[order], merged.take(order)

@@ -181,6 +181,7 @@ def _add_pieces(
         packets.payload_offset[rows],
         packets.record_offset[rows],
         packets.time_ns[rows],
+        np.where(packets.flags[rows] & ACK != 0, packets.acknowledgment[rows], -1),
     )
     side, pieces = first_arrival_wins(own_side[rows], pieces)
     for number, at, upto in _runs(side):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,6 +42,16 @@ class NeedsBytes(Exception):
     def __init__(self, chains: list[Chain]) -> None:
         super().__init__(f"{len(chains)} chains")
         self.chains = chains
+
+
+class Extents(NamedTuple):
+    """Of stretches of a direction: how many bytes are known, the packet that completed what is known (its
+    record offset and time), and what the packet with the last known byte acknowledges (32 bits, -1)."""
+
+    known: Integers
+    record_offset: Integers
+    time_ns: Integers
+    acknowledged: Integers
 
 
 class SequenceSpace:
@@ -146,10 +157,8 @@ class SequenceSpace:
         row = int(np.searchsorted(self.pieces.start, position))
         return row < len(self.pieces) and int(self.pieces.start[row]) == position
 
-    def extents(self, start: Integers, end: Integers) -> tuple[Integers, Integers, Integers]:
-        """For stretches [start, end) that each hold a known byte: how many bytes of them are known,
-        and record offset and time of the packet that completed what is known of them.
-        """
+    def extents(self, start: Integers, end: Integers) -> Extents:
+        """What is known of stretches [start, end) that each hold a known byte."""
         pieces = self.pieces
         first = np.searchsorted(pieces.end, start, "right")
         behind = np.searchsorted(pieces.start, end, "left")
@@ -158,10 +167,11 @@ class SequenceSpace:
         known -= np.maximum(0, start - pieces.start[first])
         known -= np.maximum(0, pieces.end[behind - 1] - end)
         records = pieces.record_offset
+        acknowledged = pieces.acknowledged[behind - 1]
         if len(records) < 2 or bool((records[1:] >= records[:-1]).all()):
-            return known, records[behind - 1], pieces.time_ns[behind - 1]
+            return Extents(known, records[behind - 1], pieces.time_ns[behind - 1], acknowledged)
         pairs = np.column_stack([first, behind]).ravel()
         record = np.maximum.reduceat(np.append(records, 0), pairs)[::2]
         order = np.argsort(records, kind="stable")
         row = order[np.searchsorted(records[order], record)]
-        return known, record, pieces.time_ns[row]
+        return Extents(known, record, pieces.time_ns[row], acknowledged)

@@ -241,7 +241,7 @@ def _opaque(chains: Sequence[Chain], number: int) -> Pieces:
     zeros = np.zeros(len(chains), np.int64)
     start = np.array([chain.start for chain in chains], np.int64)
     end = np.array([chain.end for chain in chains], np.int64)
-    return Pieces(start, end, zeros - 1, zeros - 1 - number, zeros)
+    return Pieces(start, end, zeros - 1, zeros - 1 - number, zeros, zeros - 1)
 
 
 def _dissolve(growing: _Growing, at: int, contribution: _Contribution, read_again: ReadAgain) -> None:

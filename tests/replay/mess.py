@@ -1,0 +1,118 @@
+"""What happens to the packets of a capture between the wire and the file: other orders, other times.
+
+Works on classic pcap files of Ethernet with IPv4 or IPv6, as the shipped captures are.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+FILE_HEADER, RECORD_HEADER, ETHERNET = 24, 16, 14
+MICROSECONDS = 0xA1B2C3D4
+IPV4, IPV6, TCP = 0x0800, 0x86DD, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One packet of a capture: when it was seen (ns), its bytes, the sizes in the file's record.
+
+    `ends`: (source, destination) with ports, as bytes; None for what is no TCP.
+    """
+
+    time_ns: int
+    data: bytes
+    wire_size: int
+    ends: tuple[bytes, bytes] | None
+
+    @property
+    def connection(self) -> tuple[bytes, ...] | None:
+        """Both ends, the lower first."""
+        return None if self.ends is None else tuple(sorted(self.ends))
+
+
+def read(capture: bytes) -> tuple[bytes, list[Seen]]:
+    """The file header and the packets."""
+    order, scale = _form(capture)
+    found, at = [], FILE_HEADER
+    while at + RECORD_HEADER <= len(capture):
+        seconds, part, size, wire_size = struct.unpack_from(f"{order}IIII", capture, at)
+        data = capture[at + RECORD_HEADER : at + RECORD_HEADER + size]
+        found.append(Seen(seconds * 10**9 + part * scale, data, wire_size, _ends(data)))
+        at += RECORD_HEADER + size
+    return capture[:FILE_HEADER], found
+
+
+def written(header: bytes, packets: Sequence[Seen]) -> bytes:
+    """A file with these packets, in the order of their times."""
+    order, scale = _form(header)
+    parts = [header]
+    for each in sorted(packets, key=lambda packet: packet.time_ns):
+        seconds, rest = divmod(each.time_ns, 10**9)
+        parts += (
+            struct.pack(f"{order}IIII", seconds, rest // scale, len(each.data), each.wire_size),
+            each.data,
+        )
+    return b"".join(parts)
+
+
+def delayed(packets: Sequence[Seen], delay_ns: Callable[[Seen], int]) -> list[Seen]:
+    """Every packet seen so much later."""
+    return [Seen(each.time_ns + delay_ns(each), each.data, each.wire_size, each.ends) for each in packets]
+
+
+def jitter(packets: Sequence[Seen], rng: random.Random, most_ns: int) -> list[Seen]:
+    """Every packet by itself up to so much later."""
+    return delayed(packets, lambda _: rng.randrange(most_ns))
+
+
+def one_way_late(packets: Sequence[Seen], rng: random.Random, by_ns: int) -> list[Seen]:
+    """Of every connection one of the two directions comes so much later."""
+    late: dict[tuple[bytes, ...] | None, bool] = {}
+
+    def delay(each: Seen) -> int:
+        lower = late.setdefault(each.connection, rng.random() < 0.5)
+        is_lower = each.ends is not None and each.ends[0] <= each.ends[1]
+        return by_ns if is_lower is lower else 0
+
+    return delayed(packets, delay)
+
+
+def within_connections(packets: Sequence[Seen], mess: Callable[[Sequence[Seen]], list[Seen]]) -> list[Seen]:
+    """A mess of each connection by itself: its packets change places among themselves alone."""
+    own: dict[tuple[bytes, ...] | None, list[Seen]] = {}
+    for each in packets:
+        own.setdefault(each.connection, []).append(each)
+    found = []
+    for members in own.values():
+        times = sorted(each.time_ns for each in members)
+        messed = sorted(mess(members), key=lambda packet: packet.time_ns)
+        found += [replace(each, time_ns=time_ns) for each, time_ns in zip(messed, times, strict=True)]
+    return found
+
+
+def connections_apart(packets: Sequence[Seen], rng: random.Random, most_ns: int) -> list[Seen]:
+    """Every connection by a delay of its own, up to so much."""
+    delays: dict[tuple[bytes, ...] | None, int] = {}
+    return delayed(packets, lambda each: delays.setdefault(each.connection, rng.randrange(most_ns)))
+
+
+def _form(header: bytes) -> tuple[str, int]:
+    order = "<" if header[0] in (0xD4, 0x4D) else ">"
+    (magic,) = struct.unpack_from(f"{order}I", header)
+    return order, 1000 if magic == MICROSECONDS else 1
+
+
+def _ends(data: bytes) -> tuple[bytes, bytes] | None:
+    (kind,) = struct.unpack_from(">H", data, 12)
+    if kind == IPV4 and data[ETHERNET + 9] == TCP:
+        size, first, length = 4 * (data[ETHERNET] & 15), ETHERNET + 12, 4
+    elif kind == IPV6 and data[ETHERNET + 6] == TCP:
+        size, first, length = 40, ETHERNET + 8, 16
+    else:
+        return None
+    ports = ETHERNET + size
+    source, destination = data[first : first + length], data[first + length : first + 2 * length]
+    return source + data[ports : ports + 2], destination + data[ports + 2 : ports + 4]
