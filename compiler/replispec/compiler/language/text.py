@@ -159,11 +159,20 @@ class _Python(_Writer):
     def write(self, node: ex.Expression) -> str:
         """The text of a node and all below it."""
         if self._all_known and isinstance(node, ex.Function) and node.name == "get":
-            return f"entry_of({', '.join(map(self.write, node.arguments))})"
+            return f"{self._helper('entry_of')}({', '.join(map(self.write, node.arguments))})"
         if self._all_known and isinstance(node, ex.Function) and node.name == "first":
-            *tried, last = map(self.write, _firsts(node))
-            return f"({' '.join(f'{each} if {each} is not None else' for each in tried)} {last})"
+            return self._first(list(_firsts(node)))
         return super().write(node)
+
+    def _first(self, tried: list[ex.Expression]) -> str:
+        """The first one that is there. A call asks for all; what is worth asking for only then is no call."""
+        *texts, last = map(self.write, tried)
+        helper = self._helpers.get("first")
+        if helper is None or any(True for node in tried[1:] for _ in ex.children(node)):
+            return f"({' '.join(f'{each} if {each} is not None else' for each in texts)} {last})"
+        for each in reversed(texts):
+            last = f"{helper}({each}, {last})"
+        return last
 
     def literal(self, value: int | str | bool | None) -> str:
         return repr(value)

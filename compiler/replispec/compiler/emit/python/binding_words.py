@@ -6,13 +6,23 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from replispec.compiler.emit.python.machines import bare_words, enum_names
+from replispec.compiler.emit.python.expressions import HELPERS, bare_words, enum_refs
+from replispec.compiler.emit.python.naming import class_name
+from replispec.compiler.emit.python.tree import PRIMITIVES, Names, Ref
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_python, to_text
 from replispec.compiler.model.binding import Remark, Source, Text
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model
 
+BOUND: Final = Names(f"{PRIMITIVES}.bindings")
+PROXY: Final = Names("types").MappingProxyType
+_HELPERS: Final = {
+    **HELPERS,
+    "as_set": str(BOUND.as_set),
+    "entry_of": str(BOUND.entry_of),
+    "first": str(BOUND.first_of),
+}
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
 
@@ -22,12 +32,21 @@ class BindingWords:
 
     def __init__(self, machine: Machine, model: Model) -> None:
         self._model = model
-        self._enums = enum_names(model)
+        self._enums = enum_refs(model)
+        self._module = f"replispec.wire.{model.family}.machines.{machine.name}"
+        self.event = Ref(self._module, "Event")
+        self.variables = Ref(self._module, "Variables")
+        self.rules = Ref(f"replispec.wire.{model.family}.rules", "Rules")
         self._plain = {} if "instance" in machine.variables else {"instance": "instance"}
+
+    def event_class(self, event: str) -> str:
+        """The class of an event of the machine."""
+        return str(Ref(self._module, class_name(event)))
 
     def python(self, node: ex.Expression, plain: Mapping[str, str] | None = None) -> str:
         """An expression over what is known: nothing of a binding is ever unseen."""
-        return to_python(node, self._enums, all_known=True, plain={**self._plain, **(plain or {})})
+        names = {**self._plain, **(plain or {})}
+        return to_python(node, self._enums, helpers=_HELPERS, all_known=True, plain=names)
 
     def label(self, node: ex.Expression, source: Source) -> str:
         """What people call a value that is missing: its key on the wire."""
@@ -43,7 +62,7 @@ class BindingWords:
         """The codes of a command, by name."""
         enum = next(each for each in self._model.enums.values() if each.codes)
         return [
-            f"codes.{enum.name}.{value.name}"
+            f"{self._enums[enum.name]}.{value.name}"
             for code in self._model.messages[message].codes
             for value in enum.values
             if value.number == code
@@ -72,7 +91,7 @@ class BindingWords:
                 )
             else:
                 value = self.python(part)
-                parts.append(f"{{listed({value})}}" if part in text.lists else f"{{{value}}}")
+                parts.append(f"{{{BOUND.listed}({value})}}" if part in text.lists else f"{{{value}}}")
         is_plain = all(isinstance(part, str) for part in text.parts)
         return f'{"" if is_plain else "f"}"{"".join(parts)}"'
 

@@ -5,15 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.emit.python.binding_words import (
+    BOUND,
+    PROXY,
     BindingWords,
     asked_once,
     indented,
     parameters,
     snake,
 )
-from replispec.compiler.emit.python.bound_claims import claim_lines
-from replispec.compiler.emit.python.bound_records import record_lines
-from replispec.compiler.emit.python.machines import class_name, docstring
+from replispec.compiler.emit.python.bound_claims import claim_nodes
+from replispec.compiler.emit.python.bound_records import record_nodes
+from replispec.compiler.emit.python.tree import (
+    ABC,
+    DATACLASSES,
+    TYPING,
+    Class,
+    Constant,
+    Function,
+    Node,
+    own,
+)
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
 from replispec.compiler.model.machine import Machine
@@ -30,67 +41,67 @@ class InstanceBindings:
         self._model = model
         self._words = words
 
-    def lines(self) -> Iterator[str]:
-        """The lines of the module, imports aside."""
+    def nodes(self) -> Iterator[Node]:
+        """What the module defines, beside what every module of bindings has."""
         yield from self._instances()
         yield from self._requests()
         yield from self._answers()
         yield from self._notices()
-        yield from claim_lines(self._machine, self._words)
+        yield from claim_nodes(self._machine, self._words)
         if self._bindings.log is not None:
-            yield from record_lines(self._machine, self._bindings.log, self._words)
+            yield from record_nodes(self._machine, self._bindings.log, self._words)
 
     # Requests
 
-    def _instances(self) -> Iterator[str]:
-        yield "@dataclass(frozen=True, slots=True)"
-        yield "class Asked:"
-        yield from indented(docstring("The event that a request is, and the instance that it is about."))
-        yield ""
-        yield "    instance: str"
-        yield "    event: Event"
-        yield ""
-        yield "class Instances(Protocol):"
-        yield from indented(docstring("The instances of the machine, as the role knows them."))
-        yield ""
-        yield "    def known(self, instance: str, /) -> tuple[Variables, Local]:"
-        yield '        """What is remembered of an instance, and what only the role knows of it."""'
-        yield "        ..."
-        yield ""
+    def _instances(self) -> Iterator[Node]:
+        yield Class(
+            "Asked",
+            "The event that a request is, and the instance that it is about.",
+            decorators=[f"{DATACLASSES.dataclass}(frozen=True, slots=True)"],
+            body=[
+                Constant("instance", annotation="str"),
+                Constant("event", annotation=str(self._words.event)),
+            ],
+        )
+        known = Function(
+            "known",
+            "self, instance: str, /",
+            f"tuple[{self._words.variables}, Local]",
+            (),
+            "What is remembered of an instance, and what only the role knows of it.",
+        )
+        about = "The instances of the machine, as the role knows them."
+        yield Class("Instances", about, [str(TYPING.Protocol)], body=[known])
         code = self._words.python(self._bindings.missing) if self._bindings.missing else "0"
-        yield f"_MISSING: Final = {code}"
-        yield ""
+        yield Constant("_MISSING", code, str(TYPING.Final))
 
-    def _requests(self) -> Iterator[str]:
-        yield "def event_of("
-        yield "    code: int, ext_fields: ExtFields, data: bytes, instances: Instances, rules: Rules"
-        yield ") -> Asked | None:"
-        about = "The event that a request with this code and body is; None when it is none."
-        more = (
+    def _requests(self) -> Iterator[Node]:
+        about = (
+            "The event that a request with this code and body is; None when it is none.\n\n"
             "Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something\n"
             "is missing or the request is refused whatever is remembered."
         )
-        yield from indented(docstring(about, more))
-        yield "    read = REQUESTS.get(code)"
-        yield "    return None if read is None else read(ext_fields, data, instances, rules)"
-        yield ""
+        inside = [
+            "read = REQUESTS.get(code)",
+            "return None if read is None else read(ext_fields, data, instances, rules)",
+        ]
+        given = f"ext_fields: ExtFields, data: bytes, instances: Instances, rules: {self._words.rules}"
+        yield Function("event_of", f"code: int, {given}", "Asked | None", inside, about)
         groups: dict[str, list[Source]] = {}
         for each in self._bindings.requests:
             groups.setdefault(each.header, []).append(each)
         for name, found in groups.items():
-            yield from self._request(name, found)
-        kind = "Callable[[ExtFields, bytes, Instances, Rules], Asked | None]"
-        yield f"REQUESTS: Final[Mapping[int, {kind}]] = MappingProxyType({{"
-        for name in groups:
-            for code in self._words.codes(name):
-                yield f"    {code}: _{snake(name)},"
-        yield "})"
-        yield '"""How each request is read, by its code."""'
-        yield ""
+            yield self._request(name, found)
+        kind = f"{ABC.Callable}[[ExtFields, bytes, Instances, {self._words.rules}], Asked | None]"
+        rows = " ".join(f"{code}: _{snake(name)}," for name in groups for code in self._words.codes(name))
+        annotated = f"{TYPING.Final}[{ABC.Mapping}[int, {kind}]]"
+        yield Constant(
+            "REQUESTS", f"{PROXY}({{{rows}}})", annotated, "How each request is read, by its code."
+        )
 
-    def _request(self, name: str, sources: list[Source]) -> Iterator[str]:
+    def _request(self, name: str, sources: list[Source]) -> Function:
         first, body = sources[0], sources[0].body
-        inside = [f"header = {name}.from_ext_fields(ext_fields)"]
+        inside = [f"header = {own(name)}.from_ext_fields(ext_fields)"]
         reads_body = any(
             isinstance(part, ex.SourceField) and part.of == "body"
             for each in sources
@@ -98,7 +109,7 @@ class InstanceBindings:
             for part in ex.walk(node)
         )
         if reads_body:
-            inside.append(f"body = {body}.decode(data) if data else {body}()")
+            inside.append(f"body = {own(body)}.decode(data) if data else {own(body)}()")
         assert first.instance is not None
         inside.append(f"instance = {self._asked_for(first.instance, first)}")
         made: list[str] = []
@@ -116,16 +127,20 @@ class InstanceBindings:
         falls_through = sources[-1].condition is not None
         if falls_through:
             inside.append("return None")
-        given = ("ext_fields: ExtFields", "data: bytes", "instances: Instances", "rules: Rules")
+        given = (
+            "ext_fields: ExtFields",
+            "data: bytes",
+            "instances: Instances",
+            f"rules: {self._words.rules}",
+        )
         result = "Asked | None" if falls_through else "Asked"
-        yield f"def _{snake(name)}({parameters(given, inside)}) -> {result}:"
-        yield from indented(inside)
-        yield ""
+        return Function(f"_{snake(name)}", parameters(given, inside), result, inside)
 
     def _refusals(self, source: Source) -> Iterator[str]:
         for each in source.refusals:
             yield f"if {self._words.python(each.condition)}:"
-            yield f"    raise Refused({self._words.python(each.code)}, {self._words.remark(each.remark)})"
+            code, remark = self._words.python(each.code), self._words.remark(each.remark)
+            yield f"    raise {BOUND.Refused}({code}, {remark})"
 
     def _made(self, source: Source) -> Iterator[str]:
         """The lines that make the event; fields that others are made of are read before."""
@@ -141,79 +156,78 @@ class InstanceBindings:
                 yield f"{name} = {text}"
                 text = name
             values.append(f"{name}={text}")
-        yield f"return Asked(instance, {class_name(source.event)}({', '.join(values)}))"
+        yield f"return Asked(instance, {self._words.event_class(source.event)}({', '.join(values)}))"
 
     def _asked_for(self, node: ex.Expression, source: Source) -> str:
         """A value that the request must have; a text that it says as it stands is bounded, too."""
         text, label = self._words.python(node), self._words.label(node, source)
         if not isinstance(node, ex.SourceField):
             is_safe = isinstance(node, ex.Function) and node.name == "first"
-            return text if is_safe and node is source.instance else f'asked_for({text}, "{label}", _MISSING)'
+            return (
+                text
+                if is_safe and node is source.instance
+                else f'{BOUND.asked_for}({text}, "{label}", _MISSING)'
+            )
         message = self._model.messages[source.header if node.of == "header" else source.body]
         is_text = fields_of(message, self._model)[node.name].kind == "string"
-        return f'{"asked_text" if is_text else "asked_for"}({text}, "{label}", _MISSING)'
+        reader = BOUND.asked_text if is_text else BOUND.asked_for
+        return f'{reader}({text}, "{label}", _MISSING)'
 
     # Answers and notices
 
-    def _answers(self) -> Iterator[str]:
-        yield "def answer_of("
-        yield "    effect: str, instance: str, variables: Variables, event: Event, local: Local"
-        yield ") -> Answer:"
+    def _answers(self) -> Iterator[Node]:
+        words, final = self._words, TYPING.Final
+        answers = self._bindings.answers
+        given = (
+            f"effect: str, instance: str, variables: {words.variables}, event: {words.event}, local: Local"
+        )
         about = "What an effect answers, by its name; the variables are those after the step."
-        yield from indented(docstring(about))
-        yield "    return ANSWERS[effect](instance, variables, event, local)"
-        yield ""
-        for form in self._bindings.answers.values():
-            yield from self._answer(form)
-        kind = "Callable[[str, Variables, Any, Local], Answer]"
-        yield f"ANSWERS: Final[Mapping[str, {kind}]] = MappingProxyType({{"
-        for name in self._bindings.answers:
-            yield f'    "{name}": _{name},'
-        yield "})"
-        yield '"""What each effect that answers says."""'
-        yield ""
-        steady = [name for name, form in self._bindings.answers.items() if _is_steady(form)]
-        yield f"STEADY: Final = frozenset(({', '.join(map(repr, steady))},))"
-        yield '"""Effects whose answers change only with the variables."""'
-        yield ""
-        yield "NOTES: Final[Mapping[str, str]] = MappingProxyType({"
-        for name, text in self._bindings.notes.items():
-            yield f"    {name!r}: {text!r},"
-        yield "})"
-        yield '"""What is noted for people when an effect is done."""'
-        yield ""
+        inside = ["return ANSWERS[effect](instance, variables, event, local)"]
+        yield Function("answer_of", given, str(BOUND.Answer), inside, about)
+        for form in answers.values():
+            yield self._answer(form)
+        kind = f"{ABC.Callable}[[str, {words.variables}, {TYPING.Any}, Local], {BOUND.Answer}]"
+        rows = " ".join(f'"{name}": _{name},' for name in answers)
+        about = "What each effect that answers says."
+        yield Constant("ANSWERS", f"{PROXY}({{{rows}}})", f"{final}[{ABC.Mapping}[str, {kind}]]", about)
+        steady = ", ".join(repr(name) for name, form in answers.items() if _is_steady(form))
+        about = "Effects whose answers change only with the variables."
+        yield Constant("STEADY", f"frozenset(({steady},))", str(final), about)
+        rows = " ".join(f"{name!r}: {text!r}," for name, text in self._bindings.notes.items())
+        about = "What is noted for people when an effect is done."
+        yield Constant("NOTES", f"{PROXY}({{{rows}}})", f"{final}[{ABC.Mapping}[str, str]]", about)
 
-    def _answer(self, form: AnswerForm) -> Iterator[str]:
+    def _answer(self, form: AnswerForm) -> Function:
         assert form.code is not None
         said = [self._words.python(form.code), *self._arguments(form)]
-        inside = asked_once([*self._message_lines(form), f"return Answer({', '.join(said)})"])
-        events = " | ".join(map(class_name, self._machine.effects()[form.effect]))
-        given = ("instance: str", "variables: Variables", f"event: {events}", "local: Local")
-        yield f"def _{form.effect}({parameters(given, inside)}) -> Answer:"
-        yield from indented(inside)
-        yield ""
+        inside = asked_once([*self._message_lines(form), f"return {BOUND.Answer}({', '.join(said)})"])
+        events = " | ".join(map(self._words.event_class, self._machine.effects()[form.effect]))
+        given = (
+            "instance: str",
+            f"variables: {self._words.variables}",
+            f"event: {events}",
+            "local: Local",
+        )
+        return Function(f"_{form.effect}", parameters(given, inside), str(BOUND.Answer), inside)
 
-    def _notices(self) -> Iterator[str]:
-        if not self._bindings.notices:
+    def _notices(self) -> Iterator[Node]:
+        notices = self._bindings.notices
+        if not notices:
             return
-        yield "def notice_of(effect: str, instance: str, variables: Variables) -> Notice:"
-        yield from indented(docstring("What an effect tells peers that did not ask, by its name."))
-        yield "    return NOTICES[effect](instance, variables)"
-        yield ""
-        for form in self._bindings.notices.values():
+        given = ("instance: str", f"variables: {self._words.variables}")
+        about = "What an effect tells peers that did not ask, by its name."
+        inside = ["return NOTICES[effect](instance, variables)"]
+        yield Function("notice_of", ", ".join(("effect: str", *given)), str(BOUND.Notice), inside, about)
+        for form in notices.values():
             code = self._words.codes(form.header)[0]
             said = [code, *self._arguments(form)]
-            inside = [*self._message_lines(form), f"return Notice({', '.join(said)})"]
-            given = ("instance: str", "variables: Variables")
-            yield f"def _{form.effect}({parameters(given, inside)}) -> Notice:"
-            yield from indented(inside)
-            yield ""
-        yield "NOTICES: Final[Mapping[str, Callable[[str, Variables], Notice]]] = MappingProxyType({"
-        for name in self._bindings.notices:
-            yield f'    "{name}": _{name},'
-        yield "})"
-        yield '"""What each effect that notifies says."""'
-        yield ""
+            inside = [*self._message_lines(form), f"return {BOUND.Notice}({', '.join(said)})"]
+            yield Function(f"_{form.effect}", parameters(given, inside), str(BOUND.Notice), inside)
+        rows = " ".join(f'"{name}": _{name},' for name in notices)
+        kind = f"{ABC.Callable}[[str, {self._words.variables}], {BOUND.Notice}]"
+        annotated = f"{TYPING.Final}[{ABC.Mapping}[str, {kind}]]"
+        about = "What each effect that notifies says."
+        yield Constant("NOTICES", f"{PROXY}({{{rows}}})", annotated, about)
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
         if form.header:
@@ -243,7 +257,7 @@ class InstanceBindings:
             else:
                 text = self._message(self._model.messages[kinds[name].name], value)
             values.append(f"{name}={text}")
-        return f"{message.name}({', '.join(values)})"
+        return f"{own(message.name)}({', '.join(values)})"
 
 
 def _is_steady(form: AnswerForm) -> bool:

@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from replispec.compiler.emit.docs.machines import banner
 from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.emit.python.codes import certificate
-from replispec.compiler.emit.python.machines import docstring
+from replispec.compiler.emit.python.tree import TYPING, Module
+from replispec.compiler.emit.python.tree import Constant as Name
 from replispec.compiler.read.constants import Constant
 
 
 def constants_text(constants: Mapping[str, Constant], family: str, sources: Mapping[str, bytes]) -> str:
     """The module with one name for each constant."""
-    lines = [*certificate(sources), *docstring(f"Constants of {family} that stand in no message.")]
-    lines += ["from __future__ import annotations", "", "from typing import Final", ""]
-    for each in constants.values():
-        lines += [f"{each.name}: Final = {each.value!r}", *docstring(each.about)]
-    return "\n".join([*lines, ""])
+    about = f"Constants of {family} that stand in no message."
+    final = str(TYPING.Final)
+    nodes = [Name(each.name, repr(each.value), final, each.about) for each in constants.values()]
+    return Module(f"replispec.wire.{family}.constants", certificate(sources), about, [*nodes]).text()
 
 
 def constants_document(constants: Mapping[str, Constant], sources: Mapping[str, bytes]) -> str:

@@ -9,7 +9,6 @@ from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.expressions import (
     ARGUMENTS,
-    bare_words,
     enum_refs,
     initial_value,
     lambda_of,
@@ -17,6 +16,7 @@ from replispec.compiler.emit.python.expressions import (
     strings,
     used_names,
 )
+from replispec.compiler.emit.python.naming import class_name
 from replispec.compiler.emit.python.tree import (
     ABC,
     DATACLASSES,
@@ -43,30 +43,8 @@ _MACHINES = Names(f"{PRIMITIVES}.machines")
 _RELEASES = Names(f"{PRIMITIVES}.releases")
 _PROXY = Names("types").MappingProxyType
 _FROZEN = f"{DATACLASSES.dataclass}(frozen=True, slots=True)"
-__all__ = ["MachineEmitter", "bare_words", "class_name", "docstring", "enum_names", "package_module"]
 # An assignment that is shorter than this is not worth a name.
 _ASSIGNMENT_NAMED_FROM = 70
-
-
-def class_name(name: str) -> str:
-    """`batch_received` as a class: BatchReceived."""
-    return "".join(word.capitalize() for word in name.split("_"))
-
-
-def docstring(*paragraphs: str) -> list[str]:
-    """The lines of a docstring of these paragraphs; empty ones are left out."""
-    clean = [each.replace("\\", "\\\\").replace('"""', "'''") for each in paragraphs if each]
-    if len(clean) == 1:
-        return [f'"""{clean[0]}"""']
-    lines = [f'"""{clean[0]}']
-    for each in clean[1:]:
-        lines += ["", each]
-    return [*lines, '"""']
-
-
-def enum_names(model: Model) -> dict[str, str]:
-    """The Python name of every enum class in a module that imports `codes`."""
-    return {name: f"codes.{name}" for name in model.enums}
 
 
 class MachineEmitter:

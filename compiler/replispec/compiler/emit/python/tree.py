@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from replispec.compiler.model.message import Model
+from replispec.compiler.model.message import Model, SpecificationError
 
 # Columns of a line of generated code, and of a docstring's or comment's text.
 LINE_LENGTH = 110
@@ -125,7 +125,18 @@ class Class:
             yield "    pass"
 
 
-Node = Constant | Function | Class
+@dataclass(slots=True)
+class Note:
+    """A comment on a line of its own, above what follows."""
+
+    text: str
+
+    def lines(self) -> Iterator[str]:
+        """The lines, not yet formatted."""
+        yield from ("", *(f"# {line}" for line in textwrap.wrap(self.text, WIDTH)), "")
+
+
+Node = Constant | Function | Class | Note
 
 
 @dataclass(slots=True)
@@ -145,9 +156,16 @@ class Module:
         """The text, not yet formatted; its imports are what its nodes refer to."""
         body = [line for node in self.nodes for line in _apart(node)]
         used: dict[str, set[str]] = defaultdict(set)
+        meant: dict[str, str] = {}
 
         def resolve(match: re.Match[str]) -> str:
             module = match[1] or self.home[match[2]]
+            other = meant.setdefault(match[2], module)
+            if module != other:
+                fault = f"{match[2]} is a name of {module} and of {other}"
+                raise SpecificationError(
+                    self.name, fault, "give what the specification names so another name"
+                )
             if module != self.name:
                 used[module].add(match[2])
             return match[2]
@@ -168,7 +186,7 @@ def homes(model: Model) -> dict[str, str]:
 def _apart(node: Node) -> Iterator[str]:
     """The node's lines, and blank ones where the formatter would not set them."""
     yield from node.lines()
-    if not isinstance(node, Constant) or node.about:
+    if isinstance(node, Function | Class) or (isinstance(node, Constant) and node.about):
         yield ""
 
 

@@ -72,18 +72,9 @@ def _register_broker_to_controller_answered(
             return RequestFailed()
 
 
-def _elect_master_answered(code: int | None, _ext_fields: ExtFields, _data: bytes) -> UnknownHere | None:
-    match code:
-        case (
-            codes.ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED
-            | codes.ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
-        ):
-            return UnknownHere()
-        case _:
-            return None
-
-
-def _get_replica_info_answered(code: int | None, _ext_fields: ExtFields, _data: bytes) -> UnknownHere | None:
+def _elect_master_or_get_replica_info_answered(
+    code: int | None, _ext_fields: ExtFields, _data: bytes
+) -> UnknownHere | None:
     match code:
         case (
             codes.ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED
@@ -99,11 +90,10 @@ _OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | N
         codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: _get_next_broker_id_answered,
         codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: _apply_broker_id_answered,
         codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller_answered,
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_answered,
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered,
+        codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_or_get_replica_info_answered,
+        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _elect_master_or_get_replica_info_answered,
     }
 )
-
 OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
     {
         codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: (NextIdAnswered, RequestFailed),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from replispec.runtime.primitives.bindings import as_set, needed
+from replispec.runtime.primitives.bindings import as_set, first_of, needed
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import (
     ElectMasterResponse,
@@ -44,15 +44,9 @@ def _notify_broker_role_changed(ext_fields: ExtFields, data: bytes) -> Told:
     return Told(
         master=header.master_broker_id,
         address=header.master_address,
-        master_epoch=(header.master_epoch if header.master_epoch is not None else 0),
+        master_epoch=first_of(header.master_epoch, 0),
         members=frozenset(body.broker_ids or ()),
-        set_epoch=(
-            body.sync_state_set_epoch
-            if body.sync_state_set_epoch is not None
-            else header.sync_state_set_epoch
-            if header.sync_state_set_epoch is not None
-            else 0
-        ),
+        set_epoch=first_of(body.sync_state_set_epoch, first_of(header.sync_state_set_epoch, 0)),
     )
 
 
@@ -82,15 +76,9 @@ def _register_broker_to_controller_answered(
             return Told(
                 master=header.master_broker_id,
                 address=header.master_address,
-                master_epoch=(header.master_epoch if header.master_epoch is not None else 0),
+                master_epoch=first_of(header.master_epoch, 0),
                 members=frozenset(body.broker_ids or ()),
-                set_epoch=(
-                    body.sync_state_set_epoch
-                    if body.sync_state_set_epoch is not None
-                    else header.sync_state_set_epoch
-                    if header.sync_state_set_epoch is not None
-                    else 0
-                ),
+                set_epoch=first_of(body.sync_state_set_epoch, first_of(header.sync_state_set_epoch, 0)),
             )
         case _:
             return None
@@ -104,9 +92,9 @@ def _elect_master_answered(code: int | None, ext_fields: ExtFields, data: bytes)
             return Told(
                 master=header.master_broker_id,
                 address=header.master_address,
-                master_epoch=(header.master_epoch if header.master_epoch is not None else 0),
+                master_epoch=first_of(header.master_epoch, 0),
                 members=frozenset(body.sync_state_set or ()),
-                set_epoch=(header.sync_state_set_epoch if header.sync_state_set_epoch is not None else 0),
+                set_epoch=first_of(header.sync_state_set_epoch, 0),
             )
         case _:
             return None
@@ -120,9 +108,9 @@ def _get_replica_info_answered(code: int | None, ext_fields: ExtFields, data: by
             return Told(
                 master=header.master_broker_id,
                 address=header.master_address,
-                master_epoch=(header.master_epoch if header.master_epoch is not None else 0),
+                master_epoch=first_of(header.master_epoch, 0),
                 members=frozenset(body.broker_ids or ()),
-                set_epoch=(body.sync_state_set_epoch if body.sync_state_set_epoch is not None else 0),
+                set_epoch=first_of(body.sync_state_set_epoch, 0),
             )
         case _:
             return None
@@ -158,7 +146,6 @@ _OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | N
         codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: _alter_sync_state_set_answered,
     }
 )
-
 OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
     {
         codes.RequestCode.CONTROLLER_REGISTER_BROKER: (Told,),

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -18,7 +18,9 @@ from replispec.runtime.primitives.bindings import (
     asked_for,
     asked_text,
     entry_of,
+    first_of,
     listed,
+    told,
 )
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.releases import Releases
@@ -67,22 +69,18 @@ class Local(Protocol):
     @property
     def living(self) -> frozenset[int]:
         """Brokers of the set whose heartbeats are in time."""
-        ...
 
     @property
     def heartbeats(self) -> Sequence[BrokerHeartbeatRequest]:
         """The newest heartbeats of those that are alive, ascending by id."""
-        ...
 
     @property
     def unclean(self) -> bool:
         """The setting enableElectUncleanMaster."""
-        ...
 
     @property
     def has_room(self) -> bool:
         """One more identity may be granted in this set."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +96,6 @@ class Instances(Protocol):
 
     def known(self, instance: str, /) -> tuple[Variables, Local]:
         """What is remembered of an instance, and what only the role knows of it."""
-        ...
 
 
 _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
@@ -155,14 +152,14 @@ def _register_broker_to_controller(
         Registered(
             broker_id=header.broker_id,
             address=asked_text(header.broker_address, "brokerAddress", _MISSING),
-            cluster_name=(header.cluster_name if header.cluster_name is not None else ""),
+            cluster_name=first_of(header.cluster_name, ""),
         ),
     )
 
 
 def _get_replica_info(ext_fields: ExtFields, _data: bytes, _instances: Instances, _rules: Rules) -> Asked:
     header = GetReplicaInfoRequest.from_ext_fields(ext_fields)
-    instance = header.broker_name if header.broker_name is not None else ""
+    instance = first_of(header.broker_name, "")
     return Asked(instance, InfoAsked())
 
 
@@ -178,7 +175,7 @@ def _elect_master(ext_fields: ExtFields, _data: bytes, instances: Instances, _ru
     return Asked(
         instance,
         ElectionAsked(
-            broker_id=(header.broker_id if header.broker_id is not None else -1),
+            broker_id=first_of(header.broker_id, -1),
             preferred=header.broker_id if header.designate_elect is True and header.broker_id != -1 else None,
             heartbeats=local.heartbeats,
             unclean=local.unclean,
@@ -524,113 +521,72 @@ NOTICES: Final[Mapping[str, Callable[[str, Variables], Notice]]] = MappingProxyT
 
 
 def _claims_of_answer_next_id(ext_fields: ExtFields, _data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
     header = GetNextBrokerIdResponse.from_ext_fields(ext_fields)
-    if header.next_broker_id is not None:
-        claims["next_broker_id"] = header.next_broker_id
-    return claims
+    return told(next_broker_id=header.next_broker_id)
 
 
 def _claims_of_refuse_id(ext_fields: ExtFields, _data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
     header = ApplyBrokerIdResponse.from_ext_fields(ext_fields)
-    if header.next_broker_id is not None:
-        claims["next_broker_id"] = header.next_broker_id
-    return claims
+    return told(next_broker_id=header.next_broker_id)
 
 
 def _claims_of_answer_registered(ext_fields: ExtFields, data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
     header = RegisterBrokerToControllerResponse.from_ext_fields(ext_fields)
-    if header.master_broker_id is not None:
-        claims["master"] = header.master_broker_id
-    if header.master_epoch is not None:
-        claims["master_epoch"] = header.master_epoch
-    if header.sync_state_set_epoch is not None:
-        claims["sync_state_set_epoch"] = header.sync_state_set_epoch
-    if data:
-        body = SyncStateSet.decode(data)
-        if body.broker_ids is not None:
-            claims["sync_state_set"] = frozenset(body.broker_ids)
-        if body.sync_state_set_epoch is not None:
-            claims["sync_state_set_epoch"] = body.sync_state_set_epoch
-    return claims
+    body = SyncStateSet.decode(data) if data else SyncStateSet()
+    return told(
+        master=header.master_broker_id,
+        master_epoch=header.master_epoch,
+        sync_state_set_epoch=first_of(body.sync_state_set_epoch, header.sync_state_set_epoch),
+        sync_state_set=as_set(body.broker_ids),
+    )
 
 
 def _claims_of_answer_info(ext_fields: ExtFields, data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
     header = GetReplicaInfoResponse.from_ext_fields(ext_fields)
-    claims["master"] = header.master_broker_id
-    if header.master_epoch is not None:
-        claims["master_epoch"] = header.master_epoch
-    if data:
-        body = SyncStateSet.decode(data)
-        if body.broker_ids is not None:
-            claims["sync_state_set"] = frozenset(body.broker_ids)
-        if body.sync_state_set_epoch is not None:
-            claims["sync_state_set_epoch"] = body.sync_state_set_epoch
-    return claims
+    body = SyncStateSet.decode(data) if data else SyncStateSet()
+    return {
+        "master": header.master_broker_id,
+        **told(
+            master_epoch=header.master_epoch,
+            sync_state_set=as_set(body.broker_ids),
+            sync_state_set_epoch=body.sync_state_set_epoch,
+        ),
+    }
 
 
-def _claims_of_answer_elected(ext_fields: ExtFields, data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
+def _claims_of_answer_elected_or_answer_master_exists(ext_fields: ExtFields, data: bytes) -> dict[str, Any]:
     header = ElectMasterResponse.from_ext_fields(ext_fields)
-    claims["master"] = header.master_broker_id
-    if header.master_epoch is not None:
-        claims["master_epoch"] = header.master_epoch
-    if header.sync_state_set_epoch is not None:
-        claims["sync_state_set_epoch"] = header.sync_state_set_epoch
-    if data:
-        body = ElectMasterResponseBody.decode(data)
-        if body.sync_state_set is not None:
-            claims["sync_state_set"] = frozenset(body.sync_state_set)
-    return claims
+    body = ElectMasterResponseBody.decode(data) if data else ElectMasterResponseBody()
+    return {
+        "master": header.master_broker_id,
+        **told(
+            master_epoch=header.master_epoch,
+            sync_state_set_epoch=header.sync_state_set_epoch,
+            sync_state_set=as_set(body.sync_state_set),
+        ),
+    }
 
 
 def _claims_of_answer_set(ext_fields: ExtFields, data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
     header = AlterSyncStateSetResponse.from_ext_fields(ext_fields)
-    if header.new_sync_state_set_epoch is not None:
-        claims["sync_state_set_epoch"] = header.new_sync_state_set_epoch
-    if data:
-        body = SyncStateSet.decode(data)
-        if body.broker_ids is not None:
-            claims["sync_state_set"] = frozenset(body.broker_ids)
-        if body.sync_state_set_epoch is not None:
-            claims["sync_state_set_epoch"] = body.sync_state_set_epoch
-    return claims
-
-
-def _claims_of_answer_master_exists(ext_fields: ExtFields, data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
-    header = ElectMasterResponse.from_ext_fields(ext_fields)
-    claims["master"] = header.master_broker_id
-    if header.master_epoch is not None:
-        claims["master_epoch"] = header.master_epoch
-    if header.sync_state_set_epoch is not None:
-        claims["sync_state_set_epoch"] = header.sync_state_set_epoch
-    if data:
-        body = ElectMasterResponseBody.decode(data)
-        if body.sync_state_set is not None:
-            claims["sync_state_set"] = frozenset(body.sync_state_set)
-    return claims
+    body = SyncStateSet.decode(data) if data else SyncStateSet()
+    return told(
+        sync_state_set_epoch=first_of(body.sync_state_set_epoch, header.new_sync_state_set_epoch),
+        sync_state_set=as_set(body.broker_ids),
+    )
 
 
 def _claims_of_notify_brokers(ext_fields: ExtFields, data: bytes) -> dict[str, Any]:
-    claims: dict[str, Any] = {}
     header = NotifyBrokerRoleChangedRequest.from_ext_fields(ext_fields)
-    claims["master"] = header.master_broker_id
-    if header.master_epoch is not None:
-        claims["master_epoch"] = header.master_epoch
-    if header.sync_state_set_epoch is not None:
-        claims["sync_state_set_epoch"] = header.sync_state_set_epoch
-    if data:
-        body = SyncStateSet.decode(data)
-        if body.broker_ids is not None:
-            claims["sync_state_set"] = frozenset(body.broker_ids)
-        if body.sync_state_set_epoch is not None:
-            claims["sync_state_set_epoch"] = body.sync_state_set_epoch
-    return claims
+    body = SyncStateSet.decode(data) if data else SyncStateSet()
+    return {
+        "master": header.master_broker_id,
+        **told(
+            master_epoch=header.master_epoch,
+            sync_state_set_epoch=first_of(body.sync_state_set_epoch, header.sync_state_set_epoch),
+            sync_state_set=as_set(body.broker_ids),
+        ),
+    }
 
 
 def _nothing(_ext_fields: ExtFields, _data: bytes) -> dict[str, Any]:
@@ -638,7 +594,7 @@ def _nothing(_ext_fields: ExtFields, _data: bytes) -> dict[str, Any]:
 
 
 def claims_of(asked: type[Any], code: int, ext_fields: ExtFields, data: bytes) -> Claims | None:
-    """What the answer to a request says, by the event that the request is; None when no edge answers so.
+    """What the answer to a request says, by the event that the request is; None when none answers so.
 
     Code 0 grants, and so does a refusal that counts as another answer. Raises
     RemoteProtocolError when the answer cannot be read.
@@ -655,10 +611,18 @@ _CLAIMS: Final[
 ] = MappingProxyType(
     {
         (CleaningAsked, 0): (frozenset(("answer_cleaned",)), True, _nothing),
-        (ElectionAsked, 0): (frozenset(("answer_elected",)), True, _claims_of_answer_elected),
+        (ElectionAsked, 0): (
+            frozenset(("answer_elected",)),
+            True,
+            _claims_of_answer_elected_or_answer_master_exists,
+        ),
         (IdApplied, 0): (frozenset(("answer_granted",)), True, _nothing),
         (InfoAsked, 0): (frozenset(("answer_info",)), True, _claims_of_answer_info),
-        (ElectionAsked, 2011): (frozenset(("answer_master_exists",)), True, _claims_of_answer_master_exists),
+        (ElectionAsked, 2011): (
+            frozenset(("answer_master_exists",)),
+            True,
+            _claims_of_answer_elected_or_answer_master_exists,
+        ),
         (NextIdAsked, 0): (frozenset(("answer_next_id",)), True, _claims_of_answer_next_id),
         (Registered, 0): (frozenset(("answer_registered",)), True, _claims_of_answer_registered),
         (AlterationAsked, 0): (frozenset(("answer_set",)), True, _claims_of_answer_set),
@@ -676,7 +640,6 @@ _CLAIMS: Final[
         (ElectionAsked, 2010): (frozenset(("refuse_unregistered",)), False, _nothing),
     }
 )
-
 CLAIMS_OF_NOTICES: Final = MappingProxyType({"notify_brokers": _claims_of_notify_brokers})
 """What each notice says of the variables."""
 
@@ -689,6 +652,31 @@ ELECTION_CAUSE_BROKER_ASKED: Final = 1
 ELECTION_CAUSE_OPERATOR_ASKED: Final = 2
 ELECTION_CAUSE_MASTER_SILENT: Final = 3
 ELECTION_CAUSE_MASTER_MISSED: Final = 4
+
+
+def _recorded_heartbeats(items: Iterable[BrokerHeartbeatRequest]) -> list[dict[str, Any]]:
+    return [
+        {
+            "broker_id": first_of(each.broker_id, 0),
+            "epoch": first_of(each.epoch, -1),
+            "max_offset": first_of(each.max_offset, -1),
+            "election_priority": first_of(each.election_priority, 2147483647),
+        }
+        for each in items
+    ]
+
+
+def _heartbeats_of_record(items: Any) -> list[BrokerHeartbeatRequest]:
+    return [
+        BrokerHeartbeatRequest(
+            broker_id=each.broker_id,
+            epoch=each.epoch,
+            max_offset=each.max_offset,
+            election_priority=each.election_priority,
+        )
+        for each in items
+        if not each.async_learner
+    ]
 
 
 def record_of(instance: str, event: Event, variables: Variables, rules: Rules) -> dict[str, Any]:
@@ -722,17 +710,7 @@ def record_of(instance: str, event: Event, variables: Variables, rules: Rules) -
                     if event.preferred is not None
                     else ELECTION_CAUSE_BROKER_ASKED,
                     "asking_broker_id": event.broker_id,
-                    "candidates": [
-                        {
-                            "broker_id": 0 if each.broker_id is None else each.broker_id,
-                            "epoch": -1 if each.epoch is None else each.epoch,
-                            "max_offset": -1 if each.max_offset is None else each.max_offset,
-                            "election_priority": 2147483647
-                            if each.election_priority is None
-                            else each.election_priority,
-                        }
-                        for each in event.heartbeats
-                    ],
+                    "candidates": _recorded_heartbeats(event.heartbeats),
                     "unclean_allowed": event.unclean,
                     **({} if event.preferred is None else {"designated_broker_id": event.preferred}),
                 },
@@ -744,17 +722,7 @@ def record_of(instance: str, event: Event, variables: Variables, rules: Rules) -
                 "elect_master": {
                     "cause": ELECTION_CAUSE_MASTER_SILENT,
                     "silent_broker_id": event.silent,
-                    "candidates": [
-                        {
-                            "broker_id": 0 if each.broker_id is None else each.broker_id,
-                            "epoch": -1 if each.epoch is None else each.epoch,
-                            "max_offset": -1 if each.max_offset is None else each.max_offset,
-                            "election_priority": 2147483647
-                            if each.election_priority is None
-                            else each.election_priority,
-                        }
-                        for each in event.heartbeats
-                    ],
+                    "candidates": _recorded_heartbeats(event.heartbeats),
                     "unclean_allowed": event.unclean,
                 },
             }
@@ -765,17 +733,7 @@ def record_of(instance: str, event: Event, variables: Variables, rules: Rules) -
                 "elect_master": {
                     "cause": ELECTION_CAUSE_MASTER_MISSED,
                     "silent_broker_id": event.silent,
-                    "candidates": [
-                        {
-                            "broker_id": 0 if each.broker_id is None else each.broker_id,
-                            "epoch": -1 if each.epoch is None else each.epoch,
-                            "max_offset": -1 if each.max_offset is None else each.max_offset,
-                            "election_priority": 2147483647
-                            if each.election_priority is None
-                            else each.election_priority,
-                        }
-                        for each in event.heartbeats
-                    ],
+                    "candidates": _recorded_heartbeats(event.heartbeats),
                     "unclean_allowed": event.unclean,
                 },
             }
@@ -828,46 +786,19 @@ def event_of_record(record: Any, variables: Variables) -> Event | None:
                 return ElectionAsked(
                     broker_id=part.asking_broker_id,
                     preferred=part.designated_broker_id if part.HasField("designated_broker_id") else None,
-                    heartbeats=[
-                        BrokerHeartbeatRequest(
-                            broker_id=each.broker_id,
-                            epoch=each.epoch,
-                            max_offset=each.max_offset,
-                            election_priority=each.election_priority,
-                        )
-                        for each in part.candidates
-                        if not each.async_learner
-                    ],
+                    heartbeats=_heartbeats_of_record(part.candidates),
                     unclean=part.unclean_allowed,
                 )
             if part.cause == ELECTION_CAUSE_MASTER_SILENT:
                 return MasterLost(
                     silent=part.silent_broker_id,
-                    heartbeats=[
-                        BrokerHeartbeatRequest(
-                            broker_id=each.broker_id,
-                            epoch=each.epoch,
-                            max_offset=each.max_offset,
-                            election_priority=each.election_priority,
-                        )
-                        for each in part.candidates
-                        if not each.async_learner
-                    ],
+                    heartbeats=_heartbeats_of_record(part.candidates),
                     unclean=part.unclean_allowed,
                 )
             if part.cause == ELECTION_CAUSE_MASTER_MISSED:
                 return MasterMissed(
                     silent=part.silent_broker_id,
-                    heartbeats=[
-                        BrokerHeartbeatRequest(
-                            broker_id=each.broker_id,
-                            epoch=each.epoch,
-                            max_offset=each.max_offset,
-                            election_priority=each.election_priority,
-                        )
-                        for each in part.candidates
-                        if not each.async_learner
-                    ],
+                    heartbeats=_heartbeats_of_record(part.candidates),
                     unclean=part.unclean_allowed,
                 )
         case "alter_sync_state_set":

@@ -21,7 +21,6 @@ class Local(Protocol):
     @property
     def broker_id(self) -> int:
         """The broker's own id."""
-        ...
 
 
 def outcome_of(
@@ -55,7 +54,6 @@ def _get_replica_info_answered(
 _OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes, Local], Event | None]]] = (
     MappingProxyType({codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered})
 )
-
 OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
     {codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,)}
 )

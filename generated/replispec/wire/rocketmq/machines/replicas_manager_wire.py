@@ -107,7 +107,6 @@ _OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | N
         codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered,
     }
 )
-
 OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
     {
         codes.RequestCode.CONTROLLER_GET_METADATA_INFO: (LeaderTold, RequestFailed),

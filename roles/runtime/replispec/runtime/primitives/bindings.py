@@ -61,6 +61,16 @@ def needed(value: T | None, name: str) -> T:
     return value
 
 
+def first_of(value: T | None, otherwise: T) -> T:
+    """The value, or what stands for an absent one."""
+    return otherwise if value is None else value
+
+
+def told(**variables: Any) -> dict[str, Any]:
+    """The variables of which an answer tells the value; one that is None is left out."""
+    return {name: value for name, value in variables.items() if value is not None}
+
+
 @overload
 def as_set(items: Sequence[T]) -> frozenset[T]: ...
 

@@ -1,14 +1,14 @@
 """Parameters of a process: their names, what a text must be to be a value, and the options that values make.
 
-What a family declares is generated: a `Parameter` each, a frozen dataclass of options for each role, and a
-`RoleParameters` that joins both. Defaults stand in those dataclasses and nowhere else.
+What a family declares is generated: a `Parameter` each, and a frozen dataclass of options for each role.
+`role_parameters` joins both. Defaults stand in those dataclasses and nowhere else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -50,7 +50,6 @@ class Parameter(Generic[T]):
     name: str
     field: str
     kind: Kind[T]
-    about: str
     group: str = ""
     aliases: tuple[str, ...] = ()
     changes: bool = False
@@ -88,9 +87,7 @@ class RoleParameters(Generic[T]):
     def without_effect(self) -> dict[str, str]:
         """Names that files of the family hold and that do nothing here, with the text that is shown when
         they are not given; it may be empty."""
-        held: Any = self.options
-        defaults: dict[str, Any] = {each.name: each.default for each in fields(held)}
-        return dict(defaults.get(_WITHOUT_EFFECT, ()))
+        return _without_effect(self.options)
 
     def make(self, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
         """The options of values by parameter name; what is not among them has its default.
@@ -131,6 +128,33 @@ class RoleParameters(Generic[T]):
         """Whether a file has to give this parameter."""
         holder = self.groups[parameter.group] if parameter.group else self.options
         return parameter.field in _required(holder)
+
+
+def names_known(parameters: tuple[Parameter[Any], ...], *roles: type[Any]) -> frozenset[str]:
+    """Every name that some role of a family takes, with or without effect."""
+    named = {each.name for each in parameters}
+    return frozenset(named.union(*map(_without_effect, roles)))
+
+
+def role_parameters(
+    name: str, options: type[T], parameters: tuple[Parameter[Any], ...], known: frozenset[str]
+) -> RoleParameters[T]:
+    """What may be configured of a role: of a family's parameters those that its options hold. `known` are
+    all names of the family."""
+    held: Any = options
+    groups: dict[str, type[Any]] = {
+        each.name: type(each.default) for each in fields(held) if is_dataclass(each.default)
+    }
+    own = {"": {each.name for each in fields(held)}}
+    own |= {group: {each.name for each in fields(kind)} for group, kind in groups.items()}
+    mine = tuple(each for each in parameters if each.field in own.get(each.group, ()))
+    elsewhere = known.difference((each.name for each in mine), _without_effect(options))
+    return RoleParameters(name, options, mine, groups, elsewhere)
+
+
+def _without_effect(options: Any) -> dict[str, str]:
+    defaults: dict[str, Any] = {each.name: each.default for each in fields(options)}
+    return dict(defaults.get(_WITHOUT_EFFECT, ()))
 
 
 def _required(kind: Any) -> Iterator[str]:
