@@ -1,8 +1,8 @@
 """The compiler's model as one tree of nodes, made without knowing its classes.
 
 Every dataclass of the model becomes a node with its attributes as facts; what it holds under names or in
-lists becomes its children. Nothing is left out but places, and what is none or empty, so that two trees
-differ wherever two models do.
+lists becomes its children. Nothing is left out but places, what no comparison looks at, and what is none
+or empty, so that two trees differ wherever two models do.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _node(parent: Node, thing: Any, name: str, identity: str, owned: set[int]) -
     place = getattr(thing, "place", None) or parent.place
     node = Node(_kind(thing), name, identity, place, thing, parent)
     for each in fields(thing):
-        if each.name not in _NAMES:
+        if each.name not in _NAMES and each.compare:
             _take(node, each.name, getattr(thing, each.name), owned)
     return node
 

@@ -145,12 +145,14 @@ class _Python(_Writer):
         *,
         all_known: bool = False,
         plain: Mapping[str, str] | None = None,
+        named: Mapping[ex.Expression, str] | None = None,
     ) -> None:
         self._enums = enums
         self._guards = guards
         self._helpers = helpers
         self._all_known = all_known
         self._plain = plain or {}
+        self._named = named or {}
 
     def _helper(self, name: str) -> str:
         """The Python name of a function or value of the runtime."""
@@ -158,6 +160,8 @@ class _Python(_Writer):
 
     def write(self, node: ex.Expression) -> str:
         """The text of a node and all below it."""
+        if node in self._named:
+            return self._named[node]
         if self._all_known and isinstance(node, ex.Function) and node.name == "get":
             return f"{self._helper('entry_of')}({', '.join(map(self.write, node.arguments))})"
         if self._all_known and isinstance(node, ex.Function) and node.name == "first":
@@ -324,6 +328,7 @@ def to_python(
     *,
     all_known: bool = False,
     plain: Mapping[str, str] | None = None,
+    named: Mapping[ex.Expression, str] | None = None,
 ) -> str:
     """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
     `runtime.primitives.unknown`.
@@ -331,9 +336,10 @@ def to_python(
     `enums` gives the Python name of each enum class, `guards` the Python call of each named guard,
     `helpers` what the runtime's functions and values are called where not by their own names.
     `all_known`: nothing that it reads is ever UNKNOWN. `plain` gives the Python of names that are none of a
-    variable or a field: `x`, or `event.x`.
+    variable or a field: `x`, or `event.x`; `named` that of expressions that have a name.
     """
-    return _Python(enums or {}, guards or {}, helpers or {}, all_known=all_known, plain=plain).write(node)
+    given = (enums or {}, guards or {}, helpers or {})
+    return _Python(*given, all_known=all_known, plain=plain, named=named).write(node)
 
 
 @dataclass(frozen=True, slots=True)

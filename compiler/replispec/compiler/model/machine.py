@@ -104,7 +104,8 @@ class Machine:
 
     Judges of traffic watch it where `finding` names what they find, one evaluation being `evaluated`.
     `answers` gives the effects that answer a request, each with its code as ENUM.NAME; `bindings` says what
-    events and answers are on the wire.
+    events and answers are on the wire. `lets` are the names of expressions that are said more than once;
+    all else holds what they stand for.
     """
 
     name: str
@@ -123,6 +124,7 @@ class Machine:
     evaluated: str = ""
     answers: Mapping[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=Bindings)
+    lets: Mapping[str, Expression] = field(default_factory=dict, compare=False)
 
     def transitions(self) -> tuple[Transition, ...]:
         """Every transition once, those of overlays last, as ordered in the source."""

@@ -148,7 +148,7 @@ class _Reader:
         )
         self._shorthand = read_shorthand(tree, machine.states)
         machine = replace(machine, events={each.name: each for each in self._events()})
-        machine = self._with_guards(machine)
+        machine = self._with_lets(self._with_guards(machine))
         edges = tuple(self._transitions(tree, "transitions", machine))
         whole_since(failed)
         machine = replace(machine, table=self._table(edges))
@@ -157,6 +157,14 @@ class _Reader:
         whole_since(failed)
         check_machine(machine, self._model)
         return replace(machine, bindings=read_bindings(tree, machine, self._model, self._rules))
+
+    def _with_lets(self, machine: Machine) -> Machine:
+        """The machine with its names of expressions: none may be that of a guard, as both are functions."""
+        lets = self._shorthand.lets
+        for name in lets.keys() & machine.guards.keys():
+            place = self._tree.tree("let").place_of(name)
+            raise SpecificationError(place, f"{name} is a guard, too", "give one of them another name")
+        return replace(machine, lets=lets)
 
     def _name(self, text: str, place: Place) -> str:
         if not _NAME.fullmatch(text):

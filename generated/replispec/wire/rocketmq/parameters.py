@@ -13,7 +13,7 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+from collections.abc import Mapping
 from typing import Any, Final
 
 from replispec.runtime.primitives.parameters import (
@@ -269,7 +269,10 @@ CONTROLLER: Final = role_parameters("controller", ControllerOptions, PARAMETERS,
 NAMESERVER: Final = role_parameters("nameserver", NameServerOptions, PARAMETERS, _KNOWN)
 BROKER: Final = role_parameters("broker", BrokerOptions, PARAMETERS, _KNOWN)
 LEARNER: Final = role_parameters("learner", LearnerOptions, PARAMETERS, _KNOWN)
-ROLES: Final[MappingProxyType[str, RoleParameters[Any]]] = MappingProxyType(
-    {"controller": CONTROLLER, "nameserver": NAMESERVER, "broker": BROKER, "learner": LEARNER}
-)
+ROLES: Final[Mapping[str, RoleParameters[Any]]] = {
+    "controller": CONTROLLER,
+    "nameserver": NAMESERVER,
+    "broker": BROKER,
+    "learner": LEARNER,
+}
 """What may be configured of each role, by its name."""

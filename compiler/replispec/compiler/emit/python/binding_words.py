@@ -16,7 +16,6 @@ from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model
 
 BOUND: Final = Names(f"{PRIMITIVES}.bindings")
-PROXY: Final = Names("types").MappingProxyType
 _HELPERS: Final = {
     **HELPERS,
     "as_set": str(BOUND.as_set),

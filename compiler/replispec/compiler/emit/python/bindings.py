@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.binding_words import (
     BOUND,
-    PROXY,
     BindingWords,
     parameters,
     snake,
@@ -93,9 +92,7 @@ class BindingsEmitter:
         kind = f"{ABC.Callable}[[ExtFields, bytes{self._local_kind}], {event} | None]"
         rows = " ".join(f"{code}: _{snake(name)}," for name in groups for code in self._words.codes(name))
         annotated = f"{TYPING.Final}[{ABC.Mapping}[int, {kind}]]"
-        yield Constant(
-            "REQUESTS", f"{PROXY}({{{rows}}})", annotated, "How each request is read, by its code."
-        )
+        yield Constant("REQUESTS", f"{{{rows}}}", annotated, "How each request is read, by its code.")
 
     def _request(self, name: str, sources: list[Source]) -> Function:
         events = " | ".join(dict.fromkeys(self._words.event_class(each.event) for each in sources))
@@ -133,13 +130,13 @@ class BindingsEmitter:
             yield reader
         result = f"{ABC.Callable}[[int | None, ExtFields, bytes{self._local_kind}], {event} | None]"
         rows = " ".join(f"{code}: {readers[name]}," for name in asked for code in self._words.codes(name))
-        yield Constant("_OUTCOMES", f"{PROXY}({{{rows}}})", f"{final}[{ABC.Mapping}[int, {result}]]")
+        yield Constant("_OUTCOMES", f"{{{rows}}}", f"{final}[{ABC.Mapping}[int, {result}]]")
         rows = " ".join(
             f"{code}: ({self._events(name, sources)},)," for name in asked for code in self._words.codes(name)
         )
         kind = f"{final}[{ABC.Mapping}[int, tuple[type[{TYPING.Any}], ...]]]"
         about = "The events that the answer to a request may be, by the code of the request."
-        yield Constant("OUTCOMES", f"{PROXY}({{{rows}}})", kind, about)
+        yield Constant("OUTCOMES", f"{{{rows}}}", kind, about)
 
     def _outcome_readers(
         self, asked: Iterable[str], sources: tuple[Source, ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from replispec.compiler.emit.python.binding_words import BOUND, PROXY, BindingWords, parameters
+from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, parameters
 from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, Node, own
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
@@ -65,11 +65,12 @@ def _tables(machine: Machine, words: BindingWords, readers: Mapping[str, str]) -
         rows.append(f"{key}: (frozenset(({effects},)), {accepted}, {reader}),")
     kind = f"tuple[frozenset[str], bool, {ABC.Callable}[[ExtFields, bytes], {_CLAIMS}]]"
     annotated = f"{final}[{ABC.Mapping}[tuple[type[{TYPING.Any}], int], {kind}]]"
-    yield Constant("_CLAIMS", f"{PROXY}({{{' '.join(rows)}}})", annotated)
+    yield Constant("_CLAIMS", f"{{{' '.join(rows)}}}", annotated)
     rows = [f'"{name}": {readers[name]},' for name in bindings.notices if name in readers]
     if rows:
+        annotated = f"{final}[{ABC.Mapping}[str, {ABC.Callable}[[ExtFields, bytes], {_CLAIMS}]]]"
         about = "What each notice says of the variables."
-        yield Constant("CLAIMS_OF_NOTICES", f"{PROXY}({{{' '.join(rows)}}})", str(final), about)
+        yield Constant("CLAIMS_OF_NOTICES", f"{{{' '.join(rows)}}}", annotated, about)
     rows = [
         f'"{name}": ("{form.counts_as}", {_releases(form.releases)}),'
         for name, form in bindings.answers.items()
@@ -78,7 +79,7 @@ def _tables(machine: Machine, words: BindingWords, readers: Mapping[str, str]) -
     if rows:
         annotated = f"{final}[{ABC.Mapping}[str, tuple[str, {_RELEASES.Releases} | None]]]"
         about = "Refusals that count as another answer, and the releases in which they do."
-        yield Constant("COUNTS_AS", f"{PROXY}({{{' '.join(rows)}}})", annotated, about)
+        yield Constant("COUNTS_AS", f"{{{' '.join(rows)}}}", annotated, about)
 
 
 def _by_code(machine: Machine, words: BindingWords) -> dict[tuple[str, int], list[AnswerForm]]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from replispec.compiler.emit.python.binding_words import (
     BOUND,
-    PROXY,
     BindingWords,
     asked_once,
     indented,
@@ -95,9 +94,7 @@ class InstanceBindings:
         kind = f"{ABC.Callable}[[ExtFields, bytes, Instances, {self._words.rules}], Asked | None]"
         rows = " ".join(f"{code}: _{snake(name)}," for name in groups for code in self._words.codes(name))
         annotated = f"{TYPING.Final}[{ABC.Mapping}[int, {kind}]]"
-        yield Constant(
-            "REQUESTS", f"{PROXY}({{{rows}}})", annotated, "How each request is read, by its code."
-        )
+        yield Constant("REQUESTS", f"{{{rows}}}", annotated, "How each request is read, by its code.")
 
     def _request(self, name: str, sources: list[Source]) -> Function:
         first, body = sources[0], sources[0].body
@@ -189,13 +186,13 @@ class InstanceBindings:
         kind = f"{ABC.Callable}[[str, {words.variables}, {TYPING.Any}, Local], {BOUND.Answer}]"
         rows = " ".join(f'"{name}": _{name},' for name in answers)
         about = "What each effect that answers says."
-        yield Constant("ANSWERS", f"{PROXY}({{{rows}}})", f"{final}[{ABC.Mapping}[str, {kind}]]", about)
+        yield Constant("ANSWERS", f"{{{rows}}}", f"{final}[{ABC.Mapping}[str, {kind}]]", about)
         steady = ", ".join(repr(name) for name, form in answers.items() if _is_steady(form))
         about = "Effects whose answers change only with the variables."
         yield Constant("STEADY", f"frozenset(({steady},))", str(final), about)
         rows = " ".join(f"{name!r}: {text!r}," for name, text in self._bindings.notes.items())
         about = "What is noted for people when an effect is done."
-        yield Constant("NOTES", f"{PROXY}({{{rows}}})", f"{final}[{ABC.Mapping}[str, str]]", about)
+        yield Constant("NOTES", f"{{{rows}}}", f"{final}[{ABC.Mapping}[str, str]]", about)
 
     def _answer(self, form: AnswerForm) -> Function:
         assert form.code is not None
@@ -227,7 +224,7 @@ class InstanceBindings:
         kind = f"{ABC.Callable}[[str, {self._words.variables}], {BOUND.Notice}]"
         annotated = f"{TYPING.Final}[{ABC.Mapping}[str, {kind}]]"
         about = "What each effect that notifies says."
-        yield Constant("NOTICES", f"{PROXY}({{{rows}}})", annotated, about)
+        yield Constant("NOTICES", f"{{{rows}}}", annotated, about)
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
         if form.header:

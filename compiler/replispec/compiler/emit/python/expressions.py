@@ -30,9 +30,10 @@ def python_of(
     node: ex.Expression,
     enums: Mapping[str, str],
     guards: Mapping[tuple[str, str], str] | None = None,
+    named: Mapping[ex.Expression, str] | None = None,
 ) -> str:
-    """The expression over `variables`, `event` and `rules`."""
-    return to_python(node, enums, guards, HELPERS)
+    """The expression over `variables`, `event` and `rules`; `named` is what stands for expressions."""
+    return to_python(node, enums, guards, HELPERS, named=named)
 
 
 def initial_value(variable: Variable, enums: Mapping[str, str]) -> str:

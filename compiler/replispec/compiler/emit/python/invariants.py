@@ -35,7 +35,6 @@ from replispec.compiler.model.message import Model
 from replispec.compiler.read.invariants import runtime_template
 
 _INVARIANTS = Names(f"{PRIMITIVES}.invariants")
-_PROXY = Names("types").MappingProxyType
 _CLASSES = {
     "set": _INVARIANTS.SetInvariant,
     "order": _INVARIANTS.OrderInvariant,
@@ -79,7 +78,7 @@ class _Emitter:
             )
         rows = " ".join(f"{each.id!r}: {_constant(each)}," for each in invariants.values())
         kind = f"{TYPING.Final}[{ABC.Mapping}[str, {_INVARIANTS.Invariant}]]"
-        yield Constant("INVARIANTS", f"{_PROXY}({{{rows}}})", kind)
+        yield Constant("INVARIANTS", f"{{{rows}}}", kind)
 
     def _variables(self, invariant: Invariant) -> Class:
         values = [
@@ -112,32 +111,29 @@ class _Emitter:
         yield f"group={strings(invariant.group)}"
         yield f"evaluated={invariant.evaluated!r}"
         yield f"says={runtime_template(invariant.says)!r}"
-        yield f"divergences={strings(tuple(invariant.divergences()))}"
+        if divergences := tuple(invariant.divergences()):
+            yield f"divergences={strings(divergences)}"
         keys = ", ".join(f"event.{name}" for name in invariant.key)
         yield f"key={self._of_event(f'({keys},)' if keys else '()')}"
         if invariant.shape == "set" or invariant.shape == "as_of":
             yield f"event={invariant.event!r}"
-            where = self._of_event(self._python(invariant.where)) if invariant.where is not None else "None"
-            yield f"where={where}"
+            if invariant.where is not None:
+                yield f"where={self._of_event(self._python(invariant.where))}"
         if invariant.value is not None:
             yield f"value={self._of_event(self._python(invariant.value))}"
-            yield f"otherwise={self._otherwise(invariant.otherwise)}"
+            if invariant.otherwise:
+                yield f"otherwise={self._otherwise(invariant.otherwise)}"
             return
-        yield f"variables={_variables_class(invariant)}()" if invariant.variables else "variables=None"
-        yield f"steps={self._steps(invariant.steps)}"
+        if invariant.variables:
+            yield f"variables={_variables_class(invariant)}()"
+        steps = ", ".join(map(self._step, invariant.steps))
+        yield f"steps={_INVARIANTS.steps}({steps})"
         if invariant.pairing is not None:
             names = invariant.pairing
             yield f"request={names.request!r}, one_way={names.one_way!r}"
             yield f"answer={names.answer!r}"
         if invariant.check is not None:
             yield f"check={self._check(invariant.check)}"
-
-    def _steps(self, steps: tuple[FoldStep, ...]) -> str:
-        by_event: dict[str, list[str]] = {}
-        for step in steps:
-            by_event.setdefault(step.event, []).append(self._step(step))
-        rows = (f"{event!r}: ({', '.join(found)},)" for event, found in by_event.items())
-        return f"{_PROXY}({{{', '.join(rows)}}})"
 
     def _step(self, step: FoldStep) -> str:
         parts = [repr(step.event)]
@@ -147,15 +143,17 @@ class _Emitter:
             parts.append(f"checks=({', '.join(map(self._check, step.checks))},)")
         if step.assign:
             rows = (f"{name!r}: {self._condition(node)}" for name, node in step.assign.items())
-            parts.append(f"assign={_PROXY}({{{', '.join(rows)}}})")
+            parts.append(f"assign={{{', '.join(rows)}}}")
         return f"{_INVARIANTS.FoldStep}({', '.join(parts)})"
 
     def _check(self, check: Check) -> str:
-        text = repr(to_english(check.holds))
-        says = repr(runtime_template(check.says))
-        otherwise = self._otherwise(check.otherwise)
-        holds = self._condition(check.holds)
-        return f"{_INVARIANTS.Check}(holds={holds}, otherwise={otherwise}, says={says}, text={text})"
+        parts = [f"holds={self._condition(check.holds)}"]
+        if check.otherwise:
+            parts.append(f"otherwise={self._otherwise(check.otherwise)}")
+        if check.says:
+            parts.append(f"says={runtime_template(check.says)!r}")
+        parts.append(f"text={to_english(check.holds)!r}")
+        return f"{_INVARIANTS.Check}({', '.join(parts)})"
 
     def _otherwise(self, entries: tuple[Otherwise, ...]) -> str:
         found = []

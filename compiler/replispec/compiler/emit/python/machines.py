@@ -41,7 +41,6 @@ from replispec.compiler.model.value_types import Type
 
 _MACHINES = Names(f"{PRIMITIVES}.machines")
 _RELEASES = Names(f"{PRIMITIVES}.releases")
-_PROXY = Names("types").MappingProxyType
 _FROZEN = f"{DATACLASSES.dataclass}(frozen=True, slots=True)"
 # An assignment that is shorter than this is not worth a name.
 _ASSIGNMENT_NAMED_FROM = 70
@@ -55,6 +54,9 @@ class MachineEmitter:
         self._model = model
         self._enums = enum_refs(model)
         self._guards = {("", name): f"{name}({', '.join(ARGUMENTS)})" for name in machine.guards}
+        call = f"({', '.join(ARGUMENTS)})"
+        said = {part for node in _expressions(machine) for part in ex.walk(node)}
+        self._lets = {node: f"{name}{call}" for name, node in machine.lets.items() if node in said}
         self._assignments = self._named_assignments()
 
     def text(self, sources: Mapping[str, bytes]) -> str:
@@ -79,6 +81,9 @@ class MachineEmitter:
         yield Constant("Event", " | ".join(map(class_name, self._machine.events)))
         yield from self._effects()
         yield from self._answers()
+        for name, node in self._machine.lets.items():
+            if node in self._lets:
+                yield self._let(name, node)
         for guard in self._machine.guards.values():
             yield self._guard(guard)
         yield from self._tables()
@@ -147,7 +152,13 @@ class MachineEmitter:
             rows = [f"{name!r}: {self._enums[enum]}.{value}," for name, (enum, _, value) in codes.items()]
             about = "The code with which an effect answers the request that its event is."
             kind = f"{TYPING.Final}[{ABC.Mapping}[str, int]]"
-            yield Constant("ANSWERS", f"{_PROXY}({{{' '.join(rows)}}})", kind, about)
+            yield Constant("ANSWERS", f"{{{' '.join(rows)}}}", kind, about)
+
+    def _let(self, name: str, node: ex.Expression) -> Function:
+        inner = {other: call for other, call in self._lets.items() if other != node}
+        text = python_of(node, self._enums, self._guards, inner)
+        parameters = ", ".join(f"{each}: {TYPING.Any}" for each in used_names(text))
+        return Function(name, parameters, str(TYPING.Any), [f"return {text}"])
 
     def _guard(self, guard: Guard) -> Function:
         text = self._python(guard.condition)
@@ -156,16 +167,17 @@ class MachineEmitter:
         return Function(guard.name, parameters, "bool", body, guard.about)
 
     def _python(self, node: ex.Expression) -> str:
-        return python_of(node, self._enums, self._guards)
+        return python_of(node, self._enums, self._guards, self._lets)
 
     def _tables(self) -> Iterator[Constant]:
         machine, final = self._machine, TYPING.Final
         kinds = (f"{class_name(event.name)}: {self._kind(event)}," for event in machine.events.values())
-        yield Constant("EVENTS", f"{_PROXY}({{{' '.join(kinds)}}})", str(final))
+        annotated = f"{final}[{ABC.Mapping}[type, {_MACHINES.EventKind}]]"
+        yield Constant("EVENTS", f"{{{' '.join(kinds)}}}", annotated)
         for text, name in self._assignments.items():
             yield Constant(name, text, f"{final}[{ABC.Mapping}[str, {_MACHINES.Assign}]]")
         rows = " ".join(self._rows(machine.table, {}))
-        yield Constant("TRANSITIONS", f"{_PROXY}({{{rows}}})", f"{final}[{_MACHINES.Transitions}[State]]")
+        yield Constant("TRANSITIONS", f"{{{rows}}}", f"{final}[{_MACHINES.Transitions}[State]]")
         if machine.overlays:
             overlays = " ".join(f"{self._overlay(each)}," for each in machine.overlays)
             kind = f"{final}[tuple[{_MACHINES.Overlay}[State], ...]]"
@@ -176,7 +188,7 @@ class MachineEmitter:
         versions = overlay.versions
         releases = f'{_RELEASES.Releases}("{versions.implementation}", {versions.first!r}, {versions.last!r})'
         rows = " ".join(self._rows(overlay.table, self._machine.table))
-        return f"{_MACHINES.Overlay}({releases}, {_PROXY}({{{rows}}}))"
+        return f"{_MACHINES.Overlay}({releases}, {{{rows}}})"
 
     def _whole(self) -> str:
         machine = self._machine
@@ -243,24 +255,51 @@ class MachineEmitter:
 
     def _assignment(self, edge: Transition) -> str:
         rows = (f"{name!r}: {lambda_of(self._python(node))}" for name, node in edge.assign.items())
-        return f"{_PROXY}({{{', '.join(rows)}}})"
+        return f"{{{', '.join(rows)}}}"
 
     def _named_assignments(self) -> dict[str, str]:
         """The assignments that several edges make, with the names of constants: after what they do."""
         edges = [edge for edge in self._machine.transitions() if edge.assign]
         counts = Counter(text for edge in edges for text in [self._assignment(edge)] * len(edge.sources))
-        found: dict[str, str] = {}
+        found: dict[str, Transition] = {}
         for edge in edges:
             text = self._assignment(edge)
-            if counts[text] == 1 or text in found or len(plain(text)) < _ASSIGNMENT_NAMED_FROM:
-                continue
-            name = f"_{(edge.do or (edge.event,))[0].upper()}"
-            if name in found.values():
-                name = f"{name}_ON_{edge.event.upper()}"
-            while name in found.values():
-                name = f"{name}_TOO"
-            found[text] = name
-        return found
+            if counts[text] > 1 and len(plain(text)) >= _ASSIGNMENT_NAMED_FROM:
+                found.setdefault(text, edge)
+        # The smallest one of those that do the same has the plain name; the others say what they add to it.
+        names: dict[str, str] = {}
+        for text, edge in sorted(found.items(), key=lambda each: len(each[1].assign)):
+            base = _assignment_name(edge)
+            smaller = next((found[other] for other, name in names.items() if name == base), edge)
+            tried = _assignment_names(edge, smaller)
+            name = next((each for each in tried if each not in names.values()), None)
+            if name is not None:
+                names[text] = name
+        return {text: names[text] for text in found if text in names}
+
+
+def _assignment_name(edge: Transition) -> str:
+    """What the assignment of an edge is called: after the first thing that the edge does."""
+    return f"_{(edge.do or (edge.event,))[0].upper()}"
+
+
+def _assignment_names(edge: Transition, smaller: Transition) -> Iterator[str]:
+    """What it may be called, beside a `smaller` one that has the plain name: what it adds, and when."""
+    name = _assignment_name(edge)
+    added = [variable.upper() for variable in edge.assign if variable not in smaller.assign]
+    for start in (name, f"{name}_ON_{edge.event.upper()}"):
+        yield start
+        yield from (f"{start}_WITH_{variable}" for variable in added)
+
+
+def _expressions(machine: Machine) -> Iterator[ex.Expression]:
+    """All that the module of a machine says in expressions."""
+    yield from (guard.condition for guard in machine.guards.values())
+    yield from (event.where for event in machine.events.values() if event.where is not None)
+    for edge in machine.transitions():
+        yield from edge.assign.values()
+        if edge.condition is not None:
+            yield edge.condition
 
 
 def _event_about(event: Event) -> str:
@@ -281,6 +320,6 @@ def package_module(machines: Mapping[str, Machine], family: str) -> str:
         rows = " ".join(f'"{finding}": {Ref(package, name)}.MACHINE,' for finding, name in watched.items())
         kind = f"{TYPING.Final}[{ABC.Mapping}[str, {_MACHINES.Machine}[{TYPING.Any}, {TYPING.Any}]]]"
         about = "The machines that judges of traffic watch, by the name of what they find."
-        nodes.append(Constant("WATCHED", f"{_PROXY}({{{rows}}})", kind, about))
+        nodes.append(Constant("WATCHED", f"{{{rows}}}", kind, about))
     header = ["# @generated by `make generate`. Do not edit."]
     return Module(f"{package}.__init__", header, f"Machines of {family}, one module each.", nodes).text()

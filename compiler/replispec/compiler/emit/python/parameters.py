@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.expressions import strings
 from replispec.compiler.emit.python.tree import (
+    ABC,
     DATACLASSES,
     PRIMITIVES,
     TYPING,
@@ -118,9 +119,8 @@ def _parameter_nodes(configuration: Configuration, options: str) -> Iterator[Nod
         made = f"{_PARAMETERS.role_parameters}({role.name!r}, {held}, PARAMETERS, _KNOWN)"
         yield Constant(role.name.upper(), made, final)
     rows = ", ".join(f"{role.name!r}: {role.name.upper()}" for role in roles)
-    proxy = Names("types").MappingProxyType
-    kind = f"{final}[{proxy}[str, {_PARAMETERS.RoleParameters}[{TYPING.Any}]]]"
-    yield Constant("ROLES", f"{proxy}({{{rows}}})", kind, "What may be configured of each role, by its name.")
+    kind = f"{final}[{ABC.Mapping}[str, {_PARAMETERS.RoleParameters}[{TYPING.Any}]]]"
+    yield Constant("ROLES", f"{{{rows}}}", kind, "What may be configured of each role, by its name.")
 
 
 def constant_name(parameter: Parameter) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import (
@@ -205,250 +204,215 @@ class Effects(Protocol[EffectT_co]):
     def write_temporary(self, event: NextIdAnswered | ApplicationRefused, /) -> tuple[EffectT_co, ...]: ...
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        Started: EventKind("started", Origin.LOCAL, hidden=True),
-        Restarted: EventKind("restarted", Origin.LOCAL),
-        NextIdSent: EventKind("next_id_sent", Origin.LOCAL, messages=("GetNextBrokerIdRequest",), sends=True),
-        NextIdAnswered: EventKind("next_id_answered", Origin.PEER, messages=("GetNextBrokerIdResponse",)),
-        TemporaryWritten: EventKind("temporary_written", Origin.LOCAL, hidden=True),
-        TemporaryFailed: EventKind("temporary_failed", Origin.LOCAL, hidden=True),
-        ApplicationSent: EventKind(
-            "application_sent", Origin.LOCAL, messages=("ApplyBrokerIdRequest",), sends=True
+EVENTS: Final[Mapping[type, EventKind]] = {
+    Started: EventKind("started", Origin.LOCAL, hidden=True),
+    Restarted: EventKind("restarted", Origin.LOCAL),
+    NextIdSent: EventKind("next_id_sent", Origin.LOCAL, messages=("GetNextBrokerIdRequest",), sends=True),
+    NextIdAnswered: EventKind("next_id_answered", Origin.PEER, messages=("GetNextBrokerIdResponse",)),
+    TemporaryWritten: EventKind("temporary_written", Origin.LOCAL, hidden=True),
+    TemporaryFailed: EventKind("temporary_failed", Origin.LOCAL, hidden=True),
+    ApplicationSent: EventKind(
+        "application_sent", Origin.LOCAL, messages=("ApplyBrokerIdRequest",), sends=True
+    ),
+    ApplicationGranted: EventKind("application_granted", Origin.PEER, messages=("ApplyBrokerIdResponse",)),
+    Renamed: EventKind("renamed", Origin.LOCAL, hidden=True),
+    RenameFailed: EventKind("rename_failed", Origin.LOCAL, hidden=True),
+    ApplicationRefused: EventKind("application_refused", Origin.PEER),
+    RequestFailed: EventKind("request_failed", Origin.PEER),
+    RegistrationSent: EventKind(
+        "registration_sent", Origin.LOCAL, messages=("RegisterBrokerToControllerRequest",), sends=True
+    ),
+    Registered: EventKind("registered", Origin.PEER, messages=("RegisterBrokerToControllerResponse",)),
+    UnknownHere: EventKind("unknown_here", Origin.PEER),
+    RetryDue: EventKind("retry_due", Origin.LOCAL, timer="registrationRetryInterval", default_ms=1000),
+}
+_REMOVE_TEMPORARY: Final[Mapping[str, Assign]] = {
+    "broker_id": lambda _variables, _event, _rules: 0,
+    "check_code": lambda _variables, _event, _rules: "",
+}
+_RESTARTED: Final[Mapping[str, Assign]] = {
+    "broker_id": lambda _variables, _event, _rules: 0,
+    "check_code": lambda _variables, _event, _rules: "",
+    "begun": lambda _variables, _event, _rules: False,
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.INITIAL, Started): (
+        Edge(
+            State.INITIAL,
+            guard=lambda variables, _event, _rules: variables.begun,
+            clauses=("BID-STATE-1",),
+            text="begun",
         ),
-        ApplicationGranted: EventKind(
-            "application_granted", Origin.PEER, messages=("ApplyBrokerIdResponse",)
+        Edge(
+            State.CREATE_METADATA_FILE_DONE,
+            do=("remove_temporary", "send_registration"),
+            guard=lambda _variables, event, _rules: event.has_final,
+            assign={
+                "broker_id": lambda _variables, event, _rules: event.broker_id,
+                "begun": lambda _variables, _event, _rules: True,
+            },
+            clauses=("BID-FILE-1", "BID-FILE-3"),
+            text="event.has_final",
         ),
-        Renamed: EventKind("renamed", Origin.LOCAL, hidden=True),
-        RenameFailed: EventKind("rename_failed", Origin.LOCAL, hidden=True),
-        ApplicationRefused: EventKind("application_refused", Origin.PEER),
-        RequestFailed: EventKind("request_failed", Origin.PEER),
-        RegistrationSent: EventKind(
-            "registration_sent", Origin.LOCAL, messages=("RegisterBrokerToControllerRequest",), sends=True
+        Edge(
+            State.CREATE_TEMP_METADATA_FILE_DONE,
+            do=("send_application",),
+            guard=lambda _variables, event, _rules: event.has_temporary,
+            assign={
+                "broker_id": lambda _variables, event, _rules: event.broker_id,
+                "check_code": lambda _variables, event, _rules: event.check_code,
+                "granted": lambda _variables, _event, _rules: False,
+                "begun": lambda _variables, _event, _rules: True,
+            },
+            clauses=("BID-STATE-2",),
+            text="event.has_temporary",
         ),
-        Registered: EventKind("registered", Origin.PEER, messages=("RegisterBrokerToControllerResponse",)),
-        UnknownHere: EventKind("unknown_here", Origin.PEER),
-        RetryDue: EventKind("retry_due", Origin.LOCAL, timer="registrationRetryInterval", default_ms=1000),
-    }
-)
-_REMOVE_TEMPORARY: Final[Mapping[str, Assign]] = MappingProxyType(
-    {"broker_id": lambda _variables, _event, _rules: 0, "check_code": lambda _variables, _event, _rules: ""}
-)
-_RESTARTED: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "broker_id": lambda _variables, _event, _rules: 0,
-        "check_code": lambda _variables, _event, _rules: "",
-        "begun": lambda _variables, _event, _rules: False,
-    }
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.INITIAL, Started): (
-            Edge(
-                State.INITIAL,
-                guard=lambda variables, _event, _rules: variables.begun,
-                clauses=("BID-STATE-1",),
-                text="begun",
+        Edge(
+            State.INITIAL,
+            do=("ask_next_id",),
+            assign={"begun": lambda _variables, _event, _rules: True},
+            clauses=("BID-STATE-1",),
+        ),
+    ),
+    (State.INITIAL, NextIdSent): (
+        Edge(
+            State.INITIAL, assign={"begun": lambda _variables, _event, _rules: True}, clauses=("BID-NEXT-1",)
+        ),
+    ),
+    (State.INITIAL, NextIdAnswered): (
+        Edge(
+            State.INITIAL,
+            do=("write_temporary",),
+            guard=lambda _variables, event, _rules: (
+                not is_none(event.next_broker_id) and event.next_broker_id > 0
             ),
-            Edge(
-                State.CREATE_METADATA_FILE_DONE,
-                do=("remove_temporary", "send_registration"),
-                guard=lambda _variables, event, _rules: event.has_final,
-                assign=MappingProxyType(
-                    {
-                        "broker_id": lambda _variables, event, _rules: event.broker_id,
-                        "begun": lambda _variables, _event, _rules: True,
-                    }
-                ),
-                clauses=("BID-FILE-1", "BID-FILE-3"),
-                text="event.has_final",
-            ),
-            Edge(
-                State.CREATE_TEMP_METADATA_FILE_DONE,
-                do=("send_application",),
-                guard=lambda _variables, event, _rules: event.has_temporary,
-                assign=MappingProxyType(
-                    {
-                        "broker_id": lambda _variables, event, _rules: event.broker_id,
-                        "check_code": lambda _variables, event, _rules: event.check_code,
-                        "granted": lambda _variables, _event, _rules: False,
-                        "begun": lambda _variables, _event, _rules: True,
-                    }
-                ),
-                clauses=("BID-STATE-2",),
-                text="event.has_temporary",
-            ),
-            Edge(
-                State.INITIAL,
-                do=("ask_next_id",),
-                assign=MappingProxyType({"begun": lambda _variables, _event, _rules: True}),
-                clauses=("BID-STATE-1",),
-            ),
+            assign={"broker_id": lambda _variables, event, _rules: event.next_broker_id},
+            clauses=("BID-NEXT-1", "BID-STATE-1"),
+            text="event.next_broker_id != none and event.next_broker_id > 0",
         ),
-        (State.INITIAL, NextIdSent): (
-            Edge(
-                State.INITIAL,
-                assign=MappingProxyType({"begun": lambda _variables, _event, _rules: True}),
-                clauses=("BID-NEXT-1",),
-            ),
+        Edge(State.INITIAL, do=("retry_later",), clauses=("BID-NEXT-1",), blames_peer=True),
+    ),
+    (State.INITIAL, TemporaryWritten): (
+        Edge(
+            State.CREATE_TEMP_METADATA_FILE_DONE,
+            do=("send_application",),
+            assign={
+                "broker_id": lambda _variables, event, _rules: event.broker_id,
+                "check_code": lambda _variables, event, _rules: event.check_code,
+                "granted": lambda _variables, _event, _rules: False,
+            },
+            clauses=("BID-STATE-1",),
         ),
-        (State.INITIAL, NextIdAnswered): (
-            Edge(
-                State.INITIAL,
-                do=("write_temporary",),
-                guard=lambda _variables, event, _rules: (
-                    not is_none(event.next_broker_id) and event.next_broker_id > 0
-                ),
-                assign=MappingProxyType(
-                    {"broker_id": lambda _variables, event, _rules: event.next_broker_id}
-                ),
-                clauses=("BID-NEXT-1", "BID-STATE-1"),
-                text="event.next_broker_id != none and event.next_broker_id > 0",
-            ),
-            Edge(State.INITIAL, do=("retry_later",), clauses=("BID-NEXT-1",), blames_peer=True),
+    ),
+    (State.INITIAL, TemporaryFailed): (Edge(State.INITIAL, do=("retry_later",), clauses=("BID-STATE-3",)),),
+    (State.INITIAL, RequestFailed): (
+        Edge(State.INITIAL, do=("find_leader", "retry_later"), clauses=("BID-STATE-3",)),
+    ),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, ApplicationSent): (
+        Edge(State.CREATE_TEMP_METADATA_FILE_DONE, clauses=("BID-APPLY-1",)),
+    ),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, ApplicationGranted): (
+        Edge(
+            State.CREATE_TEMP_METADATA_FILE_DONE,
+            do=("rename_to_final",),
+            assign={"granted": lambda _variables, _event, _rules: True},
+            clauses=("BID-APPLY-1", "BID-FILE-4"),
         ),
-        (State.INITIAL, TemporaryWritten): (
-            Edge(
-                State.CREATE_TEMP_METADATA_FILE_DONE,
-                do=("send_application",),
-                assign=MappingProxyType(
-                    {
-                        "broker_id": lambda _variables, event, _rules: event.broker_id,
-                        "check_code": lambda _variables, event, _rules: event.check_code,
-                        "granted": lambda _variables, _event, _rules: False,
-                    }
-                ),
-                clauses=("BID-STATE-1",),
-            ),
+    ),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, Renamed): (
+        Edge(
+            State.CREATE_METADATA_FILE_DONE,
+            do=("send_registration",),
+            guard=lambda variables, _event, _rules: variables.granted,
+            clauses=("BID-FILE-4",),
+            text="granted",
         ),
-        (State.INITIAL, TemporaryFailed): (
-            Edge(State.INITIAL, do=("retry_later",), clauses=("BID-STATE-3",)),
+        Edge(State.CREATE_TEMP_METADATA_FILE_DONE),
+    ),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, RenameFailed): (
+        Edge(State.CREATE_TEMP_METADATA_FILE_DONE, do=("retry_later",), clauses=("BID-STATE-2",)),
+    ),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, ApplicationRefused): (
+        Edge(
+            State.INITIAL,
+            do=("remove_temporary", "write_temporary"),
+            guard=lambda _variables, event, _rules: not is_none(event.next_broker_id),
+            assign={
+                "broker_id": lambda _variables, event, _rules: event.next_broker_id,
+                "check_code": lambda _variables, _event, _rules: "",
+            },
+            clauses=("BID-APPLY-3",),
+            text="event.next_broker_id != none",
         ),
-        (State.INITIAL, RequestFailed): (
-            Edge(State.INITIAL, do=("find_leader", "retry_later"), clauses=("BID-STATE-3",)),
+        Edge(
+            State.INITIAL,
+            do=("remove_temporary", "ask_next_id"),
+            assign=_REMOVE_TEMPORARY,
+            clauses=("BID-APPLY-3",),
         ),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, ApplicationSent): (
-            Edge(State.CREATE_TEMP_METADATA_FILE_DONE, clauses=("BID-APPLY-1",)),
+    ),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, RequestFailed): (
+        Edge(
+            State.CREATE_TEMP_METADATA_FILE_DONE, do=("find_leader", "retry_later"), clauses=("BID-STATE-2",)
         ),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, ApplicationGranted): (
-            Edge(
-                State.CREATE_TEMP_METADATA_FILE_DONE,
-                do=("rename_to_final",),
-                assign=MappingProxyType({"granted": lambda _variables, _event, _rules: True}),
-                clauses=("BID-APPLY-1", "BID-FILE-4"),
-            ),
+    ),
+    (State.CREATE_METADATA_FILE_DONE, RegistrationSent): (
+        Edge(State.CREATE_METADATA_FILE_DONE, clauses=("BID-REGISTER-1",)),
+    ),
+    (State.CREATE_METADATA_FILE_DONE, Registered): (
+        Edge(State.REGISTERED, do=("take_role",), clauses=("BID-REGISTER-1",)),
+    ),
+    (State.CREATE_METADATA_FILE_DONE, RequestFailed): (
+        Edge(State.CREATE_METADATA_FILE_DONE, do=("find_leader", "retry_later"), clauses=("BID-REGISTER-2",)),
+    ),
+    (State.CREATE_METADATA_FILE_DONE, UnknownHere): (
+        Edge(State.CREATE_METADATA_FILE_DONE, do=("find_leader", "retry_later"), clauses=("BID-REGISTER-2",)),
+    ),
+    (State.REGISTERED, UnknownHere): (
+        Edge(State.REGISTERED, do=("send_registration",), clauses=("BID-REGISTER-3",)),
+    ),
+    (State.REGISTERED, RegistrationSent): (Edge(State.REGISTERED, clauses=("BID-REGISTER-3",)),),
+    (State.REGISTERED, Registered): (Edge(State.REGISTERED, do=("take_role",), clauses=("BID-REGISTER-3",)),),
+    (State.REGISTERED, RequestFailed): (Edge(State.REGISTERED, do=("find_leader", "retry_later")),),
+    (State.INITIAL, RetryDue): (Edge(State.INITIAL, do=("ask_next_id",), clauses=("BID-STATE-3",)),),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, RetryDue): (
+        Edge(
+            State.CREATE_TEMP_METADATA_FILE_DONE,
+            do=("rename_to_final",),
+            guard=lambda variables, _event, _rules: variables.granted,
+            clauses=("BID-FILE-4",),
+            text="granted",
         ),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, Renamed): (
-            Edge(
-                State.CREATE_METADATA_FILE_DONE,
-                do=("send_registration",),
-                guard=lambda variables, _event, _rules: variables.granted,
-                clauses=("BID-FILE-4",),
-                text="granted",
-            ),
-            Edge(State.CREATE_TEMP_METADATA_FILE_DONE),
-        ),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, RenameFailed): (
-            Edge(State.CREATE_TEMP_METADATA_FILE_DONE, do=("retry_later",), clauses=("BID-STATE-2",)),
-        ),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, ApplicationRefused): (
-            Edge(
-                State.INITIAL,
-                do=("remove_temporary", "write_temporary"),
-                guard=lambda _variables, event, _rules: not is_none(event.next_broker_id),
-                assign=MappingProxyType(
-                    {
-                        "broker_id": lambda _variables, event, _rules: event.next_broker_id,
-                        "check_code": lambda _variables, _event, _rules: "",
-                    }
-                ),
-                clauses=("BID-APPLY-3",),
-                text="event.next_broker_id != none",
-            ),
-            Edge(
-                State.INITIAL,
-                do=("remove_temporary", "ask_next_id"),
-                assign=_REMOVE_TEMPORARY,
-                clauses=("BID-APPLY-3",),
-            ),
-        ),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, RequestFailed): (
-            Edge(
-                State.CREATE_TEMP_METADATA_FILE_DONE,
-                do=("find_leader", "retry_later"),
-                clauses=("BID-STATE-2",),
-            ),
-        ),
-        (State.CREATE_METADATA_FILE_DONE, RegistrationSent): (
-            Edge(State.CREATE_METADATA_FILE_DONE, clauses=("BID-REGISTER-1",)),
-        ),
-        (State.CREATE_METADATA_FILE_DONE, Registered): (
-            Edge(State.REGISTERED, do=("take_role",), clauses=("BID-REGISTER-1",)),
-        ),
-        (State.CREATE_METADATA_FILE_DONE, RequestFailed): (
-            Edge(
-                State.CREATE_METADATA_FILE_DONE,
-                do=("find_leader", "retry_later"),
-                clauses=("BID-REGISTER-2",),
-            ),
-        ),
-        (State.CREATE_METADATA_FILE_DONE, UnknownHere): (
-            Edge(
-                State.CREATE_METADATA_FILE_DONE,
-                do=("find_leader", "retry_later"),
-                clauses=("BID-REGISTER-2",),
-            ),
-        ),
-        (State.REGISTERED, UnknownHere): (
-            Edge(State.REGISTERED, do=("send_registration",), clauses=("BID-REGISTER-3",)),
-        ),
-        (State.REGISTERED, RegistrationSent): (Edge(State.REGISTERED, clauses=("BID-REGISTER-3",)),),
-        (State.REGISTERED, Registered): (
-            Edge(State.REGISTERED, do=("take_role",), clauses=("BID-REGISTER-3",)),
-        ),
-        (State.REGISTERED, RequestFailed): (Edge(State.REGISTERED, do=("find_leader", "retry_later")),),
-        (State.INITIAL, RetryDue): (Edge(State.INITIAL, do=("ask_next_id",), clauses=("BID-STATE-3",)),),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, RetryDue): (
-            Edge(
-                State.CREATE_TEMP_METADATA_FILE_DONE,
-                do=("rename_to_final",),
-                guard=lambda variables, _event, _rules: variables.granted,
-                clauses=("BID-FILE-4",),
-                text="granted",
-            ),
-            Edge(State.CREATE_TEMP_METADATA_FILE_DONE, do=("send_application",), clauses=("BID-STATE-2",)),
-        ),
-        (State.CREATE_METADATA_FILE_DONE, RetryDue): (
-            Edge(State.CREATE_METADATA_FILE_DONE, do=("send_registration",), clauses=("BID-REGISTER-2",)),
-        ),
-        (State.REGISTERED, RetryDue): (
-            Edge(State.REGISTERED, do=("send_registration",), clauses=("BID-REGISTER-3",)),
-        ),
-        (State.INITIAL, Restarted): (Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),),
-        (State.CREATE_TEMP_METADATA_FILE_DONE, Restarted): (
-            Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),
-        ),
-        (State.CREATE_METADATA_FILE_DONE, Restarted): (
-            Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),
-        ),
-        (State.REGISTERED, Restarted): (Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),),
-    }
-)
+        Edge(State.CREATE_TEMP_METADATA_FILE_DONE, do=("send_application",), clauses=("BID-STATE-2",)),
+    ),
+    (State.CREATE_METADATA_FILE_DONE, RetryDue): (
+        Edge(State.CREATE_METADATA_FILE_DONE, do=("send_registration",), clauses=("BID-REGISTER-2",)),
+    ),
+    (State.REGISTERED, RetryDue): (
+        Edge(State.REGISTERED, do=("send_registration",), clauses=("BID-REGISTER-3",)),
+    ),
+    (State.INITIAL, Restarted): (Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),),
+    (State.CREATE_TEMP_METADATA_FILE_DONE, Restarted): (
+        Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),
+    ),
+    (State.CREATE_METADATA_FILE_DONE, Restarted): (
+        Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),
+    ),
+    (State.REGISTERED, Restarted): (Edge(State.INITIAL, assign=_RESTARTED, clauses=("BID-STATE-4",)),),
+}
 OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     Overlay(
         Releases("apache", (5, 1, 1), None),
-        MappingProxyType(
-            {
-                (State.CREATE_TEMP_METADATA_FILE_DONE, RequestFailed): (
-                    Edge(
-                        State.INITIAL,
-                        do=("remove_temporary",),
-                        assign=_REMOVE_TEMPORARY,
-                        tolerated="burns an id when only the answer was lost",
-                    ),
-                )
-            }
-        ),
+        {
+            (State.CREATE_TEMP_METADATA_FILE_DONE, RequestFailed): (
+                Edge(
+                    State.INITIAL,
+                    do=("remove_temporary",),
+                    assign=_REMOVE_TEMPORARY,
+                    tolerated="burns an id when only the answer was lost",
+                ),
+            )
+        },
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from replispec.wire.rocketmq import codes
@@ -85,22 +84,18 @@ def _elect_master_or_get_replica_info_answered(
             return None
 
 
-_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | None]]] = MappingProxyType(
-    {
-        codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: _get_next_broker_id_answered,
-        codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: _apply_broker_id_answered,
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller_answered,
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_or_get_replica_info_answered,
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _elect_master_or_get_replica_info_answered,
-    }
-)
-OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
-    {
-        codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: (NextIdAnswered, RequestFailed),
-        codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: (ApplicationGranted, ApplicationRefused, RequestFailed),
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: (RequestFailed, Registered, UnknownHere),
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: (UnknownHere,),
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (UnknownHere,),
-    }
-)
+_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | None]]] = {
+    codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: _get_next_broker_id_answered,
+    codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: _apply_broker_id_answered,
+    codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller_answered,
+    codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_or_get_replica_info_answered,
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _elect_master_or_get_replica_info_answered,
+}
+OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = {
+    codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: (NextIdAnswered, RequestFailed),
+    codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: (ApplicationGranted, ApplicationRefused, RequestFailed),
+    codes.RequestCode.CONTROLLER_REGISTER_BROKER: (RequestFailed, Registered, UnknownHere),
+    codes.RequestCode.CONTROLLER_ELECT_MASTER: (UnknownHere,),
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (UnknownHere,),
+}
 """The events that the answer to a request may be, by the code of the request."""

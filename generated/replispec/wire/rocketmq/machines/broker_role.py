@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
@@ -108,288 +107,277 @@ class Effects(Protocol[EffectT_co]):
     def resume_as_master(self, event: Told, /) -> tuple[EffectT_co, ...]: ...
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        Identified: EventKind("identified", Origin.LOCAL),
-        Told: EventKind("told", Origin.PEER),
-        Level: EventKind("level", Origin.LOCAL),
-        Behind: EventKind("behind", Origin.LOCAL),
-        Altered: EventKind("altered", Origin.PEER),
-        AlterationRefused: EventKind("alteration_refused", Origin.PEER),
-        AlterationOpen: EventKind("alteration_open", Origin.PEER),
-    }
-)
-_IDENTIFIED: Final[Mapping[str, Assign]] = MappingProxyType(
-    {"broker_id": lambda _variables, event, _rules: event.broker_id}
-)
-_RESUME_AS_MASTER: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "members": lambda _variables, event, _rules: event.members,
-        "set_epoch": lambda _variables, event, _rules: event.set_epoch,
-    }
-)
-_BECOME_MASTER: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "master_epoch": lambda _variables, event, _rules: event.master_epoch,
-        "members": lambda _variables, event, _rules: event.members,
-        "set_epoch": lambda _variables, event, _rules: event.set_epoch,
-    }
-)
-_BECOME_MASTER_ON_TOLD: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "master_epoch": lambda _variables, event, _rules: event.master_epoch,
-        "members": lambda _variables, event, _rules: event.members,
-        "set_epoch": lambda _variables, event, _rules: event.set_epoch,
-        "proposed": lambda variables, _event, _rules: variables.proposed.difference(variables.proposed),
-        "refused": lambda _variables, _event, _rules: False,
-    }
-)
-_COUNT_AGAIN: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "members": lambda _variables, event, _rules: event.members,
-        "set_epoch": lambda _variables, event, _rules: event.set_epoch,
-        "proposed": lambda variables, _event, _rules: variables.proposed.difference(variables.proposed),
-        "refused": lambda _variables, _event, _rules: False,
-    }
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.UNDECIDED, Identified): (
-            Edge(
-                State.UNDECIDED,
-                assign=MappingProxyType(
-                    {
-                        "broker_id": lambda _variables, event, _rules: event.broker_id,
-                        "master_epoch": lambda _variables, event, _rules: event.epoch,
-                    }
-                ),
-                clauses=("RIP44-ROLE-1",),
-            ),
+EVENTS: Final[Mapping[type, EventKind]] = {
+    Identified: EventKind("identified", Origin.LOCAL),
+    Told: EventKind("told", Origin.PEER),
+    Level: EventKind("level", Origin.LOCAL),
+    Behind: EventKind("behind", Origin.LOCAL),
+    Altered: EventKind("altered", Origin.PEER),
+    AlterationRefused: EventKind("alteration_refused", Origin.PEER),
+    AlterationOpen: EventKind("alteration_open", Origin.PEER),
+}
+_RESUME_AS_MASTER: Final[Mapping[str, Assign]] = {
+    "members": lambda _variables, event, _rules: event.members,
+    "set_epoch": lambda _variables, event, _rules: event.set_epoch,
+}
+_BECOME_MASTER: Final[Mapping[str, Assign]] = {
+    "master_epoch": lambda _variables, event, _rules: event.master_epoch,
+    "members": lambda _variables, event, _rules: event.members,
+    "set_epoch": lambda _variables, event, _rules: event.set_epoch,
+}
+_BECOME_MASTER_WITH_PROPOSED: Final[Mapping[str, Assign]] = {
+    "master_epoch": lambda _variables, event, _rules: event.master_epoch,
+    "members": lambda _variables, event, _rules: event.members,
+    "set_epoch": lambda _variables, event, _rules: event.set_epoch,
+    "proposed": lambda variables, _event, _rules: variables.proposed.difference(variables.proposed),
+    "refused": lambda _variables, _event, _rules: False,
+}
+_COUNT_AGAIN: Final[Mapping[str, Assign]] = {
+    "members": lambda _variables, event, _rules: event.members,
+    "set_epoch": lambda _variables, event, _rules: event.set_epoch,
+    "proposed": lambda variables, _event, _rules: variables.proposed.difference(variables.proposed),
+    "refused": lambda _variables, _event, _rules: False,
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.UNDECIDED, Identified): (
+        Edge(
+            State.UNDECIDED,
+            assign={
+                "broker_id": lambda _variables, event, _rules: event.broker_id,
+                "master_epoch": lambda _variables, event, _rules: event.epoch,
+            },
+            clauses=("RIP44-ROLE-1",),
         ),
-        (State.REPLICA, Identified): (Edge(State.REPLICA, assign=_IDENTIFIED, clauses=("RIP44-ROLE-1",)),),
-        (State.MASTER, Identified): (Edge(State.MASTER, assign=_IDENTIFIED, clauses=("RIP44-ROLE-1",)),),
-        (State.UNDECIDED, Told): (
-            Edge(
-                State.MASTER,
-                do=("resume_as_master",),
-                guard=lambda variables, event, _rules: (
-                    event.master == variables.broker_id and event.master_epoch == variables.master_epoch
-                ),
-                assign=_RESUME_AS_MASTER,
-                clauses=("RIP44-ROLE-4",),
-                text="event.master == broker_id and event.master_epoch == master_epoch",
-            ),
-            Edge(
-                State.MASTER,
-                do=("become_master",),
-                guard=lambda variables, event, _rules: (
-                    event.master == variables.broker_id and event.master_epoch > variables.master_epoch
-                ),
-                assign=_BECOME_MASTER,
-                clauses=("RIP44-ROLE-4", "RIP44-EPOCH-2"),
-                text="event.master == broker_id and event.master_epoch > master_epoch",
-            ),
-            Edge(
-                State.REPLICA,
-                do=("become_replica",),
-                guard=lambda variables, event, _rules: (
-                    not is_none(event.master) and event.master_epoch >= variables.master_epoch
-                ),
-                assign=_BECOME_MASTER,
-                clauses=("RIP44-ROLE-4",),
-                text="event.master != none and event.master_epoch >= master_epoch",
-            ),
-            Edge(
-                State.UNDECIDED,
-                do=("ask_election",),
-                guard=lambda _variables, event, _rules: is_none(event.master),
-                clauses=("RIP44-ELECT-1",),
-                text="event.master == none",
-            ),
-            Edge(State.UNDECIDED, clauses=("RIP44-ROLE-4",)),
+    ),
+    (State.REPLICA, Identified): (
+        Edge(
+            State.REPLICA,
+            assign={"broker_id": lambda _variables, event, _rules: event.broker_id},
+            clauses=("RIP44-ROLE-1",),
         ),
-        (State.REPLICA, Told): (
-            Edge(
-                State.MASTER,
-                do=("become_master",),
-                guard=lambda variables, event, _rules: (
-                    event.master == variables.broker_id and event.master_epoch > variables.master_epoch
-                ),
-                assign=_BECOME_MASTER,
-                clauses=("RIP44-ROLE-4", "RIP44-EPOCH-2"),
-                text="event.master == broker_id and event.master_epoch > master_epoch",
-            ),
-            Edge(
-                State.REPLICA,
-                do=("become_replica",),
-                guard=lambda variables, event, _rules: (
-                    not is_none(event.master) and event.master_epoch > variables.master_epoch
-                ),
-                assign=_BECOME_MASTER,
-                clauses=("RIP44-ROLE-4",),
-                text="event.master != none and event.master_epoch > master_epoch",
-            ),
-            Edge(
-                State.REPLICA,
-                do=("ask_election",),
-                guard=lambda variables, event, _rules: (
-                    is_none(event.master) and event.master_epoch > variables.master_epoch
-                ),
-                clauses=("RIP44-ELECT-1",),
-                text="event.master == none and event.master_epoch > master_epoch",
-            ),
-            Edge(
-                State.REPLICA,
-                guard=lambda variables, event, _rules: (
-                    event.master_epoch == variables.master_epoch and event.set_epoch > variables.set_epoch
-                ),
-                assign=_RESUME_AS_MASTER,
-                clauses=("RIP44-SYNCSTATESET-2",),
-                text="event.master_epoch == master_epoch and event.set_epoch > set_epoch",
-            ),
-            Edge(State.REPLICA, clauses=("RIP44-ROLE-4",)),
+    ),
+    (State.MASTER, Identified): (
+        Edge(
+            State.MASTER,
+            assign={"broker_id": lambda _variables, event, _rules: event.broker_id},
+            clauses=("RIP44-ROLE-1",),
         ),
-        (State.MASTER, Told): (
-            Edge(
-                State.MASTER,
-                do=("become_master",),
-                guard=lambda variables, event, _rules: (
-                    event.master == variables.broker_id and event.master_epoch > variables.master_epoch
-                ),
-                assign=_BECOME_MASTER_ON_TOLD,
-                clauses=("RIP44-ROLE-4", "RIP44-EPOCH-2"),
-                text="event.master == broker_id and event.master_epoch > master_epoch",
+    ),
+    (State.UNDECIDED, Told): (
+        Edge(
+            State.MASTER,
+            do=("resume_as_master",),
+            guard=lambda variables, event, _rules: (
+                event.master == variables.broker_id and event.master_epoch == variables.master_epoch
             ),
-            Edge(
-                State.REPLICA,
-                do=("become_replica",),
-                guard=lambda variables, event, _rules: (
-                    not is_none(event.master) and event.master_epoch > variables.master_epoch
-                ),
-                assign=_BECOME_MASTER_ON_TOLD,
-                clauses=("RIP44-ROLE-4",),
-                text="event.master != none and event.master_epoch > master_epoch",
-            ),
-            Edge(
-                State.MASTER,
-                do=("ask_election",),
-                guard=lambda variables, event, _rules: (
-                    is_none(event.master) and event.master_epoch > variables.master_epoch
-                ),
-                clauses=("RIP44-ELECT-1",),
-                text="event.master == none and event.master_epoch > master_epoch",
-            ),
-            Edge(
-                State.MASTER,
-                do=("count_again",),
-                guard=lambda variables, event, _rules: (
-                    event.master == variables.broker_id
-                    and event.master_epoch == variables.master_epoch
-                    and event.set_epoch > variables.set_epoch
-                ),
-                assign=_COUNT_AGAIN,
-                clauses=("RIP44-SYNCSTATESET-2",),
-                text="event.master == broker_id and event.master_epoch == master_epoch and event.set_epoch > set_epoch",
-            ),
-            Edge(
-                State.MASTER,
-                do=("count_again",),
-                guard=lambda variables, event, _rules: (
-                    variables.refused
-                    and event.master == variables.broker_id
-                    and event.master_epoch == variables.master_epoch
-                    and event.set_epoch == variables.set_epoch
-                ),
-                assign=MappingProxyType(
-                    {
-                        "proposed": lambda variables, _event, _rules: variables.proposed.difference(
-                            variables.proposed
-                        ),
-                        "refused": lambda _variables, _event, _rules: False,
-                    }
-                ),
-                clauses=("RIP44-SYNCSTATESET-2",),
-                text="refused and event.master == broker_id and event.master_epoch == master_epoch and event.set_epoch == set_epoch",
-            ),
-            Edge(State.MASTER, clauses=("RIP44-ROLE-4",)),
+            assign=_RESUME_AS_MASTER,
+            clauses=("RIP44-ROLE-4",),
+            text="event.master == broker_id and event.master_epoch == master_epoch",
         ),
-        (State.MASTER, Level): (
-            Edge(
-                State.MASTER,
-                do=("ask_alteration",),
-                guard=lambda variables, event, _rules: (
-                    len(variables.proposed) == 0
-                    and len(variables.members.intersection(frozenset((event.broker_id,)))) == 0
+        Edge(
+            State.MASTER,
+            do=("become_master",),
+            guard=lambda variables, event, _rules: (
+                event.master == variables.broker_id and event.master_epoch > variables.master_epoch
+            ),
+            assign=_BECOME_MASTER,
+            clauses=("RIP44-ROLE-4", "RIP44-EPOCH-2"),
+            text="event.master == broker_id and event.master_epoch > master_epoch",
+        ),
+        Edge(
+            State.REPLICA,
+            do=("become_replica",),
+            guard=lambda variables, event, _rules: (
+                not is_none(event.master) and event.master_epoch >= variables.master_epoch
+            ),
+            assign=_BECOME_MASTER,
+            clauses=("RIP44-ROLE-4",),
+            text="event.master != none and event.master_epoch >= master_epoch",
+        ),
+        Edge(
+            State.UNDECIDED,
+            do=("ask_election",),
+            guard=lambda _variables, event, _rules: is_none(event.master),
+            clauses=("RIP44-ELECT-1",),
+            text="event.master == none",
+        ),
+        Edge(State.UNDECIDED, clauses=("RIP44-ROLE-4",)),
+    ),
+    (State.REPLICA, Told): (
+        Edge(
+            State.MASTER,
+            do=("become_master",),
+            guard=lambda variables, event, _rules: (
+                event.master == variables.broker_id and event.master_epoch > variables.master_epoch
+            ),
+            assign=_BECOME_MASTER,
+            clauses=("RIP44-ROLE-4", "RIP44-EPOCH-2"),
+            text="event.master == broker_id and event.master_epoch > master_epoch",
+        ),
+        Edge(
+            State.REPLICA,
+            do=("become_replica",),
+            guard=lambda variables, event, _rules: (
+                not is_none(event.master) and event.master_epoch > variables.master_epoch
+            ),
+            assign=_BECOME_MASTER,
+            clauses=("RIP44-ROLE-4",),
+            text="event.master != none and event.master_epoch > master_epoch",
+        ),
+        Edge(
+            State.REPLICA,
+            do=("ask_election",),
+            guard=lambda variables, event, _rules: (
+                is_none(event.master) and event.master_epoch > variables.master_epoch
+            ),
+            clauses=("RIP44-ELECT-1",),
+            text="event.master == none and event.master_epoch > master_epoch",
+        ),
+        Edge(
+            State.REPLICA,
+            guard=lambda variables, event, _rules: (
+                event.master_epoch == variables.master_epoch and event.set_epoch > variables.set_epoch
+            ),
+            assign=_RESUME_AS_MASTER,
+            clauses=("RIP44-SYNCSTATESET-2",),
+            text="event.master_epoch == master_epoch and event.set_epoch > set_epoch",
+        ),
+        Edge(State.REPLICA, clauses=("RIP44-ROLE-4",)),
+    ),
+    (State.MASTER, Told): (
+        Edge(
+            State.MASTER,
+            do=("become_master",),
+            guard=lambda variables, event, _rules: (
+                event.master == variables.broker_id and event.master_epoch > variables.master_epoch
+            ),
+            assign=_BECOME_MASTER_WITH_PROPOSED,
+            clauses=("RIP44-ROLE-4", "RIP44-EPOCH-2"),
+            text="event.master == broker_id and event.master_epoch > master_epoch",
+        ),
+        Edge(
+            State.REPLICA,
+            do=("become_replica",),
+            guard=lambda variables, event, _rules: (
+                not is_none(event.master) and event.master_epoch > variables.master_epoch
+            ),
+            assign=_BECOME_MASTER_WITH_PROPOSED,
+            clauses=("RIP44-ROLE-4",),
+            text="event.master != none and event.master_epoch > master_epoch",
+        ),
+        Edge(
+            State.MASTER,
+            do=("ask_election",),
+            guard=lambda variables, event, _rules: (
+                is_none(event.master) and event.master_epoch > variables.master_epoch
+            ),
+            clauses=("RIP44-ELECT-1",),
+            text="event.master == none and event.master_epoch > master_epoch",
+        ),
+        Edge(
+            State.MASTER,
+            do=("count_again",),
+            guard=lambda variables, event, _rules: (
+                event.master == variables.broker_id
+                and event.master_epoch == variables.master_epoch
+                and event.set_epoch > variables.set_epoch
+            ),
+            assign=_COUNT_AGAIN,
+            clauses=("RIP44-SYNCSTATESET-2",),
+            text="event.master == broker_id and event.master_epoch == master_epoch and event.set_epoch > set_epoch",
+        ),
+        Edge(
+            State.MASTER,
+            do=("count_again",),
+            guard=lambda variables, event, _rules: (
+                variables.refused
+                and event.master == variables.broker_id
+                and event.master_epoch == variables.master_epoch
+                and event.set_epoch == variables.set_epoch
+            ),
+            assign={
+                "proposed": lambda variables, _event, _rules: variables.proposed.difference(
+                    variables.proposed
                 ),
-                assign=MappingProxyType(
-                    {
-                        "proposed": lambda variables, event, _rules: variables.members.union(
-                            frozenset((event.broker_id,))
-                        )
-                    }
-                ),
-                clauses=("RIP44-EXPAND-1", "RIP44-ALTER-1"),
-                text="size(proposed) == 0 and size(common(members, only(event.broker_id))) == 0",
-            ),
-            Edge(State.MASTER, clauses=("RIP44-EXPAND-1",)),
+                "refused": lambda _variables, _event, _rules: False,
+            },
+            clauses=("RIP44-SYNCSTATESET-2",),
+            text="refused and event.master == broker_id and event.master_epoch == master_epoch and event.set_epoch == set_epoch",
         ),
-        (State.MASTER, Behind): (
-            Edge(
-                State.MASTER,
-                do=("ask_alteration",),
-                guard=lambda variables, event, _rules: (
-                    len(variables.proposed) == 0
-                    and event.broker_id != variables.broker_id
-                    and len(variables.members.intersection(frozenset((event.broker_id,)))) > 0
-                ),
-                assign=MappingProxyType(
-                    {
-                        "proposed": lambda variables, event, _rules: variables.members.difference(
-                            frozenset((event.broker_id,))
-                        )
-                    }
-                ),
-                clauses=("RIP44-SHRINK-1", "RIP44-SHRINK-2", "RIP44-SHRINK-3", "RIP44-ALTER-1"),
-                text="size(proposed) == 0 and event.broker_id != broker_id and size(common(members, only(event.broker_id))) > 0",
+        Edge(State.MASTER, clauses=("RIP44-ROLE-4",)),
+    ),
+    (State.MASTER, Level): (
+        Edge(
+            State.MASTER,
+            do=("ask_alteration",),
+            guard=lambda variables, event, _rules: (
+                len(variables.proposed) == 0
+                and len(variables.members.intersection(frozenset((event.broker_id,)))) == 0
             ),
-            Edge(State.MASTER, clauses=("RIP44-SHRINK-3",)),
+            assign={
+                "proposed": lambda variables, event, _rules: variables.members.union(
+                    frozenset((event.broker_id,))
+                )
+            },
+            clauses=("RIP44-EXPAND-1", "RIP44-ALTER-1"),
+            text="size(proposed) == 0 and size(common(members, only(event.broker_id))) == 0",
         ),
-        (State.MASTER, Altered): (
-            Edge(
-                State.MASTER,
-                do=("count_again",),
-                guard=lambda variables, event, _rules: event.set_epoch > variables.set_epoch,
-                assign=_COUNT_AGAIN,
-                clauses=("RIP44-ALTER-1", "RIP44-SYNCSTATESET-2"),
-                text="event.set_epoch > set_epoch",
+        Edge(State.MASTER, clauses=("RIP44-EXPAND-1",)),
+    ),
+    (State.MASTER, Behind): (
+        Edge(
+            State.MASTER,
+            do=("ask_alteration",),
+            guard=lambda variables, event, _rules: (
+                len(variables.proposed) == 0
+                and event.broker_id != variables.broker_id
+                and len(variables.members.intersection(frozenset((event.broker_id,)))) > 0
             ),
-            Edge(State.MASTER, do=("ask_who_is_master",), clauses=("RIP44-SYNCSTATESET-2",)),
+            assign={
+                "proposed": lambda variables, event, _rules: variables.members.difference(
+                    frozenset((event.broker_id,))
+                )
+            },
+            clauses=("RIP44-SHRINK-1", "RIP44-SHRINK-2", "RIP44-SHRINK-3", "RIP44-ALTER-1"),
+            text="size(proposed) == 0 and event.broker_id != broker_id and size(common(members, only(event.broker_id))) > 0",
         ),
-        (State.MASTER, AlterationRefused): (
-            Edge(
-                State.MASTER,
-                do=("ask_who_is_master",),
-                assign=MappingProxyType({"refused": lambda _variables, _event, _rules: True}),
-                clauses=("RIP44-ALTER-2", "RIP44-REPLICAINFO-1"),
-            ),
+        Edge(State.MASTER, clauses=("RIP44-SHRINK-3",)),
+    ),
+    (State.MASTER, Altered): (
+        Edge(
+            State.MASTER,
+            do=("count_again",),
+            guard=lambda variables, event, _rules: event.set_epoch > variables.set_epoch,
+            assign=_COUNT_AGAIN,
+            clauses=("RIP44-ALTER-1", "RIP44-SYNCSTATESET-2"),
+            text="event.set_epoch > set_epoch",
         ),
-        (State.MASTER, AlterationOpen): (
-            Edge(
-                State.MASTER,
-                do=("ask_alteration_again",),
-                guard=lambda variables, _event, _rules: len(variables.proposed) > 0,
-                clauses=("RIP44-ALTER-3",),
-                text="size(proposed) > 0",
-            ),
-            Edge(State.MASTER, clauses=("RIP44-ALTER-3",)),
+        Edge(State.MASTER, do=("ask_who_is_master",), clauses=("RIP44-SYNCSTATESET-2",)),
+    ),
+    (State.MASTER, AlterationRefused): (
+        Edge(
+            State.MASTER,
+            do=("ask_who_is_master",),
+            assign={"refused": lambda _variables, _event, _rules: True},
+            clauses=("RIP44-ALTER-2", "RIP44-REPLICAINFO-1"),
         ),
-        (State.REPLICA, Level): (Edge(State.REPLICA),),
-        (State.REPLICA, Behind): (Edge(State.REPLICA),),
-        (State.REPLICA, Altered): (Edge(State.REPLICA),),
-        (State.REPLICA, AlterationRefused): (Edge(State.REPLICA),),
-        (State.REPLICA, AlterationOpen): (Edge(State.REPLICA),),
-    }
-)
+    ),
+    (State.MASTER, AlterationOpen): (
+        Edge(
+            State.MASTER,
+            do=("ask_alteration_again",),
+            guard=lambda variables, _event, _rules: len(variables.proposed) > 0,
+            clauses=("RIP44-ALTER-3",),
+            text="size(proposed) > 0",
+        ),
+        Edge(State.MASTER, clauses=("RIP44-ALTER-3",)),
+    ),
+    (State.REPLICA, Level): (Edge(State.REPLICA),),
+    (State.REPLICA, Behind): (Edge(State.REPLICA),),
+    (State.REPLICA, Altered): (Edge(State.REPLICA),),
+    (State.REPLICA, AlterationRefused): (Edge(State.REPLICA),),
+    (State.REPLICA, AlterationOpen): (Edge(State.REPLICA),),
+}
 MACHINE: Final[Machine[State, Variables]] = Machine(
     name="broker_role",
     states=State,

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from replispec.runtime.primitives.bindings import as_set, first_of, needed
@@ -50,9 +49,9 @@ def _notify_broker_role_changed(ext_fields: ExtFields, data: bytes) -> Told:
     )
 
 
-REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = MappingProxyType(
-    {codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed}
-)
+REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = {
+    codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed
+}
 """How each request is read, by its code."""
 
 
@@ -138,20 +137,16 @@ def _alter_sync_state_set_answered(
             return AlterationRefused()
 
 
-_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | None]]] = MappingProxyType(
-    {
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller_answered,
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_answered,
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered,
-        codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: _alter_sync_state_set_answered,
-    }
-)
-OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
-    {
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: (Told,),
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: (Told,),
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,),
-        codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: (Altered, AlterationRefused, AlterationOpen),
-    }
-)
+_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | None]]] = {
+    codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller_answered,
+    codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_answered,
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered,
+    codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: _alter_sync_state_set_answered,
+}
+OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = {
+    codes.RequestCode.CONTROLLER_REGISTER_BROKER: (Told,),
+    codes.RequestCode.CONTROLLER_ELECT_MASTER: (Told,),
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,),
+    codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: (Altered, AlterationRefused, AlterationOpen),
+}
 """The events that the answer to a request may be, by the code of the request."""

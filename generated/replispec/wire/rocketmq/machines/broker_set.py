@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import (
@@ -186,30 +185,50 @@ class Effects(Protocol[EffectT_co]):
     def refuse_unregistered(self, event: Registered | ElectionAsked, /) -> tuple[EffectT_co, ...]: ...
 
 
-ANSWERS: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "answer_cleaned": codes.ResponseCode.SUCCESS,
-        "answer_elected": codes.ResponseCode.SUCCESS,
-        "answer_granted": codes.ResponseCode.SUCCESS,
-        "answer_info": codes.ResponseCode.SUCCESS,
-        "answer_master_exists": codes.ResponseCode.CONTROLLER_MASTER_STILL_EXIST,
-        "answer_next_id": codes.ResponseCode.SUCCESS,
-        "answer_registered": codes.ResponseCode.SUCCESS,
-        "answer_set": codes.ResponseCode.SUCCESS,
-        "refuse_alteration": codes.ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED,
-        "refuse_cleaning": codes.ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA,
-        "refuse_dead_member": codes.ResponseCode.CONTROLLER_BROKER_NOT_ALIVE,
-        "refuse_election": codes.ResponseCode.CONTROLLER_ELECT_MASTER_FAILED,
-        "refuse_fenced_master_epoch": codes.ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH,
-        "refuse_fenced_set_epoch": codes.ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH,
-        "refuse_id": codes.ResponseCode.CONTROLLER_BROKER_ID_INVALID,
-        "refuse_no_metadata": codes.ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST,
-        "refuse_not_master": codes.ResponseCode.CONTROLLER_INVALID_MASTER,
-        "refuse_unknown_member": codes.ResponseCode.CONTROLLER_INVALID_REPLICAS,
-        "refuse_unregistered": codes.ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED,
-    }
-)
+ANSWERS: Final[Mapping[str, int]] = {
+    "answer_cleaned": codes.ResponseCode.SUCCESS,
+    "answer_elected": codes.ResponseCode.SUCCESS,
+    "answer_granted": codes.ResponseCode.SUCCESS,
+    "answer_info": codes.ResponseCode.SUCCESS,
+    "answer_master_exists": codes.ResponseCode.CONTROLLER_MASTER_STILL_EXIST,
+    "answer_next_id": codes.ResponseCode.SUCCESS,
+    "answer_registered": codes.ResponseCode.SUCCESS,
+    "answer_set": codes.ResponseCode.SUCCESS,
+    "refuse_alteration": codes.ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED,
+    "refuse_cleaning": codes.ResponseCode.CONTROLLER_INVALID_CLEAN_BROKER_METADATA,
+    "refuse_dead_member": codes.ResponseCode.CONTROLLER_BROKER_NOT_ALIVE,
+    "refuse_election": codes.ResponseCode.CONTROLLER_ELECT_MASTER_FAILED,
+    "refuse_fenced_master_epoch": codes.ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH,
+    "refuse_fenced_set_epoch": codes.ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH,
+    "refuse_id": codes.ResponseCode.CONTROLLER_BROKER_ID_INVALID,
+    "refuse_no_metadata": codes.ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST,
+    "refuse_not_master": codes.ResponseCode.CONTROLLER_INVALID_MASTER,
+    "refuse_unknown_member": codes.ResponseCode.CONTROLLER_INVALID_REPLICAS,
+    "refuse_unregistered": codes.ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED,
+}
 """The code with which an effect answers the request that its event is."""
+
+
+def chosen(variables: Any, event: Any, rules: Any) -> Any:
+    return rules.elect(
+        variables.sync_state_set,
+        variables.broker_ids,
+        event.heartbeats,
+        variables.master,
+        event.preferred,
+        event.unclean,
+    )
+
+
+def successor(variables: Any, event: Any, rules: Any) -> Any:
+    return rules.elect(
+        variables.sync_state_set,
+        variables.broker_ids,
+        event.heartbeats,
+        variables.master,
+        None,
+        event.unclean,
+    )
 
 
 def same_set(variables: Any, event: Any, _rules: Any) -> bool:
@@ -256,16 +275,7 @@ def lacks_the_master(_variables: Any, event: Any, _rules: Any) -> bool:
 
 def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
     """No living broker may become master."""
-    holds: bool = is_none(
-        rules.elect(
-            variables.sync_state_set,
-            variables.broker_ids,
-            event.heartbeats,
-            variables.master,
-            event.preferred,
-            event.unclean,
-        )
-    )
+    holds: bool = is_none(chosen(variables, event, rules))
     return holds
 
 
@@ -284,510 +294,463 @@ def empties_the_set(variables: Any, event: Any, _rules: Any) -> bool:
     return holds
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        NextIdAsked: EventKind("next_id_asked", Origin.PEER),
-        IdApplied: EventKind("id_applied", Origin.PEER),
-        Registered: EventKind("registered", Origin.PEER),
-        InfoAsked: EventKind("info_asked", Origin.PEER),
-        ElectionAsked: EventKind("election_asked", Origin.PEER),
-        MasterLost: EventKind("master_lost", Origin.LOCAL),
-        MasterMissed: EventKind("master_missed", Origin.LOCAL),
-        AlterationAsked: EventKind("alteration_asked", Origin.PEER),
-        CleaningAsked: EventKind("cleaning_asked", Origin.PEER),
-    }
-)
-_RECORD_IDENTITY: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(
-            frozenset((event.broker_id,))
-        ),
-        "next_broker_id": lambda variables, _event, _rules: variables.next_broker_id + 1,
-        "addresses": lambda variables, event, rules: with_entry(
-            variables.addresses, event.broker_id, rules.address_of(event.check_code)
-        ),
-        "check_codes": lambda variables, event, _rules: with_entry(
-            variables.check_codes, event.broker_id, event.check_code
-        ),
-    }
-)
-_RECORD_ADDRESS: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "addresses": lambda variables, event, _rules: with_entry(
-            variables.addresses, event.broker_id, event.address
-        )
-    }
-)
-_RECORD_ELECTION: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "master": lambda _variables, event, _rules: event.broker_id,
-        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
-        "sync_state_set": lambda _variables, event, _rules: frozenset((event.broker_id,)),
-        "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
-    }
-)
-_RECORD_ELECTION_ON_ELECTION_ASKED: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "master": lambda variables, event, rules: rules.elect(
-            variables.sync_state_set,
-            variables.broker_ids,
-            event.heartbeats,
-            variables.master,
-            event.preferred,
-            event.unclean,
-        ),
-        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
-        "sync_state_set": lambda variables, event, rules: frozenset(
-            (
-                rules.elect(
-                    variables.sync_state_set,
-                    variables.broker_ids,
-                    event.heartbeats,
-                    variables.master,
-                    event.preferred,
-                    event.unclean,
+EVENTS: Final[Mapping[type, EventKind]] = {
+    NextIdAsked: EventKind("next_id_asked", Origin.PEER),
+    IdApplied: EventKind("id_applied", Origin.PEER),
+    Registered: EventKind("registered", Origin.PEER),
+    InfoAsked: EventKind("info_asked", Origin.PEER),
+    ElectionAsked: EventKind("election_asked", Origin.PEER),
+    MasterLost: EventKind("master_lost", Origin.LOCAL),
+    MasterMissed: EventKind("master_missed", Origin.LOCAL),
+    AlterationAsked: EventKind("alteration_asked", Origin.PEER),
+    CleaningAsked: EventKind("cleaning_asked", Origin.PEER),
+}
+_RECORD_IDENTITY: Final[Mapping[str, Assign]] = {
+    "broker_ids": lambda variables, event, _rules: variables.broker_ids.union(frozenset((event.broker_id,))),
+    "next_broker_id": lambda variables, _event, _rules: variables.next_broker_id + 1,
+    "addresses": lambda variables, event, rules: with_entry(
+        variables.addresses, event.broker_id, rules.address_of(event.check_code)
+    ),
+    "check_codes": lambda variables, event, _rules: with_entry(
+        variables.check_codes, event.broker_id, event.check_code
+    ),
+}
+_RECORD_ADDRESS: Final[Mapping[str, Assign]] = {
+    "addresses": lambda variables, event, _rules: with_entry(
+        variables.addresses, event.broker_id, event.address
+    )
+}
+_RECORD_ELECTION: Final[Mapping[str, Assign]] = {
+    "master": lambda _variables, event, _rules: event.broker_id,
+    "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+    "sync_state_set": lambda _variables, event, _rules: frozenset((event.broker_id,)),
+    "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
+}
+_RECORD_ELECTION_ON_ELECTION_ASKED: Final[Mapping[str, Assign]] = {
+    "master": chosen,
+    "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+    "sync_state_set": lambda variables, event, rules: frozenset((chosen(variables, event, rules),)),
+    "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
+}
+_RECORD_ELECTION_ON_MASTER_LOST: Final[Mapping[str, Assign]] = {
+    "master": successor,
+    "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+    "sync_state_set": lambda variables, event, rules: frozenset((successor(variables, event, rules),)),
+    "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
+}
+_RECORD_CLEANING_WITH_MASTER: Final[Mapping[str, Assign]] = {
+    "master": lambda _variables, _event, _rules: None,
+    "master_epoch": lambda _variables, _event, _rules: 0,
+    "sync_state_set": lambda variables, _event, _rules: variables.sync_state_set.difference(
+        variables.sync_state_set
+    ),
+    "sync_state_set_epoch": lambda _variables, _event, _rules: 0,
+    "broker_ids": lambda variables, _event, _rules: variables.broker_ids.difference(variables.broker_ids),
+    "addresses": lambda variables, _event, _rules: without_entries(variables.addresses, variables.broker_ids),
+    "check_codes": lambda variables, _event, _rules: without_entries(
+        variables.check_codes, variables.broker_ids
+    ),
+}
+_RECORD_CLEANING_WITH_SYNC_STATE_SET_EPOCH: Final[Mapping[str, Assign]] = {
+    "sync_state_set": lambda variables, event, _rules: variables.sync_state_set.difference(event.broker_ids),
+    "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
+    "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(event.broker_ids),
+    "addresses": lambda variables, event, _rules: without_entries(variables.addresses, event.broker_ids),
+    "check_codes": lambda variables, event, _rules: without_entries(variables.check_codes, event.broker_ids),
+}
+_RECORD_CLEANING: Final[Mapping[str, Assign]] = {
+    "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(event.broker_ids),
+    "addresses": lambda variables, event, _rules: without_entries(variables.addresses, event.broker_ids),
+    "check_codes": lambda variables, event, _rules: without_entries(variables.check_codes, event.broker_ids),
+}
+_RECORD_CLEANING_WITH_SYNC_STATE_SET: Final[Mapping[str, Assign]] = {
+    "sync_state_set": lambda variables, event, _rules: variables.sync_state_set.difference(event.broker_ids),
+    "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(event.broker_ids),
+    "addresses": lambda variables, event, _rules: without_entries(variables.addresses, event.broker_ids),
+    "check_codes": lambda variables, event, _rules: without_entries(variables.check_codes, event.broker_ids),
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.UNKNOWN, NextIdAsked): (Edge(State.UNKNOWN, do=("answer_next_id",), clauses=("BID-NEXT-1",)),),
+    (State.LEADERLESS, NextIdAsked): (
+        Edge(State.LEADERLESS, do=("answer_next_id",), clauses=("BID-NEXT-1",)),
+    ),
+    (State.LED, NextIdAsked): (Edge(State.LED, do=("answer_next_id",), clauses=("BID-NEXT-1",)),),
+    (State.UNKNOWN, IdApplied): (
+        Edge(
+            State.LEADERLESS,
+            do=("record_identity", "answer_granted"),
+            guard=lambda variables, event, _rules: event.broker_id == variables.next_broker_id,
+            assign={
+                "broker_ids": lambda _variables, event, _rules: frozenset((event.broker_id,)),
+                "next_broker_id": lambda variables, _event, _rules: variables.next_broker_id + 1,
+                "cluster_name": lambda _variables, event, _rules: event.cluster_name,
+                "addresses": lambda variables, event, rules: with_entry(
+                    variables.addresses, event.broker_id, rules.address_of(event.check_code)
                 ),
-            )
-        ),
-        "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
-    }
-)
-_RECORD_ELECTION_ON_MASTER_LOST: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "master": lambda variables, event, rules: rules.elect(
-            variables.sync_state_set,
-            variables.broker_ids,
-            event.heartbeats,
-            variables.master,
-            None,
-            event.unclean,
-        ),
-        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
-        "sync_state_set": lambda variables, event, rules: frozenset(
-            (
-                rules.elect(
-                    variables.sync_state_set,
-                    variables.broker_ids,
-                    event.heartbeats,
-                    variables.master,
-                    None,
-                    event.unclean,
+                "check_codes": lambda variables, event, _rules: with_entry(
+                    variables.check_codes, event.broker_id, event.check_code
                 ),
-            )
+            },
+            clauses=("BID-APPLY-1", "BID-APPLY-4"),
+            text="event.broker_id == next_broker_id",
         ),
-        "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
-    }
-)
-_RECORD_CLEANING: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "master": lambda _variables, _event, _rules: None,
-        "master_epoch": lambda _variables, _event, _rules: 0,
-        "sync_state_set": lambda variables, _event, _rules: variables.sync_state_set.difference(
-            variables.sync_state_set
+        Edge(State.UNKNOWN, do=("refuse_id",), clauses=("BID-APPLY-3",)),
+    ),
+    (State.LEADERLESS, IdApplied): (
+        Edge(
+            State.LEADERLESS,
+            do=("answer_granted",),
+            guard=lambda _variables, event, _rules: event.owner_code == event.check_code,
+            clauses=("BID-APPLY-2",),
+            text="event.owner_code == event.check_code",
         ),
-        "sync_state_set_epoch": lambda _variables, _event, _rules: 0,
-        "broker_ids": lambda variables, _event, _rules: variables.broker_ids.difference(variables.broker_ids),
-        "addresses": lambda variables, _event, _rules: without_entries(
-            variables.addresses, variables.broker_ids
+        Edge(
+            State.LEADERLESS,
+            do=("record_identity", "answer_granted"),
+            guard=lambda variables, event, _rules: (
+                is_none(event.owner_code) and event.broker_id == variables.next_broker_id
+            ),
+            assign=_RECORD_IDENTITY,
+            clauses=("BID-APPLY-1", "BID-APPLY-4"),
+            text="event.owner_code == none and event.broker_id == next_broker_id",
         ),
-        "check_codes": lambda variables, _event, _rules: without_entries(
-            variables.check_codes, variables.broker_ids
+        Edge(State.LEADERLESS, do=("refuse_id",), clauses=("BID-APPLY-3",)),
+    ),
+    (State.LED, IdApplied): (
+        Edge(
+            State.LED,
+            do=("answer_granted",),
+            guard=lambda _variables, event, _rules: event.owner_code == event.check_code,
+            clauses=("BID-APPLY-2",),
+            text="event.owner_code == event.check_code",
         ),
-    }
-)
-_RECORD_CLEANING_ON_CLEANING_ASKED: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "sync_state_set": lambda variables, event, _rules: variables.sync_state_set.difference(
-            event.broker_ids
+        Edge(
+            State.LED,
+            do=("record_identity", "answer_granted"),
+            guard=lambda variables, event, _rules: (
+                is_none(event.owner_code) and event.broker_id == variables.next_broker_id
+            ),
+            assign=_RECORD_IDENTITY,
+            clauses=("BID-APPLY-1", "BID-APPLY-4"),
+            text="event.owner_code == none and event.broker_id == next_broker_id",
         ),
-        "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
-        "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(event.broker_ids),
-        "addresses": lambda variables, event, _rules: without_entries(variables.addresses, event.broker_ids),
-        "check_codes": lambda variables, event, _rules: without_entries(
-            variables.check_codes, event.broker_ids
+        Edge(State.LED, do=("refuse_id",), clauses=("BID-APPLY-3",)),
+    ),
+    (State.UNKNOWN, Registered): (
+        Edge(State.UNKNOWN, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
+    ),
+    (State.LEADERLESS, Registered): (
+        Edge(
+            State.LEADERLESS,
+            do=("answer_registered",),
+            guard=lambda variables, event, _rules: (
+                event.broker_id in variables.broker_ids
+                and variables.addresses.get(event.broker_id) == event.address
+            ),
+            clauses=("BID-REGISTER-1",),
+            text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address",
         ),
-    }
-)
-_RECORD_CLEANING_ON_CLEANING_ASKED_TOO: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(event.broker_ids),
-        "addresses": lambda variables, event, _rules: without_entries(variables.addresses, event.broker_ids),
-        "check_codes": lambda variables, event, _rules: without_entries(
-            variables.check_codes, event.broker_ids
+        Edge(
+            State.LEADERLESS,
+            do=("record_address", "answer_registered"),
+            guard=lambda variables, event, _rules: event.broker_id in variables.broker_ids,
+            assign=_RECORD_ADDRESS,
+            clauses=("BID-REGISTER-1",),
+            text="event.broker_id in broker_ids",
         ),
-    }
-)
-_RECORD_CLEANING_ON_CLEANING_ASKED_TOO_TOO: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "sync_state_set": lambda variables, event, _rules: variables.sync_state_set.difference(
-            event.broker_ids
+        Edge(State.LEADERLESS, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
+    ),
+    (State.LED, Registered): (
+        Edge(
+            State.LED,
+            do=("answer_registered",),
+            guard=lambda variables, event, _rules: (
+                event.broker_id in variables.broker_ids
+                and variables.addresses.get(event.broker_id) == event.address
+            ),
+            clauses=("BID-REGISTER-1",),
+            text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address",
         ),
-        "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(event.broker_ids),
-        "addresses": lambda variables, event, _rules: without_entries(variables.addresses, event.broker_ids),
-        "check_codes": lambda variables, event, _rules: without_entries(
-            variables.check_codes, event.broker_ids
+        Edge(
+            State.LED,
+            do=("record_address", "answer_registered"),
+            guard=lambda variables, event, _rules: event.broker_id in variables.broker_ids,
+            assign=_RECORD_ADDRESS,
+            clauses=("BID-REGISTER-1",),
+            text="event.broker_id in broker_ids",
         ),
-    }
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.UNKNOWN, NextIdAsked): (Edge(State.UNKNOWN, do=("answer_next_id",), clauses=("BID-NEXT-1",)),),
-        (State.LEADERLESS, NextIdAsked): (
-            Edge(State.LEADERLESS, do=("answer_next_id",), clauses=("BID-NEXT-1",)),
+        Edge(State.LED, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
+    ),
+    (State.UNKNOWN, InfoAsked): (
+        Edge(State.UNKNOWN, do=("refuse_no_metadata",), clauses=("RIP44-REPLICAINFO-1",)),
+    ),
+    (State.LEADERLESS, InfoAsked): (
+        Edge(State.LEADERLESS, do=("answer_info",), clauses=("RIP44-REPLICAINFO-1",)),
+    ),
+    (State.LED, InfoAsked): (Edge(State.LED, do=("answer_info",), clauses=("RIP44-REPLICAINFO-1",)),),
+    (State.UNKNOWN, ElectionAsked): (
+        Edge(State.UNKNOWN, do=("refuse_unregistered",), clauses=("RIP44-ELECT-1",)),
+    ),
+    (State.LEADERLESS, ElectionAsked): (
+        Edge(
+            State.LED,
+            do=("record_election", "answer_elected", "notify_brokers"),
+            guard=lambda variables, event, _rules: (
+                variables.master_epoch == 0 and event.broker_id in variables.broker_ids
+            ),
+            assign=_RECORD_ELECTION,
+            clauses=("RIP44-ELECT-5", "RIP44-ELECT-2"),
+            text="master_epoch == 0 and event.broker_id in broker_ids",
         ),
-        (State.LED, NextIdAsked): (Edge(State.LED, do=("answer_next_id",), clauses=("BID-NEXT-1",)),),
-        (State.UNKNOWN, IdApplied): (
-            Edge(
-                State.LEADERLESS,
-                do=("record_identity", "answer_granted"),
-                guard=lambda variables, event, _rules: event.broker_id == variables.next_broker_id,
-                assign=MappingProxyType(
-                    {
-                        "broker_ids": lambda _variables, event, _rules: frozenset((event.broker_id,)),
-                        "next_broker_id": lambda variables, _event, _rules: variables.next_broker_id + 1,
-                        "cluster_name": lambda _variables, event, _rules: event.cluster_name,
-                        "addresses": lambda variables, event, rules: with_entry(
-                            variables.addresses, event.broker_id, rules.address_of(event.check_code)
-                        ),
-                        "check_codes": lambda variables, event, _rules: with_entry(
-                            variables.check_codes, event.broker_id, event.check_code
-                        ),
-                    }
+        Edge(
+            State.LEADERLESS,
+            do=("refuse_election",),
+            guard=nobody_electable,
+            clauses=("RIP44-ELECT-3", "RIP44-ROLE-3"),
+        ),
+        Edge(
+            State.LED,
+            do=("record_election", "answer_elected", "notify_brokers"),
+            assign=_RECORD_ELECTION_ON_ELECTION_ASKED,
+            clauses=("RIP44-ELECT-1", "RIP44-ELECT-2", "RIP44-ROLE-3"),
+        ),
+    ),
+    (State.LED, ElectionAsked): (
+        Edge(State.LED, do=("refuse_election",), guard=nobody_electable, clauses=("RIP44-ELECT-3",)),
+        Edge(
+            State.LED,
+            do=("answer_master_exists",),
+            guard=lambda variables, event, rules: chosen(variables, event, rules) == variables.master,
+            clauses=("RIP44-ELECT-6",),
+            text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, event.preferred, event.unclean) == master",
+        ),
+        Edge(
+            State.LED,
+            do=("record_election", "answer_elected", "notify_brokers"),
+            assign=_RECORD_ELECTION_ON_ELECTION_ASKED,
+            clauses=("RIP44-ELECT-1", "RIP44-ELECT-2"),
+        ),
+    ),
+    (State.UNKNOWN, MasterLost): (Edge(State.UNKNOWN, clauses=("RIP44-ELECT-7",)),),
+    (State.LEADERLESS, MasterLost): (Edge(State.LEADERLESS, clauses=("RIP44-ELECT-7",)),),
+    (State.LED, MasterLost): (
+        Edge(
+            State.LED,
+            guard=lambda variables, event, _rules: event.silent != variables.master,
+            clauses=("RIP44-ELECT-6",),
+            text="event.silent != master",
+        ),
+        Edge(
+            State.LEADERLESS,
+            do=("record_no_master",),
+            guard=lambda variables, event, rules: is_none(successor(variables, event, rules)),
+            assign={
+                "master": lambda _variables, _event, _rules: None,
+                "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
+            },
+            clauses=("RIP44-ELECT-7", "RIP44-HEARTBEAT-2"),
+            text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == none",
+        ),
+        Edge(
+            State.LED,
+            guard=lambda variables, event, rules: successor(variables, event, rules) == variables.master,
+            clauses=("RIP44-ELECT-6",),
+            text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == master",
+        ),
+        Edge(
+            State.LED,
+            do=("record_election", "notify_brokers"),
+            assign=_RECORD_ELECTION_ON_MASTER_LOST,
+            clauses=("RIP44-ELECT-1", "RIP44-ELECT-2", "RIP44-HEARTBEAT-2"),
+        ),
+    ),
+    (State.UNKNOWN, MasterMissed): (Edge(State.UNKNOWN, clauses=("RIP44-ELECT-7",)),),
+    (State.LEADERLESS, MasterMissed): (Edge(State.LEADERLESS, clauses=("RIP44-ELECT-7",)),),
+    (State.LED, MasterMissed): (
+        Edge(
+            State.LED,
+            guard=lambda variables, event, _rules: event.silent != variables.master,
+            clauses=("RIP44-ELECT-6",),
+            text="event.silent != master",
+        ),
+        Edge(
+            State.LED,
+            guard=lambda variables, event, rules: is_none(successor(variables, event, rules)),
+            clauses=("RIP44-ELECT-7",),
+            text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == none",
+        ),
+        Edge(
+            State.LED,
+            guard=lambda variables, event, rules: successor(variables, event, rules) == variables.master,
+            clauses=("RIP44-ELECT-6",),
+            text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == master",
+        ),
+        Edge(
+            State.LED,
+            do=("record_election", "notify_brokers"),
+            assign=_RECORD_ELECTION_ON_MASTER_LOST,
+            clauses=("RIP44-ELECT-1", "RIP44-ELECT-2", "RIP44-HEARTBEAT-2"),
+        ),
+    ),
+    (State.UNKNOWN, AlterationAsked): (
+        Edge(State.UNKNOWN, do=("refuse_alteration",), clauses=("RIP44-ALTER-1",)),
+    ),
+    (State.LEADERLESS, AlterationAsked): (
+        Edge(State.LEADERLESS, do=("refuse_alteration",), guard=same_set, clauses=("RIP44-ALTER-6",)),
+        Edge(State.LEADERLESS, do=("refuse_not_master",), clauses=("RIP44-ALTER-2",)),
+    ),
+    (State.LED, AlterationAsked): (
+        Edge(State.LED, do=("refuse_alteration",), guard=same_set, clauses=("RIP44-ALTER-6",)),
+        Edge(State.LED, do=("refuse_not_master",), guard=from_another, clauses=("RIP44-ALTER-2",)),
+        Edge(State.LED, do=("refuse_fenced_master_epoch",), guard=stale_master, clauses=("RIP44-ALTER-2",)),
+        Edge(State.LED, do=("refuse_fenced_set_epoch",), guard=stale_set, clauses=("RIP44-ALTER-3",)),
+        Edge(State.LED, do=("refuse_unknown_member",), guard=has_strangers, clauses=("RIP44-ALTER-4",)),
+        Edge(State.LED, do=("refuse_dead_member",), guard=has_dead, clauses=("RIP44-ALTER-4",)),
+        Edge(State.LED, do=("refuse_alteration",), guard=lacks_the_master, clauses=("RIP44-ALTER-5",)),
+        Edge(
+            State.LED,
+            do=("record_set", "answer_set"),
+            assign={
+                "sync_state_set": lambda _variables, event, _rules: event.members,
+                "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
+            },
+            clauses=("RIP44-ALTER-1", "RIP44-SYNCSTATESET-1"),
+        ),
+    ),
+    (State.UNKNOWN, CleaningAsked): (Edge(State.UNKNOWN, do=("refuse_cleaning",), clauses=("BID-CLEAN-1",)),),
+    (State.LEADERLESS, CleaningAsked): (
+        Edge(State.LEADERLESS, do=("refuse_cleaning",), guard=spares_the_living, clauses=("BID-CLEAN-1",)),
+        Edge(
+            State.UNKNOWN,
+            do=("record_cleaning", "answer_cleaned"),
+            guard=empties_the_set,
+            assign=_RECORD_CLEANING_WITH_MASTER,
+            clauses=("BID-CLEAN-2",),
+        ),
+        Edge(
+            State.LEADERLESS,
+            do=("record_cleaning", "answer_cleaned"),
+            guard=lambda variables, event, _rules: (
+                len(variables.sync_state_set.intersection(event.broker_ids)) > 0
+            ),
+            assign=_RECORD_CLEANING_WITH_SYNC_STATE_SET_EPOCH,
+            clauses=("BID-CLEAN-2", "RIP44-SYNCSTATESET-2"),
+            text="size(common(sync_state_set, event.broker_ids)) > 0",
+        ),
+        Edge(
+            State.LEADERLESS,
+            do=("record_cleaning", "answer_cleaned"),
+            assign=_RECORD_CLEANING,
+            clauses=("BID-CLEAN-2",),
+        ),
+    ),
+    (State.LED, CleaningAsked): (
+        Edge(State.LED, do=("refuse_cleaning",), guard=spares_the_living, clauses=("BID-CLEAN-1",)),
+        Edge(
+            State.UNKNOWN,
+            do=("record_cleaning", "answer_cleaned"),
+            guard=empties_the_set,
+            assign=_RECORD_CLEANING_WITH_MASTER,
+            clauses=("BID-CLEAN-2",),
+        ),
+        Edge(
+            State.LEADERLESS,
+            do=("record_cleaning", "answer_cleaned"),
+            guard=lambda variables, event, _rules: variables.master in event.broker_ids,
+            assign={
+                "master": lambda _variables, _event, _rules: None,
+                "sync_state_set": lambda variables, event, _rules: variables.sync_state_set.difference(
+                    event.broker_ids
                 ),
-                clauses=("BID-APPLY-1", "BID-APPLY-4"),
-                text="event.broker_id == next_broker_id",
-            ),
-            Edge(State.UNKNOWN, do=("refuse_id",), clauses=("BID-APPLY-3",)),
-        ),
-        (State.LEADERLESS, IdApplied): (
-            Edge(
-                State.LEADERLESS,
-                do=("answer_granted",),
-                guard=lambda _variables, event, _rules: event.owner_code == event.check_code,
-                clauses=("BID-APPLY-2",),
-                text="event.owner_code == event.check_code",
-            ),
-            Edge(
-                State.LEADERLESS,
-                do=("record_identity", "answer_granted"),
-                guard=lambda variables, event, _rules: (
-                    is_none(event.owner_code) and event.broker_id == variables.next_broker_id
+                "sync_state_set_epoch": lambda variables, _event, _rules: variables.sync_state_set_epoch + 1,
+                "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(
+                    event.broker_ids
                 ),
-                assign=_RECORD_IDENTITY,
-                clauses=("BID-APPLY-1", "BID-APPLY-4"),
-                text="event.owner_code == none and event.broker_id == next_broker_id",
-            ),
-            Edge(State.LEADERLESS, do=("refuse_id",), clauses=("BID-APPLY-3",)),
-        ),
-        (State.LED, IdApplied): (
-            Edge(
-                State.LED,
-                do=("answer_granted",),
-                guard=lambda _variables, event, _rules: event.owner_code == event.check_code,
-                clauses=("BID-APPLY-2",),
-                text="event.owner_code == event.check_code",
-            ),
-            Edge(
-                State.LED,
-                do=("record_identity", "answer_granted"),
-                guard=lambda variables, event, _rules: (
-                    is_none(event.owner_code) and event.broker_id == variables.next_broker_id
+                "addresses": lambda variables, event, _rules: without_entries(
+                    variables.addresses, event.broker_ids
                 ),
-                assign=_RECORD_IDENTITY,
-                clauses=("BID-APPLY-1", "BID-APPLY-4"),
-                text="event.owner_code == none and event.broker_id == next_broker_id",
-            ),
-            Edge(State.LED, do=("refuse_id",), clauses=("BID-APPLY-3",)),
-        ),
-        (State.UNKNOWN, Registered): (
-            Edge(State.UNKNOWN, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
-        ),
-        (State.LEADERLESS, Registered): (
-            Edge(
-                State.LEADERLESS,
-                do=("answer_registered",),
-                guard=lambda variables, event, _rules: (
-                    event.broker_id in variables.broker_ids
-                    and variables.addresses.get(event.broker_id) == event.address
+                "check_codes": lambda variables, event, _rules: without_entries(
+                    variables.check_codes, event.broker_ids
                 ),
-                clauses=("BID-REGISTER-1",),
-                text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address",
-            ),
-            Edge(
-                State.LEADERLESS,
-                do=("record_address", "answer_registered"),
-                guard=lambda variables, event, _rules: event.broker_id in variables.broker_ids,
-                assign=_RECORD_ADDRESS,
-                clauses=("BID-REGISTER-1",),
-                text="event.broker_id in broker_ids",
-            ),
-            Edge(State.LEADERLESS, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
+            },
+            clauses=("BID-CLEAN-2", "RIP44-SYNCSTATESET-2"),
+            text="master in event.broker_ids",
         ),
-        (State.LED, Registered): (
-            Edge(
-                State.LED,
-                do=("answer_registered",),
-                guard=lambda variables, event, _rules: (
-                    event.broker_id in variables.broker_ids
-                    and variables.addresses.get(event.broker_id) == event.address
+        Edge(
+            State.LED,
+            do=("record_cleaning", "answer_cleaned"),
+            guard=lambda variables, event, _rules: (
+                len(variables.sync_state_set.intersection(event.broker_ids)) > 0
+            ),
+            assign=_RECORD_CLEANING_WITH_SYNC_STATE_SET_EPOCH,
+            clauses=("BID-CLEAN-2", "RIP44-SYNCSTATESET-2"),
+            text="size(common(sync_state_set, event.broker_ids)) > 0",
+        ),
+        Edge(
+            State.LED,
+            do=("record_cleaning", "answer_cleaned"),
+            assign=_RECORD_CLEANING,
+            clauses=("BID-CLEAN-2",),
+        ),
+    ),
+}
+OVERLAYS: Final[tuple[Overlay[State], ...]] = (
+    Overlay(
+        Releases("apache", (5, 1, 1), None),
+        {
+            (State.LEADERLESS, CleaningAsked): (
+                Edge(
+                    State.LEADERLESS,
+                    do=("record_cleaning", "answer_cleaned"),
+                    guard=lambda variables, event, rules: (
+                        not is_none(event.broker_ids)
+                        and not spares_the_living(variables, event, rules)
+                        and not empties_the_set(variables, event, rules)
+                        and len(variables.sync_state_set.intersection(event.broker_ids)) > 0
+                    ),
+                    assign=_RECORD_CLEANING_WITH_SYNC_STATE_SET,
+                    tolerated="removes members without a new epoch of the set",
+                    text="event.broker_ids != none and not guard.spares_the_living and not guard.empties_the_set and size(common(sync_state_set, event.broker_ids)) > 0",
                 ),
-                clauses=("BID-REGISTER-1",),
-                text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address",
+                *TRANSITIONS[State.LEADERLESS, CleaningAsked],
             ),
-            Edge(
-                State.LED,
-                do=("record_address", "answer_registered"),
-                guard=lambda variables, event, _rules: event.broker_id in variables.broker_ids,
-                assign=_RECORD_ADDRESS,
-                clauses=("BID-REGISTER-1",),
-                text="event.broker_id in broker_ids",
-            ),
-            Edge(State.LED, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
-        ),
-        (State.UNKNOWN, InfoAsked): (
-            Edge(State.UNKNOWN, do=("refuse_no_metadata",), clauses=("RIP44-REPLICAINFO-1",)),
-        ),
-        (State.LEADERLESS, InfoAsked): (
-            Edge(State.LEADERLESS, do=("answer_info",), clauses=("RIP44-REPLICAINFO-1",)),
-        ),
-        (State.LED, InfoAsked): (Edge(State.LED, do=("answer_info",), clauses=("RIP44-REPLICAINFO-1",)),),
-        (State.UNKNOWN, ElectionAsked): (
-            Edge(State.UNKNOWN, do=("refuse_unregistered",), clauses=("RIP44-ELECT-1",)),
-        ),
-        (State.LEADERLESS, ElectionAsked): (
-            Edge(
-                State.LED,
-                do=("record_election", "answer_elected", "notify_brokers"),
-                guard=lambda variables, event, _rules: (
-                    variables.master_epoch == 0 and event.broker_id in variables.broker_ids
+            (State.LEADERLESS, ElectionAsked): (
+                Edge(
+                    State.LED,
+                    do=("record_election", "answer_elected", "notify_brokers"),
+                    guard=lambda variables, _event, _rules: variables.master_epoch == 0,
+                    assign=_RECORD_ELECTION,
+                    tolerated="elects whoever asks first, known or not",
+                    text="master_epoch == 0",
                 ),
-                assign=_RECORD_ELECTION,
-                clauses=("RIP44-ELECT-5", "RIP44-ELECT-2"),
-                text="master_epoch == 0 and event.broker_id in broker_ids",
+                *TRANSITIONS[State.LEADERLESS, ElectionAsked],
             ),
-            Edge(
-                State.LEADERLESS,
-                do=("refuse_election",),
-                guard=nobody_electable,
-                clauses=("RIP44-ELECT-3", "RIP44-ROLE-3"),
-            ),
-            Edge(
-                State.LED,
-                do=("record_election", "answer_elected", "notify_brokers"),
-                assign=_RECORD_ELECTION_ON_ELECTION_ASKED,
-                clauses=("RIP44-ELECT-1", "RIP44-ELECT-2", "RIP44-ROLE-3"),
-            ),
-        ),
-        (State.LED, ElectionAsked): (
-            Edge(State.LED, do=("refuse_election",), guard=nobody_electable, clauses=("RIP44-ELECT-3",)),
-            Edge(
-                State.LED,
-                do=("answer_master_exists",),
-                guard=lambda variables, event, rules: (
-                    rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        event.preferred,
-                        event.unclean,
-                    )
-                    == variables.master
+            (State.LEADERLESS, IdApplied): (
+                Edge(
+                    State.LEADERLESS,
+                    do=("record_identity", "answer_granted"),
+                    guard=lambda _variables, event, _rules: is_none(event.owner_code),
+                    assign=_RECORD_IDENTITY,
+                    tolerated="grants any free id",
+                    text="event.owner_code == none",
                 ),
-                clauses=("RIP44-ELECT-6",),
-                text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, event.preferred, event.unclean) == master",
+                *TRANSITIONS[State.LEADERLESS, IdApplied],
             ),
-            Edge(
-                State.LED,
-                do=("record_election", "answer_elected", "notify_brokers"),
-                assign=_RECORD_ELECTION_ON_ELECTION_ASKED,
-                clauses=("RIP44-ELECT-1", "RIP44-ELECT-2"),
-            ),
-        ),
-        (State.UNKNOWN, MasterLost): (Edge(State.UNKNOWN, clauses=("RIP44-ELECT-7",)),),
-        (State.LEADERLESS, MasterLost): (Edge(State.LEADERLESS, clauses=("RIP44-ELECT-7",)),),
-        (State.LED, MasterLost): (
-            Edge(
-                State.LED,
-                guard=lambda variables, event, _rules: event.silent != variables.master,
-                clauses=("RIP44-ELECT-6",),
-                text="event.silent != master",
-            ),
-            Edge(
-                State.LEADERLESS,
-                do=("record_no_master",),
-                guard=lambda variables, event, rules: is_none(
-                    rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        None,
-                        event.unclean,
-                    )
-                ),
-                assign=MappingProxyType(
-                    {
-                        "master": lambda _variables, _event, _rules: None,
-                        "master_epoch": lambda variables, _event, _rules: variables.master_epoch + 1,
-                    }
-                ),
-                clauses=("RIP44-ELECT-7", "RIP44-HEARTBEAT-2"),
-                text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == none",
-            ),
-            Edge(
-                State.LED,
-                guard=lambda variables, event, rules: (
-                    rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        None,
-                        event.unclean,
-                    )
-                    == variables.master
-                ),
-                clauses=("RIP44-ELECT-6",),
-                text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == master",
-            ),
-            Edge(
-                State.LED,
-                do=("record_election", "notify_brokers"),
-                assign=_RECORD_ELECTION_ON_MASTER_LOST,
-                clauses=("RIP44-ELECT-1", "RIP44-ELECT-2", "RIP44-HEARTBEAT-2"),
-            ),
-        ),
-        (State.UNKNOWN, MasterMissed): (Edge(State.UNKNOWN, clauses=("RIP44-ELECT-7",)),),
-        (State.LEADERLESS, MasterMissed): (Edge(State.LEADERLESS, clauses=("RIP44-ELECT-7",)),),
-        (State.LED, MasterMissed): (
-            Edge(
-                State.LED,
-                guard=lambda variables, event, _rules: event.silent != variables.master,
-                clauses=("RIP44-ELECT-6",),
-                text="event.silent != master",
-            ),
-            Edge(
-                State.LED,
-                guard=lambda variables, event, rules: is_none(
-                    rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        None,
-                        event.unclean,
-                    )
-                ),
-                clauses=("RIP44-ELECT-7",),
-                text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == none",
-            ),
-            Edge(
-                State.LED,
-                guard=lambda variables, event, rules: (
-                    rules.elect(
-                        variables.sync_state_set,
-                        variables.broker_ids,
-                        event.heartbeats,
-                        variables.master,
-                        None,
-                        event.unclean,
-                    )
-                    == variables.master
-                ),
-                clauses=("RIP44-ELECT-6",),
-                text="rule.elect(sync_state_set, broker_ids, event.heartbeats, master, none, event.unclean) == master",
-            ),
-            Edge(
-                State.LED,
-                do=("record_election", "notify_brokers"),
-                assign=_RECORD_ELECTION_ON_MASTER_LOST,
-                clauses=("RIP44-ELECT-1", "RIP44-ELECT-2", "RIP44-HEARTBEAT-2"),
-            ),
-        ),
-        (State.UNKNOWN, AlterationAsked): (
-            Edge(State.UNKNOWN, do=("refuse_alteration",), clauses=("RIP44-ALTER-1",)),
-        ),
-        (State.LEADERLESS, AlterationAsked): (
-            Edge(State.LEADERLESS, do=("refuse_alteration",), guard=same_set, clauses=("RIP44-ALTER-6",)),
-            Edge(State.LEADERLESS, do=("refuse_not_master",), clauses=("RIP44-ALTER-2",)),
-        ),
-        (State.LED, AlterationAsked): (
-            Edge(State.LED, do=("refuse_alteration",), guard=same_set, clauses=("RIP44-ALTER-6",)),
-            Edge(State.LED, do=("refuse_not_master",), guard=from_another, clauses=("RIP44-ALTER-2",)),
-            Edge(
-                State.LED, do=("refuse_fenced_master_epoch",), guard=stale_master, clauses=("RIP44-ALTER-2",)
-            ),
-            Edge(State.LED, do=("refuse_fenced_set_epoch",), guard=stale_set, clauses=("RIP44-ALTER-3",)),
-            Edge(State.LED, do=("refuse_unknown_member",), guard=has_strangers, clauses=("RIP44-ALTER-4",)),
-            Edge(State.LED, do=("refuse_dead_member",), guard=has_dead, clauses=("RIP44-ALTER-4",)),
-            Edge(State.LED, do=("refuse_alteration",), guard=lacks_the_master, clauses=("RIP44-ALTER-5",)),
-            Edge(
-                State.LED,
-                do=("record_set", "answer_set"),
-                assign=MappingProxyType(
-                    {
-                        "sync_state_set": lambda _variables, event, _rules: event.members,
-                        "sync_state_set_epoch": lambda variables, _event, _rules: (
-                            variables.sync_state_set_epoch + 1
-                        ),
-                    }
-                ),
-                clauses=("RIP44-ALTER-1", "RIP44-SYNCSTATESET-1"),
-            ),
-        ),
-        (State.UNKNOWN, CleaningAsked): (
-            Edge(State.UNKNOWN, do=("refuse_cleaning",), clauses=("BID-CLEAN-1",)),
-        ),
-        (State.LEADERLESS, CleaningAsked): (
-            Edge(
-                State.LEADERLESS, do=("refuse_cleaning",), guard=spares_the_living, clauses=("BID-CLEAN-1",)
-            ),
-            Edge(
-                State.UNKNOWN,
-                do=("record_cleaning", "answer_cleaned"),
-                guard=empties_the_set,
-                assign=_RECORD_CLEANING,
-                clauses=("BID-CLEAN-2",),
-            ),
-            Edge(
-                State.LEADERLESS,
-                do=("record_cleaning", "answer_cleaned"),
-                guard=lambda variables, event, _rules: (
-                    len(variables.sync_state_set.intersection(event.broker_ids)) > 0
-                ),
-                assign=_RECORD_CLEANING_ON_CLEANING_ASKED,
-                clauses=("BID-CLEAN-2", "RIP44-SYNCSTATESET-2"),
-                text="size(common(sync_state_set, event.broker_ids)) > 0",
-            ),
-            Edge(
-                State.LEADERLESS,
-                do=("record_cleaning", "answer_cleaned"),
-                assign=_RECORD_CLEANING_ON_CLEANING_ASKED_TOO,
-                clauses=("BID-CLEAN-2",),
-            ),
-        ),
-        (State.LED, CleaningAsked): (
-            Edge(State.LED, do=("refuse_cleaning",), guard=spares_the_living, clauses=("BID-CLEAN-1",)),
-            Edge(
-                State.UNKNOWN,
-                do=("record_cleaning", "answer_cleaned"),
-                guard=empties_the_set,
-                assign=_RECORD_CLEANING,
-                clauses=("BID-CLEAN-2",),
-            ),
-            Edge(
-                State.LEADERLESS,
-                do=("record_cleaning", "answer_cleaned"),
-                guard=lambda variables, event, _rules: variables.master in event.broker_ids,
-                assign=MappingProxyType(
-                    {
+            (State.LED, CleaningAsked): (
+                Edge(
+                    State.LEADERLESS,
+                    do=("record_cleaning", "answer_cleaned"),
+                    guard=lambda variables, event, rules: (
+                        not is_none(event.broker_ids)
+                        and not spares_the_living(variables, event, rules)
+                        and not empties_the_set(variables, event, rules)
+                        and len(variables.sync_state_set.intersection(event.broker_ids)) > 0
+                        and variables.master in event.broker_ids
+                    ),
+                    assign={
                         "master": lambda _variables, _event, _rules: None,
                         "sync_state_set": lambda variables, event, _rules: (
                             variables.sync_state_set.difference(event.broker_ids)
-                        ),
-                        "sync_state_set_epoch": lambda variables, _event, _rules: (
-                            variables.sync_state_set_epoch + 1
                         ),
                         "broker_ids": lambda variables, event, _rules: variables.broker_ids.difference(
                             event.broker_ids
@@ -798,132 +761,37 @@ TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
                         "check_codes": lambda variables, event, _rules: without_entries(
                             variables.check_codes, event.broker_ids
                         ),
-                    }
+                    },
+                    tolerated="removes members without a new epoch of the set",
+                    text="event.broker_ids != none and not guard.spares_the_living and not guard.empties_the_set and size(common(sync_state_set, event.broker_ids)) > 0 and master in event.broker_ids",
                 ),
-                clauses=("BID-CLEAN-2", "RIP44-SYNCSTATESET-2"),
-                text="master in event.broker_ids",
+                Edge(
+                    State.LED,
+                    do=("record_cleaning", "answer_cleaned"),
+                    guard=lambda variables, event, rules: (
+                        not is_none(event.broker_ids)
+                        and not spares_the_living(variables, event, rules)
+                        and not empties_the_set(variables, event, rules)
+                        and len(variables.sync_state_set.intersection(event.broker_ids)) > 0
+                    ),
+                    assign=_RECORD_CLEANING_WITH_SYNC_STATE_SET,
+                    tolerated="removes members without a new epoch of the set",
+                    text="event.broker_ids != none and not guard.spares_the_living and not guard.empties_the_set and size(common(sync_state_set, event.broker_ids)) > 0",
+                ),
+                *TRANSITIONS[State.LED, CleaningAsked],
             ),
-            Edge(
-                State.LED,
-                do=("record_cleaning", "answer_cleaned"),
-                guard=lambda variables, event, _rules: (
-                    len(variables.sync_state_set.intersection(event.broker_ids)) > 0
+            (State.LED, IdApplied): (
+                Edge(
+                    State.LED,
+                    do=("record_identity", "answer_granted"),
+                    guard=lambda _variables, event, _rules: is_none(event.owner_code),
+                    assign=_RECORD_IDENTITY,
+                    tolerated="grants any free id",
+                    text="event.owner_code == none",
                 ),
-                assign=_RECORD_CLEANING_ON_CLEANING_ASKED,
-                clauses=("BID-CLEAN-2", "RIP44-SYNCSTATESET-2"),
-                text="size(common(sync_state_set, event.broker_ids)) > 0",
+                *TRANSITIONS[State.LED, IdApplied],
             ),
-            Edge(
-                State.LED,
-                do=("record_cleaning", "answer_cleaned"),
-                assign=_RECORD_CLEANING_ON_CLEANING_ASKED_TOO,
-                clauses=("BID-CLEAN-2",),
-            ),
-        ),
-    }
-)
-OVERLAYS: Final[tuple[Overlay[State], ...]] = (
-    Overlay(
-        Releases("apache", (5, 1, 1), None),
-        MappingProxyType(
-            {
-                (State.LEADERLESS, CleaningAsked): (
-                    Edge(
-                        State.LEADERLESS,
-                        do=("record_cleaning", "answer_cleaned"),
-                        guard=lambda variables, event, rules: (
-                            not is_none(event.broker_ids)
-                            and not spares_the_living(variables, event, rules)
-                            and not empties_the_set(variables, event, rules)
-                            and len(variables.sync_state_set.intersection(event.broker_ids)) > 0
-                        ),
-                        assign=_RECORD_CLEANING_ON_CLEANING_ASKED_TOO_TOO,
-                        tolerated="removes members without a new epoch of the set",
-                        text="event.broker_ids != none and not guard.spares_the_living and not guard.empties_the_set and size(common(sync_state_set, event.broker_ids)) > 0",
-                    ),
-                    *TRANSITIONS[State.LEADERLESS, CleaningAsked],
-                ),
-                (State.LEADERLESS, ElectionAsked): (
-                    Edge(
-                        State.LED,
-                        do=("record_election", "answer_elected", "notify_brokers"),
-                        guard=lambda variables, _event, _rules: variables.master_epoch == 0,
-                        assign=_RECORD_ELECTION,
-                        tolerated="elects whoever asks first, known or not",
-                        text="master_epoch == 0",
-                    ),
-                    *TRANSITIONS[State.LEADERLESS, ElectionAsked],
-                ),
-                (State.LEADERLESS, IdApplied): (
-                    Edge(
-                        State.LEADERLESS,
-                        do=("record_identity", "answer_granted"),
-                        guard=lambda _variables, event, _rules: is_none(event.owner_code),
-                        assign=_RECORD_IDENTITY,
-                        tolerated="grants any free id",
-                        text="event.owner_code == none",
-                    ),
-                    *TRANSITIONS[State.LEADERLESS, IdApplied],
-                ),
-                (State.LED, CleaningAsked): (
-                    Edge(
-                        State.LEADERLESS,
-                        do=("record_cleaning", "answer_cleaned"),
-                        guard=lambda variables, event, rules: (
-                            not is_none(event.broker_ids)
-                            and not spares_the_living(variables, event, rules)
-                            and not empties_the_set(variables, event, rules)
-                            and len(variables.sync_state_set.intersection(event.broker_ids)) > 0
-                            and variables.master in event.broker_ids
-                        ),
-                        assign=MappingProxyType(
-                            {
-                                "master": lambda _variables, _event, _rules: None,
-                                "sync_state_set": lambda variables, event, _rules: (
-                                    variables.sync_state_set.difference(event.broker_ids)
-                                ),
-                                "broker_ids": lambda variables, event, _rules: (
-                                    variables.broker_ids.difference(event.broker_ids)
-                                ),
-                                "addresses": lambda variables, event, _rules: without_entries(
-                                    variables.addresses, event.broker_ids
-                                ),
-                                "check_codes": lambda variables, event, _rules: without_entries(
-                                    variables.check_codes, event.broker_ids
-                                ),
-                            }
-                        ),
-                        tolerated="removes members without a new epoch of the set",
-                        text="event.broker_ids != none and not guard.spares_the_living and not guard.empties_the_set and size(common(sync_state_set, event.broker_ids)) > 0 and master in event.broker_ids",
-                    ),
-                    Edge(
-                        State.LED,
-                        do=("record_cleaning", "answer_cleaned"),
-                        guard=lambda variables, event, rules: (
-                            not is_none(event.broker_ids)
-                            and not spares_the_living(variables, event, rules)
-                            and not empties_the_set(variables, event, rules)
-                            and len(variables.sync_state_set.intersection(event.broker_ids)) > 0
-                        ),
-                        assign=_RECORD_CLEANING_ON_CLEANING_ASKED_TOO_TOO,
-                        tolerated="removes members without a new epoch of the set",
-                        text="event.broker_ids != none and not guard.spares_the_living and not guard.empties_the_set and size(common(sync_state_set, event.broker_ids)) > 0",
-                    ),
-                    *TRANSITIONS[State.LED, CleaningAsked],
-                ),
-                (State.LED, IdApplied): (
-                    Edge(
-                        State.LED,
-                        do=("record_identity", "answer_granted"),
-                        guard=lambda _variables, event, _rules: is_none(event.owner_code),
-                        assign=_RECORD_IDENTITY,
-                        tolerated="grants any free id",
-                        text="event.owner_code == none",
-                    ),
-                    *TRANSITIONS[State.LED, IdApplied],
-                ),
-            }
-        ),
+        },
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import (
@@ -234,19 +233,15 @@ def _clean_broker_data(ext_fields: ExtFields, _data: bytes, instances: Instances
     )
 
 
-REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Instances, Rules], Asked | None]]] = (
-    MappingProxyType(
-        {
-            codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: _get_next_broker_id,
-            codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: _apply_broker_id,
-            codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller,
-            codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info,
-            codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master,
-            codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: _alter_sync_state_set,
-            codes.RequestCode.CLEAN_BROKER_DATA: _clean_broker_data,
-        }
-    )
-)
+REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Instances, Rules], Asked | None]]] = {
+    codes.RequestCode.CONTROLLER_GET_NEXT_BROKER_ID: _get_next_broker_id,
+    codes.RequestCode.CONTROLLER_APPLY_BROKER_ID: _apply_broker_id,
+    codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller,
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info,
+    codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master,
+    codes.RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET: _alter_sync_state_set,
+    codes.RequestCode.CLEAN_BROKER_DATA: _clean_broker_data,
+}
 """How each request is read, by its code."""
 
 
@@ -443,29 +438,27 @@ def _refuse_cleaning(instance: str, variables: Variables, event: CleaningAsked, 
     )
 
 
-ANSWERS: Final[Mapping[str, Callable[[str, Variables, Any, Local], Answer]]] = MappingProxyType(
-    {
-        "answer_next_id": _answer_next_id,
-        "answer_granted": _answer_granted,
-        "refuse_id": _refuse_id,
-        "answer_registered": _answer_registered,
-        "answer_info": _answer_info,
-        "answer_elected": _answer_elected,
-        "answer_set": _answer_set,
-        "answer_cleaned": _answer_cleaned,
-        "answer_master_exists": _answer_master_exists,
-        "refuse_unregistered": _refuse_unregistered,
-        "refuse_no_metadata": _refuse_no_metadata,
-        "refuse_election": _refuse_election,
-        "refuse_alteration": _refuse_alteration,
-        "refuse_not_master": _refuse_not_master,
-        "refuse_fenced_master_epoch": _refuse_fenced_master_epoch,
-        "refuse_fenced_set_epoch": _refuse_fenced_set_epoch,
-        "refuse_unknown_member": _refuse_unknown_member,
-        "refuse_dead_member": _refuse_dead_member,
-        "refuse_cleaning": _refuse_cleaning,
-    }
-)
+ANSWERS: Final[Mapping[str, Callable[[str, Variables, Any, Local], Answer]]] = {
+    "answer_next_id": _answer_next_id,
+    "answer_granted": _answer_granted,
+    "refuse_id": _refuse_id,
+    "answer_registered": _answer_registered,
+    "answer_info": _answer_info,
+    "answer_elected": _answer_elected,
+    "answer_set": _answer_set,
+    "answer_cleaned": _answer_cleaned,
+    "answer_master_exists": _answer_master_exists,
+    "refuse_unregistered": _refuse_unregistered,
+    "refuse_no_metadata": _refuse_no_metadata,
+    "refuse_election": _refuse_election,
+    "refuse_alteration": _refuse_alteration,
+    "refuse_not_master": _refuse_not_master,
+    "refuse_fenced_master_epoch": _refuse_fenced_master_epoch,
+    "refuse_fenced_set_epoch": _refuse_fenced_set_epoch,
+    "refuse_unknown_member": _refuse_unknown_member,
+    "refuse_dead_member": _refuse_dead_member,
+    "refuse_cleaning": _refuse_cleaning,
+}
 """What each effect that answers says."""
 
 STEADY: Final = frozenset(
@@ -483,16 +476,14 @@ STEADY: Final = frozenset(
 )
 """Effects whose answers change only with the variables."""
 
-NOTES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "record_identity": "broker id granted",
-        "record_address": "broker address changed",
-        "record_election": "master elected",
-        "record_no_master": "master lost, nobody can follow",
-        "record_set": "sync state set changed",
-        "record_cleaning": "brokers removed",
-    }
-)
+NOTES: Final[Mapping[str, str]] = {
+    "record_identity": "broker id granted",
+    "record_address": "broker address changed",
+    "record_election": "master elected",
+    "record_no_master": "master lost, nobody can follow",
+    "record_set": "sync state set changed",
+    "record_cleaning": "brokers removed",
+}
 """What is noted for people when an effect is done."""
 
 
@@ -514,9 +505,7 @@ def _notify_brokers(_instance: str, variables: Variables) -> Notice:
     return Notice(codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED, header.to_ext_fields(), body.encode())
 
 
-NOTICES: Final[Mapping[str, Callable[[str, Variables], Notice]]] = MappingProxyType(
-    {"notify_brokers": _notify_brokers}
-)
+NOTICES: Final[Mapping[str, Callable[[str, Variables], Notice]]] = {"notify_brokers": _notify_brokers}
 """What each effect that notifies says."""
 
 
@@ -608,44 +597,44 @@ def claims_of(asked: type[Any], code: int, ext_fields: ExtFields, data: bytes) -
 
 _CLAIMS: Final[
     Mapping[tuple[type[Any], int], tuple[frozenset[str], bool, Callable[[ExtFields, bytes], dict[str, Any]]]]
-] = MappingProxyType(
-    {
-        (CleaningAsked, 0): (frozenset(("answer_cleaned",)), True, _nothing),
-        (ElectionAsked, 0): (
-            frozenset(("answer_elected",)),
-            True,
-            _claims_of_answer_elected_or_answer_master_exists,
-        ),
-        (IdApplied, 0): (frozenset(("answer_granted",)), True, _nothing),
-        (InfoAsked, 0): (frozenset(("answer_info",)), True, _claims_of_answer_info),
-        (ElectionAsked, 2011): (
-            frozenset(("answer_master_exists",)),
-            True,
-            _claims_of_answer_elected_or_answer_master_exists,
-        ),
-        (NextIdAsked, 0): (frozenset(("answer_next_id",)), True, _claims_of_answer_next_id),
-        (Registered, 0): (frozenset(("answer_registered",)), True, _claims_of_answer_registered),
-        (AlterationAsked, 0): (frozenset(("answer_set",)), True, _claims_of_answer_set),
-        (AlterationAsked, 2013): (frozenset(("refuse_alteration",)), False, _nothing),
-        (CleaningAsked, 2009): (frozenset(("refuse_cleaning",)), False, _nothing),
-        (AlterationAsked, 2006): (frozenset(("refuse_dead_member",)), False, _nothing),
-        (ElectionAsked, 2012): (frozenset(("refuse_election",)), False, _nothing),
-        (AlterationAsked, 2000): (frozenset(("refuse_fenced_master_epoch",)), False, _nothing),
-        (AlterationAsked, 2001): (frozenset(("refuse_fenced_set_epoch",)), False, _nothing),
-        (IdApplied, 2014): (frozenset(("refuse_id",)), False, _claims_of_refuse_id),
-        (InfoAsked, 2008): (frozenset(("refuse_no_metadata",)), False, _nothing),
-        (AlterationAsked, 2002): (frozenset(("refuse_not_master",)), False, _nothing),
-        (AlterationAsked, 2003): (frozenset(("refuse_unknown_member",)), False, _nothing),
-        (Registered, 2010): (frozenset(("refuse_unregistered",)), False, _nothing),
-        (ElectionAsked, 2010): (frozenset(("refuse_unregistered",)), False, _nothing),
-    }
-)
-CLAIMS_OF_NOTICES: Final = MappingProxyType({"notify_brokers": _claims_of_notify_brokers})
+] = {
+    (CleaningAsked, 0): (frozenset(("answer_cleaned",)), True, _nothing),
+    (ElectionAsked, 0): (
+        frozenset(("answer_elected",)),
+        True,
+        _claims_of_answer_elected_or_answer_master_exists,
+    ),
+    (IdApplied, 0): (frozenset(("answer_granted",)), True, _nothing),
+    (InfoAsked, 0): (frozenset(("answer_info",)), True, _claims_of_answer_info),
+    (ElectionAsked, 2011): (
+        frozenset(("answer_master_exists",)),
+        True,
+        _claims_of_answer_elected_or_answer_master_exists,
+    ),
+    (NextIdAsked, 0): (frozenset(("answer_next_id",)), True, _claims_of_answer_next_id),
+    (Registered, 0): (frozenset(("answer_registered",)), True, _claims_of_answer_registered),
+    (AlterationAsked, 0): (frozenset(("answer_set",)), True, _claims_of_answer_set),
+    (AlterationAsked, 2013): (frozenset(("refuse_alteration",)), False, _nothing),
+    (CleaningAsked, 2009): (frozenset(("refuse_cleaning",)), False, _nothing),
+    (AlterationAsked, 2006): (frozenset(("refuse_dead_member",)), False, _nothing),
+    (ElectionAsked, 2012): (frozenset(("refuse_election",)), False, _nothing),
+    (AlterationAsked, 2000): (frozenset(("refuse_fenced_master_epoch",)), False, _nothing),
+    (AlterationAsked, 2001): (frozenset(("refuse_fenced_set_epoch",)), False, _nothing),
+    (IdApplied, 2014): (frozenset(("refuse_id",)), False, _claims_of_refuse_id),
+    (InfoAsked, 2008): (frozenset(("refuse_no_metadata",)), False, _nothing),
+    (AlterationAsked, 2002): (frozenset(("refuse_not_master",)), False, _nothing),
+    (AlterationAsked, 2003): (frozenset(("refuse_unknown_member",)), False, _nothing),
+    (Registered, 2010): (frozenset(("refuse_unregistered",)), False, _nothing),
+    (ElectionAsked, 2010): (frozenset(("refuse_unregistered",)), False, _nothing),
+}
+CLAIMS_OF_NOTICES: Final[Mapping[str, Callable[[ExtFields, bytes], dict[str, Any]]]] = {
+    "notify_brokers": _claims_of_notify_brokers
+}
 """What each notice says of the variables."""
 
-COUNTS_AS: Final[Mapping[str, tuple[str, Releases | None]]] = MappingProxyType(
-    {"answer_master_exists": ("answer_elected", Releases("apache", (5, 1, 1), None))}
-)
+COUNTS_AS: Final[Mapping[str, tuple[str, Releases | None]]] = {
+    "answer_master_exists": ("answer_elected", Releases("apache", (5, 1, 1), None))
+}
 """Refusals that count as another answer, and the releases in which they do."""
 
 ELECTION_CAUSE_BROKER_ASKED: Final = 1

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import (
@@ -191,197 +190,179 @@ def report_is_possible(variables: Any, event: Any, _rules: Any) -> bool:
     return holds
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        HandshakeReceived: EventKind(
-            "handshake_received", Origin.PEER, messages=("HaHandshakeId", "HaHandshakeAddress")
+EVENTS: Final[Mapping[type, EventKind]] = {
+    HandshakeReceived: EventKind(
+        "handshake_received", Origin.PEER, messages=("HaHandshakeId", "HaHandshakeAddress")
+    ),
+    AnswerSent: EventKind(
+        "answer_sent", Origin.LOCAL, messages=("HaHandshakeAnswer", "HaHandshakeAnswerPadded"), sends=True
+    ),
+    ReportReceived: EventKind("report_received", Origin.PEER, messages=("HaReport",)),
+    BatchSent: EventKind(
+        "batch_sent",
+        Origin.LOCAL,
+        messages=("HaTransferHeader",),
+        sends=True,
+        where=lambda _variables, event, _rules: event.body_size > 0,
+    ),
+    HeartbeatSent: EventKind(
+        "heartbeat_sent",
+        Origin.LOCAL,
+        messages=("HaTransferHeader",),
+        sends=True,
+        where=lambda _variables, event, _rules: event.body_size == 0,
+    ),
+    HeartbeatDue: EventKind("heartbeat_due", Origin.LOCAL, timer="haSendHeartbeatInterval", default_ms=5000),
+    LogGrew: EventKind("log_grew", Origin.LOCAL, hidden=True),
+    EpochBegan: EventKind("epoch_began", Origin.LOCAL, hidden=True),
+    Silence: EventKind("silence", Origin.LOCAL, timer="haHousekeepingInterval", default_ms=20000),
+    Closed: EventKind("closed", Origin.PEER),
+    Stop: EventKind("stop", Origin.LOCAL),
+}
+_SEND_ANSWER: Final[Mapping[str, Assign]] = {
+    "answered": lambda _variables, _event, _rules: True,
+    "positioned": lambda _variables, _event, _rules: False,
+    "sync_from_last_file": lambda _variables, event, _rules: event.sync_from_last_file,
+    "is_learner": lambda _variables, event, _rules: event.async_learner,
+}
+_NOTE_REPORT: Final[Mapping[str, Assign]] = {
+    "acknowledged": lambda _variables, event, _rules: event.max_offset,
+    "positioned": lambda _variables, _event, _rules: True,
+    "next_offset": lambda _variables, event, _rules: event.max_offset,
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.HANDSHAKE, HandshakeReceived): (
+        Edge(
+            State.HANDSHAKE,
+            do=("send_answer",),
+            assign=_SEND_ANSWER,
+            clauses=("RIP44-HANDSHAKE-2", "RIP44-LEARNER-1"),
         ),
-        AnswerSent: EventKind(
-            "answer_sent", Origin.LOCAL, messages=("HaHandshakeAnswer", "HaHandshakeAnswerPadded"), sends=True
+    ),
+    (State.TRANSFER, HandshakeReceived): (
+        Edge(
+            State.HANDSHAKE,
+            do=("send_answer",),
+            assign=_SEND_ANSWER,
+            clauses=("RIP44-HANDSHAKE-2", "RIP44-LEARNER-1"),
         ),
-        ReportReceived: EventKind("report_received", Origin.PEER, messages=("HaReport",)),
-        BatchSent: EventKind(
-            "batch_sent",
-            Origin.LOCAL,
-            messages=("HaTransferHeader",),
-            sends=True,
-            where=lambda _variables, event, _rules: event.body_size > 0,
+    ),
+    (State.HANDSHAKE, AnswerSent): (Edge(State.HANDSHAKE, clauses=("RIP44-HANDSHAKE-2",)),),
+    (State.HANDSHAKE, ReportReceived): (
+        Edge(
+            State.SHUTDOWN,
+            do=("close_connection",),
+            guard=lambda variables, _event, _rules: not variables.answered,
+            clauses=("RIP44-HANDSHAKE-4",),
+            blames_peer=True,
+            text="not answered",
         ),
-        HeartbeatSent: EventKind(
-            "heartbeat_sent",
-            Origin.LOCAL,
-            messages=("HaTransferHeader",),
-            sends=True,
-            where=lambda _variables, event, _rules: event.body_size == 0,
-        ),
-        HeartbeatDue: EventKind(
-            "heartbeat_due", Origin.LOCAL, timer="haSendHeartbeatInterval", default_ms=5000
-        ),
-        LogGrew: EventKind("log_grew", Origin.LOCAL, hidden=True),
-        EpochBegan: EventKind("epoch_began", Origin.LOCAL, hidden=True),
-        Silence: EventKind("silence", Origin.LOCAL, timer="haHousekeepingInterval", default_ms=20000),
-        Closed: EventKind("closed", Origin.PEER),
-        Stop: EventKind("stop", Origin.LOCAL),
-    }
-)
-_SEND_ANSWER: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "answered": lambda _variables, _event, _rules: True,
-        "positioned": lambda _variables, _event, _rules: False,
-        "sync_from_last_file": lambda _variables, event, _rules: event.sync_from_last_file,
-        "is_learner": lambda _variables, event, _rules: event.async_learner,
-    }
-)
-_NOTE_REPORT: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "acknowledged": lambda _variables, event, _rules: event.max_offset,
-        "positioned": lambda _variables, _event, _rules: True,
-        "next_offset": lambda _variables, event, _rules: event.max_offset,
-    }
-)
-_NOTE_REPORT_ON_REPORT_RECEIVED: Final[Mapping[str, Assign]] = MappingProxyType(
-    {"acknowledged": lambda _variables, event, _rules: event.max_offset}
-)
-_LOG_GREW: Final[Mapping[str, Assign]] = MappingProxyType(
-    {"log_end": lambda _variables, event, _rules: event.log_end}
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.HANDSHAKE, HandshakeReceived): (
-            Edge(
-                State.HANDSHAKE,
-                do=("send_answer",),
-                assign=_SEND_ANSWER,
-                clauses=("RIP44-HANDSHAKE-2", "RIP44-LEARNER-1"),
+        Edge(
+            State.TRANSFER,
+            do=("note_report", "position_at_first_file", "ask_to_expand"),
+            guard=lambda variables, event, rules: (
+                report_is_possible(variables, event, rules) and event.max_offset == 0
             ),
+            assign={
+                "acknowledged": lambda _variables, _event, _rules: 0,
+                "positioned": lambda _variables, _event, _rules: True,
+                "next_offset": lambda _variables, _event, _rules: -1,
+            },
+            clauses=("RIP44-START-1", "RIP44-START-2", "RIP44-EXPAND-1"),
+            text="guard.report_is_possible and event.max_offset == 0",
         ),
-        (State.TRANSFER, HandshakeReceived): (
-            Edge(
-                State.HANDSHAKE,
-                do=("send_answer",),
-                assign=_SEND_ANSWER,
-                clauses=("RIP44-HANDSHAKE-2", "RIP44-LEARNER-1"),
-            ),
+        Edge(
+            State.TRANSFER,
+            do=("note_report", "position_at_report", "ask_to_expand"),
+            guard=report_is_possible,
+            assign=_NOTE_REPORT,
+            clauses=("RIP44-START-1", "RIP44-EXPAND-1"),
         ),
-        (State.HANDSHAKE, AnswerSent): (Edge(State.HANDSHAKE, clauses=("RIP44-HANDSHAKE-2",)),),
-        (State.HANDSHAKE, ReportReceived): (
-            Edge(
-                State.SHUTDOWN,
-                do=("close_connection",),
-                guard=lambda variables, _event, _rules: not variables.answered,
-                clauses=("RIP44-HANDSHAKE-4",),
-                blames_peer=True,
-                text="not answered",
-            ),
-            Edge(
-                State.TRANSFER,
-                do=("note_report", "position_at_first_file", "ask_to_expand"),
-                guard=lambda variables, event, rules: (
-                    report_is_possible(variables, event, rules) and event.max_offset == 0
-                ),
-                assign=MappingProxyType(
-                    {
-                        "acknowledged": lambda _variables, _event, _rules: 0,
-                        "positioned": lambda _variables, _event, _rules: True,
-                        "next_offset": lambda _variables, _event, _rules: -1,
-                    }
-                ),
-                clauses=("RIP44-START-1", "RIP44-START-2", "RIP44-EXPAND-1"),
-                text="guard.report_is_possible and event.max_offset == 0",
-            ),
-            Edge(
-                State.TRANSFER,
-                do=("note_report", "position_at_report", "ask_to_expand"),
-                guard=report_is_possible,
-                assign=_NOTE_REPORT,
-                clauses=("RIP44-START-1", "RIP44-EXPAND-1"),
-            ),
-            Edge(
-                State.SHUTDOWN,
-                do=("close_connection", "ask_to_shrink"),
-                clauses=("RIP44-REPORT-3", "RIP44-SHRINK-1"),
-                blames_peer=True,
-            ),
+        Edge(
+            State.SHUTDOWN,
+            do=("close_connection", "ask_to_shrink"),
+            clauses=("RIP44-REPORT-3", "RIP44-SHRINK-1"),
+            blames_peer=True,
         ),
-        (State.TRANSFER, ReportReceived): (
-            Edge(
-                State.TRANSFER,
-                do=("note_report", "ask_to_expand", "advance_confirm_offset"),
-                guard=report_is_possible,
-                assign=_NOTE_REPORT_ON_REPORT_RECEIVED,
-                clauses=("RIP44-EXPAND-1", "RIP44-CONFIRM-1", "RIP44-SHRINK-2"),
-            ),
-            Edge(
-                State.SHUTDOWN,
-                do=("close_connection", "ask_to_shrink"),
-                clauses=("RIP44-REPORT-3", "RIP44-SHRINK-1"),
-                blames_peer=True,
-            ),
+    ),
+    (State.TRANSFER, ReportReceived): (
+        Edge(
+            State.TRANSFER,
+            do=("note_report", "ask_to_expand", "advance_confirm_offset"),
+            guard=report_is_possible,
+            assign={"acknowledged": lambda _variables, event, _rules: event.max_offset},
+            clauses=("RIP44-EXPAND-1", "RIP44-CONFIRM-1", "RIP44-SHRINK-2"),
         ),
-        (State.TRANSFER, BatchSent): (
-            Edge(
-                State.TRANSFER,
-                assign=MappingProxyType(
-                    {"next_offset": lambda _variables, event, _rules: event.offset + event.body_size}
-                ),
-                clauses=("RIP44-TRANSFER-1", "RIP44-TRANSFER-2", "RIP44-TRANSFER-3"),
-            ),
+        Edge(
+            State.SHUTDOWN,
+            do=("close_connection", "ask_to_shrink"),
+            clauses=("RIP44-REPORT-3", "RIP44-SHRINK-1"),
+            blames_peer=True,
         ),
-        (State.TRANSFER, HeartbeatSent): (Edge(State.TRANSFER, clauses=("RIP44-TRANSFER-4",)),),
-        (State.TRANSFER, HeartbeatDue): (
-            Edge(State.TRANSFER, do=("send_heartbeat",), clauses=("RIP44-TRANSFER-4",)),
+    ),
+    (State.TRANSFER, BatchSent): (
+        Edge(
+            State.TRANSFER,
+            assign={"next_offset": lambda _variables, event, _rules: event.offset + event.body_size},
+            clauses=("RIP44-TRANSFER-1", "RIP44-TRANSFER-2", "RIP44-TRANSFER-3"),
         ),
-        (State.HANDSHAKE, LogGrew): (Edge(State.HANDSHAKE, assign=_LOG_GREW),),
-        (State.TRANSFER, LogGrew): (Edge(State.TRANSFER, do=("send_batches",), assign=_LOG_GREW),),
-        (State.HANDSHAKE, EpochBegan): (Edge(State.HANDSHAKE),),
-        (State.TRANSFER, EpochBegan): (
-            Edge(State.TRANSFER, do=("send_heartbeat",), clauses=("RIP44-EPOCH-1",)),
+    ),
+    (State.TRANSFER, HeartbeatSent): (Edge(State.TRANSFER, clauses=("RIP44-TRANSFER-4",)),),
+    (State.TRANSFER, HeartbeatDue): (
+        Edge(State.TRANSFER, do=("send_heartbeat",), clauses=("RIP44-TRANSFER-4",)),
+    ),
+    (State.HANDSHAKE, LogGrew): (
+        Edge(State.HANDSHAKE, assign={"log_end": lambda _variables, event, _rules: event.log_end}),
+    ),
+    (State.TRANSFER, LogGrew): (
+        Edge(
+            State.TRANSFER,
+            do=("send_batches",),
+            assign={"log_end": lambda _variables, event, _rules: event.log_end},
         ),
-        (State.HANDSHAKE, Silence): (
-            Edge(
-                State.SHUTDOWN,
-                do=("close_connection", "ask_to_shrink"),
-                clauses=("RIP44-TIMER-1", "RIP44-SHRINK-1"),
-            ),
+    ),
+    (State.HANDSHAKE, EpochBegan): (Edge(State.HANDSHAKE),),
+    (State.TRANSFER, EpochBegan): (Edge(State.TRANSFER, do=("send_heartbeat",), clauses=("RIP44-EPOCH-1",)),),
+    (State.HANDSHAKE, Silence): (
+        Edge(
+            State.SHUTDOWN,
+            do=("close_connection", "ask_to_shrink"),
+            clauses=("RIP44-TIMER-1", "RIP44-SHRINK-1"),
         ),
-        (State.TRANSFER, Silence): (
-            Edge(
-                State.SHUTDOWN,
-                do=("close_connection", "ask_to_shrink"),
-                clauses=("RIP44-TIMER-1", "RIP44-SHRINK-1"),
-            ),
+    ),
+    (State.TRANSFER, Silence): (
+        Edge(
+            State.SHUTDOWN,
+            do=("close_connection", "ask_to_shrink"),
+            clauses=("RIP44-TIMER-1", "RIP44-SHRINK-1"),
         ),
-        (State.HANDSHAKE, Closed): (
-            Edge(State.SHUTDOWN, do=("ask_to_shrink",), clauses=("RIP44-SHRINK-1",)),
-        ),
-        (State.TRANSFER, Closed): (Edge(State.SHUTDOWN, do=("ask_to_shrink",), clauses=("RIP44-SHRINK-1",)),),
-        (State.HANDSHAKE, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
-        (State.TRANSFER, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
-    }
-)
+    ),
+    (State.HANDSHAKE, Closed): (Edge(State.SHUTDOWN, do=("ask_to_shrink",), clauses=("RIP44-SHRINK-1",)),),
+    (State.TRANSFER, Closed): (Edge(State.SHUTDOWN, do=("ask_to_shrink",), clauses=("RIP44-SHRINK-1",)),),
+    (State.HANDSHAKE, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
+    (State.TRANSFER, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
+}
 OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     Overlay(
         Releases("apache", (5, 0, 0), None),
-        MappingProxyType(
-            {
-                (State.HANDSHAKE, ReportReceived): (
-                    Edge(
-                        State.TRANSFER,
-                        do=("note_report", "ask_to_expand"),
-                        assign=_NOTE_REPORT,
-                        tolerated="accepts a report without a handshake, and one beyond its own log",
-                    ),
+        {
+            (State.HANDSHAKE, ReportReceived): (
+                Edge(
+                    State.TRANSFER,
+                    do=("note_report", "ask_to_expand"),
+                    assign=_NOTE_REPORT,
+                    tolerated="accepts a report without a handshake, and one beyond its own log",
                 ),
-                (State.TRANSFER, ReportReceived): (
-                    Edge(
-                        State.TRANSFER,
-                        do=("note_report", "ask_to_expand"),
-                        assign=_NOTE_REPORT_ON_REPORT_RECEIVED,
-                        tolerated="accepts a report beyond its own log",
-                    ),
+            ),
+            (State.TRANSFER, ReportReceived): (
+                Edge(
+                    State.TRANSFER,
+                    do=("note_report", "ask_to_expand"),
+                    assign={"acknowledged": lambda _variables, event, _rules: event.max_offset},
+                    tolerated="accepts a report beyond its own log",
                 ),
-            }
-        ),
+            ),
+        },
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(

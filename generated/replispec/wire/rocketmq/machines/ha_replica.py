@@ -7,10 +7,9 @@ One instance per connection; learns broker_id from HaHandshakeId.broker_id.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions
@@ -214,211 +213,183 @@ def continues_the_log(variables: Any, event: Any, _rules: Any) -> bool:
     return holds
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        DialDue: EventKind("dial_due", Origin.LOCAL, timer="haReconnectInterval", default_ms=5000),
-        TailCut: EventKind("tail_cut", Origin.LOCAL),
-        Connected: EventKind("connected", Origin.LOCAL),
-        HandshakeSent: EventKind(
-            "handshake_sent", Origin.LOCAL, messages=("HaHandshakeId", "HaHandshakeAddress"), sends=True
+EVENTS: Final[Mapping[type, EventKind]] = {
+    DialDue: EventKind("dial_due", Origin.LOCAL, timer="haReconnectInterval", default_ms=5000),
+    TailCut: EventKind("tail_cut", Origin.LOCAL),
+    Connected: EventKind("connected", Origin.LOCAL),
+    HandshakeSent: EventKind(
+        "handshake_sent", Origin.LOCAL, messages=("HaHandshakeId", "HaHandshakeAddress"), sends=True
+    ),
+    HandshakeAnswered: EventKind(
+        "handshake_answered", Origin.PEER, messages=("HaHandshakeAnswer", "HaHandshakeAnswerPadded")
+    ),
+    BatchReceived: EventKind(
+        "batch_received",
+        Origin.PEER,
+        messages=("HaTransferHeader",),
+        where=lambda _variables, event, _rules: event.body_size > 0,
+    ),
+    HeartbeatReceived: EventKind(
+        "heartbeat_received",
+        Origin.PEER,
+        messages=("HaTransferHeader",),
+        where=lambda _variables, event, _rules: event.body_size == 0,
+    ),
+    ReportDue: EventKind("report_due", Origin.LOCAL, timer="haSendHeartbeatInterval", default_ms=5000),
+    ReportSent: EventKind("report_sent", Origin.LOCAL, messages=("HaReport",), sends=True),
+    Silence: EventKind("silence", Origin.LOCAL, timer="haHousekeepingInterval", default_ms=20000),
+    Closed: EventKind("closed", Origin.PEER),
+    Stop: EventKind("stop", Origin.LOCAL),
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.READY, DialDue): (Edge(State.READY, do=("truncate_tail", "dial"), clauses=("RIP44-TRUNC-6",)),),
+    (State.READY, TailCut): (
+        Edge(
+            State.READY,
+            assign={"log_end": lambda _variables, event, _rules: event.log_end},
+            clauses=("RIP44-TRUNC-6",),
         ),
-        HandshakeAnswered: EventKind(
-            "handshake_answered", Origin.PEER, messages=("HaHandshakeAnswer", "HaHandshakeAnswerPadded")
+    ),
+    (State.READY, Connected): (Edge(State.READY, do=("send_handshake",), clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.READY, HandshakeSent): (Edge(State.HANDSHAKE, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.HANDSHAKE, HandshakeAnswered): (
+        Edge(
+            State.TRANSFER,
+            do=("send_report",),
+            guard=lambda variables, _event, _rules: len(variables.epochs) == 0,
+            assign={"silent": lambda _variables, _event, _rules: True},
+            clauses=("RIP44-TRUNC-4",),
+            text="size(epochs) == 0",
         ),
-        BatchReceived: EventKind(
-            "batch_received",
-            Origin.PEER,
-            messages=("HaTransferHeader",),
-            where=lambda _variables, event, _rules: event.body_size > 0,
-        ),
-        HeartbeatReceived: EventKind(
-            "heartbeat_received",
-            Origin.PEER,
-            messages=("HaTransferHeader",),
-            where=lambda _variables, event, _rules: event.body_size == 0,
-        ),
-        ReportDue: EventKind("report_due", Origin.LOCAL, timer="haSendHeartbeatInterval", default_ms=5000),
-        ReportSent: EventKind("report_sent", Origin.LOCAL, messages=("HaReport",), sends=True),
-        Silence: EventKind("silence", Origin.LOCAL, timer="haHousekeepingInterval", default_ms=20000),
-        Closed: EventKind("closed", Origin.PEER),
-        Stop: EventKind("stop", Origin.LOCAL),
-    }
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.READY, DialDue): (
-            Edge(State.READY, do=("truncate_tail", "dial"), clauses=("RIP44-TRUNC-6",)),
-        ),
-        (State.READY, TailCut): (
-            Edge(
-                State.READY,
-                assign=MappingProxyType({"log_end": lambda _variables, event, _rules: event.log_end}),
-                clauses=("RIP44-TRUNC-6",),
-            ),
-        ),
-        (State.READY, Connected): (
-            Edge(State.READY, do=("send_handshake",), clauses=("RIP44-HANDSHAKE-1",)),
-        ),
-        (State.READY, HandshakeSent): (Edge(State.HANDSHAKE, clauses=("RIP44-HANDSHAKE-1",)),),
-        (State.HANDSHAKE, HandshakeAnswered): (
-            Edge(
-                State.TRANSFER,
-                do=("send_report",),
-                guard=lambda variables, _event, _rules: len(variables.epochs) == 0,
-                assign=MappingProxyType({"silent": lambda _variables, _event, _rules: True}),
-                clauses=("RIP44-TRUNC-4",),
-                text="size(epochs) == 0",
-            ),
-            Edge(
-                State.TRANSFER,
-                do=("truncate_log", "correct_epochs", "send_report"),
-                guard=lambda variables, event, rules: (
-                    not is_none(
-                        rules.consistent_point(
-                            variables.epochs, variables.log_end, event.entries, event.max_offset
-                        )
+        Edge(
+            State.TRANSFER,
+            do=("truncate_log", "correct_epochs", "send_report"),
+            guard=lambda variables, event, rules: (
+                not is_none(
+                    rules.consistent_point(
+                        variables.epochs, variables.log_end, event.entries, event.max_offset
                     )
-                ),
-                assign=MappingProxyType(
-                    {
-                        "log_end": lambda variables, event, rules: min(
-                            variables.log_end,
-                            rules.consistent_point(
-                                variables.epochs, variables.log_end, event.entries, event.max_offset
-                            ),
-                        ),
-                        "epochs": lambda variables, event, rules: rules.epochs_before(
-                            variables.epochs,
-                            rules.consistent_point(
-                                variables.epochs, variables.log_end, event.entries, event.max_offset
-                            ),
-                        ),
-                        "silent": lambda _variables, _event, _rules: True,
-                    }
-                ),
-                clauses=("RIP44-TRUNC-1", "RIP44-TRUNC-2", "RIP44-TRUNC-3"),
-                text="rule.consistent_point(epochs, log_end, event.entries, event.max_offset) != none",
+                )
             ),
-            Edge(State.READY, do=("close_connection", "ask_for_operator"), clauses=("RIP44-TRUNC-5",)),
-        ),
-        (State.HANDSHAKE, BatchReceived): (
-            Edge(State.READY, do=("close_connection",), clauses=("RIP44-HANDSHAKE-3",), blames_peer=True),
-        ),
-        (State.HANDSHAKE, HeartbeatReceived): (
-            Edge(State.READY, do=("close_connection",), clauses=("RIP44-HANDSHAKE-3",), blames_peer=True),
-        ),
-        (State.TRANSFER, HandshakeAnswered): (
-            Edge(State.READY, do=("close_connection",), clauses=("RIP44-HANDSHAKE-3",), blames_peer=True),
-        ),
-        (State.TRANSFER, BatchReceived): (
-            Edge(
-                State.TRANSFER,
-                do=("append", "note_epoch", "advance_confirm_offset", "send_report"),
-                guard=continues_the_log,
-                assign=MappingProxyType(
-                    {
-                        "log_end": lambda _variables, event, _rules: event.offset + event.body_size,
-                        "epochs": lambda variables, event, rules: rules.with_epoch(
-                            variables.epochs, event.epoch, event.epoch_start_offset
-                        ),
-                        "confirm_offset": lambda _variables, event, _rules: min(
-                            event.confirm_offset, event.offset + event.body_size
-                        ),
-                    }
+            assign={
+                "log_end": lambda variables, event, rules: min(
+                    variables.log_end,
+                    rules.consistent_point(
+                        variables.epochs, variables.log_end, event.entries, event.max_offset
+                    ),
                 ),
-                clauses=("RIP44-TRANSFER-1", "RIP44-EPOCH-1", "RIP44-CONFIRM-2", "RIP44-REPORT-1"),
-            ),
-            Edge(State.READY, do=("close_connection",), clauses=("RIP44-CHAIN-1",), blames_peer=True),
-        ),
-        (State.TRANSFER, HeartbeatReceived): (
-            Edge(
-                State.TRANSFER,
-                do=("note_epoch", "advance_confirm_offset"),
-                assign=MappingProxyType(
-                    {
-                        "epochs": lambda variables, event, rules: rules.with_epoch(
-                            variables.epochs, event.epoch, event.epoch_start_offset
-                        ),
-                        "confirm_offset": lambda variables, event, _rules: min(
-                            event.confirm_offset, variables.log_end
-                        ),
-                    }
+                "epochs": lambda variables, event, rules: rules.epochs_before(
+                    variables.epochs,
+                    rules.consistent_point(
+                        variables.epochs, variables.log_end, event.entries, event.max_offset
+                    ),
                 ),
-                clauses=("RIP44-EPOCH-1", "RIP44-CONFIRM-2"),
-            ),
+                "silent": lambda _variables, _event, _rules: True,
+            },
+            clauses=("RIP44-TRUNC-1", "RIP44-TRUNC-2", "RIP44-TRUNC-3"),
+            text="rule.consistent_point(epochs, log_end, event.entries, event.max_offset) != none",
         ),
-        (State.TRANSFER, ReportDue): (
-            Edge(State.TRANSFER, do=("send_report",), clauses=("RIP44-REPORT-2",)),
-        ),
-        (State.TRANSFER, ReportSent): (
-            Edge(
-                State.TRANSFER,
-                guard=lambda variables, _event, _rules: variables.silent,
-                assign=MappingProxyType(
-                    {
-                        "log_end": lambda _variables, event, _rules: event.max_offset,
-                        "silent": lambda _variables, _event, _rules: False,
-                    }
+        Edge(State.READY, do=("close_connection", "ask_for_operator"), clauses=("RIP44-TRUNC-5",)),
+    ),
+    (State.HANDSHAKE, BatchReceived): (
+        Edge(State.READY, do=("close_connection",), clauses=("RIP44-HANDSHAKE-3",), blames_peer=True),
+    ),
+    (State.HANDSHAKE, HeartbeatReceived): (
+        Edge(State.READY, do=("close_connection",), clauses=("RIP44-HANDSHAKE-3",), blames_peer=True),
+    ),
+    (State.TRANSFER, HandshakeAnswered): (
+        Edge(State.READY, do=("close_connection",), clauses=("RIP44-HANDSHAKE-3",), blames_peer=True),
+    ),
+    (State.TRANSFER, BatchReceived): (
+        Edge(
+            State.TRANSFER,
+            do=("append", "note_epoch", "advance_confirm_offset", "send_report"),
+            guard=continues_the_log,
+            assign={
+                "log_end": lambda _variables, event, _rules: event.offset + event.body_size,
+                "epochs": lambda variables, event, rules: rules.with_epoch(
+                    variables.epochs, event.epoch, event.epoch_start_offset
                 ),
-                clauses=("RIP44-REPORT-1",),
-                text="silent",
-            ),
-            Edge(State.TRANSFER, clauses=("RIP44-REPORT-1",)),
+                "confirm_offset": lambda _variables, event, _rules: min(
+                    event.confirm_offset, event.offset + event.body_size
+                ),
+            },
+            clauses=("RIP44-TRANSFER-1", "RIP44-EPOCH-1", "RIP44-CONFIRM-2", "RIP44-REPORT-1"),
         ),
-        (State.HANDSHAKE, Silence): (
-            Edge(State.READY, do=("close_connection",), clauses=("RIP44-TIMER-1",)),
+        Edge(State.READY, do=("close_connection",), clauses=("RIP44-CHAIN-1",), blames_peer=True),
+    ),
+    (State.TRANSFER, HeartbeatReceived): (
+        Edge(
+            State.TRANSFER,
+            do=("note_epoch", "advance_confirm_offset"),
+            assign={
+                "epochs": lambda variables, event, rules: rules.with_epoch(
+                    variables.epochs, event.epoch, event.epoch_start_offset
+                ),
+                "confirm_offset": lambda variables, event, _rules: min(
+                    event.confirm_offset, variables.log_end
+                ),
+            },
+            clauses=("RIP44-EPOCH-1", "RIP44-CONFIRM-2"),
         ),
-        (State.TRANSFER, Silence): (Edge(State.READY, do=("close_connection",), clauses=("RIP44-TIMER-1",)),),
-        (State.READY, Closed): (Edge(State.READY, do=("wait_before_dialling",)),),
-        (State.HANDSHAKE, Closed): (Edge(State.READY, do=("wait_before_dialling",)),),
-        (State.TRANSFER, Closed): (Edge(State.READY, do=("wait_before_dialling",)),),
-        (State.READY, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
-        (State.HANDSHAKE, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
-        (State.TRANSFER, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
-    }
-)
+    ),
+    (State.TRANSFER, ReportDue): (Edge(State.TRANSFER, do=("send_report",), clauses=("RIP44-REPORT-2",)),),
+    (State.TRANSFER, ReportSent): (
+        Edge(
+            State.TRANSFER,
+            guard=lambda variables, _event, _rules: variables.silent,
+            assign={
+                "log_end": lambda _variables, event, _rules: event.max_offset,
+                "silent": lambda _variables, _event, _rules: False,
+            },
+            clauses=("RIP44-REPORT-1",),
+            text="silent",
+        ),
+        Edge(State.TRANSFER, clauses=("RIP44-REPORT-1",)),
+    ),
+    (State.HANDSHAKE, Silence): (Edge(State.READY, do=("close_connection",), clauses=("RIP44-TIMER-1",)),),
+    (State.TRANSFER, Silence): (Edge(State.READY, do=("close_connection",), clauses=("RIP44-TIMER-1",)),),
+    (State.READY, Closed): (Edge(State.READY, do=("wait_before_dialling",)),),
+    (State.HANDSHAKE, Closed): (Edge(State.READY, do=("wait_before_dialling",)),),
+    (State.TRANSFER, Closed): (Edge(State.READY, do=("wait_before_dialling",)),),
+    (State.READY, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
+    (State.HANDSHAKE, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
+    (State.TRANSFER, Stop): (Edge(State.SHUTDOWN, do=("close_connection",)),),
+}
 OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     Overlay(
         Releases("apache", (5, 0, 0), None),
-        MappingProxyType(
-            {
-                (State.HANDSHAKE, HandshakeSent): (
-                    Edge(
-                        State.HANDSHAKE, tolerated="sends its handshake again while the answer is on its way"
-                    ),
-                )
-            }
-        ),
+        {
+            (State.HANDSHAKE, HandshakeSent): (
+                Edge(State.HANDSHAKE, tolerated="sends its handshake again while the answer is on its way"),
+            )
+        },
     ),
     Overlay(
         Releases("apache", (5, 0, 0), (5, 0, 0)),
-        MappingProxyType(
-            {
-                (State.HANDSHAKE, BatchReceived): (
-                    Edge(State.HANDSHAKE, tolerated="skips frames that do not fit its state"),
-                ),
-                (State.HANDSHAKE, HeartbeatReceived): (
-                    Edge(State.HANDSHAKE, tolerated="skips frames that do not fit its state"),
-                ),
-                (State.TRANSFER, HandshakeAnswered): (
-                    Edge(State.TRANSFER, tolerated="skips frames that do not fit its state"),
-                ),
-            }
-        ),
+        {
+            (State.HANDSHAKE, BatchReceived): (
+                Edge(State.HANDSHAKE, tolerated="skips frames that do not fit its state"),
+            ),
+            (State.HANDSHAKE, HeartbeatReceived): (
+                Edge(State.HANDSHAKE, tolerated="skips frames that do not fit its state"),
+            ),
+            (State.TRANSFER, HandshakeAnswered): (
+                Edge(State.TRANSFER, tolerated="skips frames that do not fit its state"),
+            ),
+        },
     ),
     Overlay(
         Releases("apache", (5, 1, 0), None),
-        MappingProxyType(
-            {
-                (State.TRANSFER, HandshakeAnswered): (
-                    Edge(
-                        State.READY,
-                        do=("close_connection",),
-                        tolerated="its own second handshake provoked the second answer",
-                    ),
-                )
-            }
-        ),
+        {
+            (State.TRANSFER, HandshakeAnswered): (
+                Edge(
+                    State.READY,
+                    do=("close_connection",),
+                    tolerated="its own second handshake provoked the second answer",
+                ),
+            )
+        },
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(

@@ -11,18 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
-from replispec.runtime.primitives.machines import (
-    Assign,
-    Edge,
-    EventKind,
-    Machine,
-    Origin,
-    Overlay,
-    Transitions,
-)
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions
 from replispec.runtime.primitives.releases import Releases
 from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId, HaReport
 
@@ -92,131 +83,134 @@ class Effects(Protocol[EffectT_co]):
     def refuse_to_serve(self, event: Told, /) -> tuple[EffectT_co, ...]: ...
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        Declared: EventKind(
-            "declared",
-            Origin.LOCAL,
-            messages=("HaHandshakeId", "HaHandshakeAddress"),
-            sends=True,
-            where=lambda _variables, event, _rules: event.async_learner,
+EVENTS: Final[Mapping[type, EventKind]] = {
+    Declared: EventKind(
+        "declared",
+        Origin.LOCAL,
+        messages=("HaHandshakeId", "HaHandshakeAddress"),
+        sends=True,
+        where=lambda _variables, event, _rules: event.async_learner,
+    ),
+    JoinedAsReplica: EventKind(
+        "joined_as_replica", Origin.LOCAL, messages=("HaHandshakeId", "HaHandshakeAddress"), sends=True
+    ),
+    Configured: EventKind("configured", Origin.LOCAL),
+    ReportSent: EventKind("report_sent", Origin.LOCAL, messages=("HaReport",), sends=True),
+    Told: EventKind("told", Origin.PEER),
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.UNDECLARED, Told): (
+        Edge(State.UNDECLARED, assign={"is_member": lambda _variables, event, _rules: event.is_member}),
+    ),
+    (State.UNDECLARED, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.UNDECLARED, Declared): (
+        Edge(
+            State.LEAVING,
+            guard=lambda variables, _event, _rules: variables.is_member,
+            clauses=("RIP44-LEARNER-1",),
+            text="is_member",
         ),
-        JoinedAsReplica: EventKind(
-            "joined_as_replica", Origin.LOCAL, messages=("HaHandshakeId", "HaHandshakeAddress"), sends=True
+        Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),
+    ),
+    (State.UNDECLARED, ReportSent): (Edge(State.UNDECLARED),),
+    (State.UNDECLARED, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
+    (State.REPLICA, Told): (
+        Edge(State.REPLICA, assign={"is_member": lambda _variables, event, _rules: event.is_member}),
+    ),
+    (State.REPLICA, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.REPLICA, Declared): (
+        Edge(
+            State.LEAVING,
+            guard=lambda variables, _event, _rules: variables.is_member,
+            clauses=("RIP44-LEARNER-1",),
+            text="is_member",
         ),
-        Configured: EventKind("configured", Origin.LOCAL),
-        ReportSent: EventKind("report_sent", Origin.LOCAL, messages=("HaReport",), sends=True),
-        Told: EventKind("told", Origin.PEER),
-    }
-)
-_TOLD: Final[Mapping[str, Assign]] = MappingProxyType(
-    {"is_member": lambda _variables, event, _rules: event.is_member}
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.UNDECLARED, Told): (Edge(State.UNDECLARED, assign=_TOLD),),
-        (State.UNDECLARED, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
-        (State.UNDECLARED, Declared): (
-            Edge(
-                State.LEAVING,
-                guard=lambda variables, _event, _rules: variables.is_member,
-                clauses=("RIP44-LEARNER-1",),
-                text="is_member",
-            ),
-            Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),
+        Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),
+    ),
+    (State.REPLICA, ReportSent): (Edge(State.REPLICA, clauses=("RIP44-REPORT-1",)),),
+    (State.REPLICA, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
+    (State.LEAVING, Told): (
+        Edge(
+            State.LEARNING,
+            do=("refuse_to_serve",),
+            guard=lambda _variables, event, _rules: event.is_master,
+            assign={"is_member": lambda _variables, event, _rules: event.is_member},
+            clauses=("RIP44-LEARNER-2",),
+            blames_peer=True,
+            text="event.is_master",
         ),
-        (State.UNDECLARED, ReportSent): (Edge(State.UNDECLARED),),
-        (State.UNDECLARED, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
-        (State.REPLICA, Told): (Edge(State.REPLICA, assign=_TOLD),),
-        (State.REPLICA, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
-        (State.REPLICA, Declared): (
-            Edge(
-                State.LEAVING,
-                guard=lambda variables, _event, _rules: variables.is_member,
-                clauses=("RIP44-LEARNER-1",),
-                text="is_member",
-            ),
-            Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),
+        Edge(
+            State.LEAVING,
+            guard=lambda _variables, event, _rules: event.is_member,
+            clauses=("RIP44-LEARNER-1",),
+            text="event.is_member",
         ),
-        (State.REPLICA, ReportSent): (Edge(State.REPLICA, clauses=("RIP44-REPORT-1",)),),
-        (State.REPLICA, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
-        (State.LEAVING, Told): (
-            Edge(
-                State.LEARNING,
-                do=("refuse_to_serve",),
-                guard=lambda _variables, event, _rules: event.is_master,
-                assign=_TOLD,
-                clauses=("RIP44-LEARNER-2",),
-                blames_peer=True,
-                text="event.is_master",
-            ),
-            Edge(
-                State.LEAVING,
-                guard=lambda _variables, event, _rules: event.is_member,
-                clauses=("RIP44-LEARNER-1",),
-                text="event.is_member",
-            ),
-            Edge(State.LEARNING, assign=_TOLD, clauses=("RIP44-LEARNER-1",)),
+        Edge(
+            State.LEARNING,
+            assign={"is_member": lambda _variables, event, _rules: event.is_member},
+            clauses=("RIP44-LEARNER-1",),
         ),
-        (State.LEARNING, Told): (
-            Edge(
-                State.LEARNING,
-                do=("refuse_to_serve",),
-                guard=lambda _variables, event, _rules: event.is_master,
-                assign=_TOLD,
-                clauses=("RIP44-LEARNER-2",),
-                blames_peer=True,
-                text="event.is_master",
-            ),
-            Edge(
-                State.LEARNING,
-                guard=lambda _variables, event, _rules: event.is_member,
-                assign=_TOLD,
-                clauses=("RIP44-LEARNER-1",),
-                blames_peer=True,
-                text="event.is_member",
-            ),
-            Edge(State.LEARNING, assign=_TOLD, clauses=("RIP44-LEARNER-1",)),
+    ),
+    (State.LEARNING, Told): (
+        Edge(
+            State.LEARNING,
+            do=("refuse_to_serve",),
+            guard=lambda _variables, event, _rules: event.is_master,
+            assign={"is_member": lambda _variables, event, _rules: event.is_member},
+            clauses=("RIP44-LEARNER-2",),
+            blames_peer=True,
+            text="event.is_master",
         ),
-        (State.LEAVING, Declared): (Edge(State.LEAVING, clauses=("RIP44-LEARNER-1",)),),
-        (State.LEAVING, Configured): (Edge(State.LEAVING, clauses=("RIP44-LEARNER-1",)),),
-        (State.LEARNING, Declared): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
-        (State.LEARNING, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
-        (State.LEAVING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
-        (State.LEARNING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
-        (State.LEAVING, ReportSent): (Edge(State.LEAVING, clauses=("RIP44-REPORT-1", "RIP44-LEARNER-1")),),
-        (State.LEARNING, ReportSent): (Edge(State.LEARNING, clauses=("RIP44-REPORT-1", "RIP44-LEARNER-1")),),
-    }
-)
+        Edge(
+            State.LEARNING,
+            guard=lambda _variables, event, _rules: event.is_member,
+            assign={"is_member": lambda _variables, event, _rules: event.is_member},
+            clauses=("RIP44-LEARNER-1",),
+            blames_peer=True,
+            text="event.is_member",
+        ),
+        Edge(
+            State.LEARNING,
+            assign={"is_member": lambda _variables, event, _rules: event.is_member},
+            clauses=("RIP44-LEARNER-1",),
+        ),
+    ),
+    (State.LEAVING, Declared): (Edge(State.LEAVING, clauses=("RIP44-LEARNER-1",)),),
+    (State.LEAVING, Configured): (Edge(State.LEAVING, clauses=("RIP44-LEARNER-1",)),),
+    (State.LEARNING, Declared): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
+    (State.LEARNING, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
+    (State.LEAVING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.LEARNING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.LEAVING, ReportSent): (Edge(State.LEAVING, clauses=("RIP44-REPORT-1", "RIP44-LEARNER-1")),),
+    (State.LEARNING, ReportSent): (Edge(State.LEARNING, clauses=("RIP44-REPORT-1", "RIP44-LEARNER-1")),),
+}
 OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     Overlay(
         Releases("apache", (5, 0, 0), None),
-        MappingProxyType(
-            {
-                (State.LEARNING, Told): (
-                    Edge(
-                        State.LEARNING,
-                        guard=lambda _variables, event, _rules: event.is_master,
-                        assign=_TOLD,
-                        clauses=("RIP44-LEARNER-1",),
-                        diverges="a learner that starts first in its set becomes master",
-                        text="event.is_master",
-                    ),
-                    *TRANSITIONS[State.LEARNING, Told],
+        {
+            (State.LEARNING, Told): (
+                Edge(
+                    State.LEARNING,
+                    guard=lambda _variables, event, _rules: event.is_master,
+                    assign={"is_member": lambda _variables, event, _rules: event.is_member},
+                    clauses=("RIP44-LEARNER-1",),
+                    diverges="a learner that starts first in its set becomes master",
+                    text="event.is_master",
                 ),
-                (State.LEAVING, Told): (
-                    Edge(
-                        State.LEARNING,
-                        guard=lambda _variables, event, _rules: event.is_master,
-                        assign=_TOLD,
-                        clauses=("RIP44-LEARNER-1",),
-                        diverges="a learner that starts first in its set becomes master",
-                        text="event.is_master",
-                    ),
-                    *TRANSITIONS[State.LEAVING, Told],
+                *TRANSITIONS[State.LEARNING, Told],
+            ),
+            (State.LEAVING, Told): (
+                Edge(
+                    State.LEARNING,
+                    guard=lambda _variables, event, _rules: event.is_master,
+                    assign={"is_member": lambda _variables, event, _rules: event.is_member},
+                    clauses=("RIP44-LEARNER-1",),
+                    diverges="a learner that starts first in its set becomes master",
+                    text="event.is_master",
                 ),
-            }
-        ),
+                *TRANSITIONS[State.LEAVING, Told],
+            ),
+        },
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(

@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Final, Protocol
 
 from replispec.wire.rocketmq import codes
@@ -51,10 +50,10 @@ def _get_replica_info_answered(
             return None
 
 
-_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes, Local], Event | None]]] = (
-    MappingProxyType({codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered})
-)
-OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
-    {codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,)}
-)
+_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes, Local], Event | None]]] = {
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered
+}
+OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = {
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (Told,)
+}
 """The events that the answer to a request may be, by the code of the request."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import (
@@ -166,158 +165,140 @@ class Effects(Protocol[EffectT_co]):
     ) -> tuple[EffectT_co, ...]: ...
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        LeaderAsked: EventKind("leader_asked", Origin.LOCAL, messages=("GetMetadataRequest",), sends=True),
-        LeaderTold: EventKind("leader_told", Origin.PEER, messages=("GetMetadataResponse",)),
-        Registered: EventKind("registered", Origin.PEER, messages=("RegisterBrokerToControllerResponse",)),
-        RequestFailed: EventKind("request_failed", Origin.PEER),
-        HeartbeatSent: EventKind(
-            "heartbeat_sent", Origin.LOCAL, messages=("BrokerHeartbeatRequest",), sends=True
+EVENTS: Final[Mapping[type, EventKind]] = {
+    LeaderAsked: EventKind("leader_asked", Origin.LOCAL, messages=("GetMetadataRequest",), sends=True),
+    LeaderTold: EventKind("leader_told", Origin.PEER, messages=("GetMetadataResponse",)),
+    Registered: EventKind("registered", Origin.PEER, messages=("RegisterBrokerToControllerResponse",)),
+    RequestFailed: EventKind("request_failed", Origin.PEER),
+    HeartbeatSent: EventKind(
+        "heartbeat_sent", Origin.LOCAL, messages=("BrokerHeartbeatRequest",), sends=True
+    ),
+    MasterElected: EventKind("master_elected", Origin.PEER, messages=("ElectMasterResponse",)),
+    InfoTold: EventKind("info_told", Origin.PEER, messages=("GetReplicaInfoResponse",)),
+    RoleTold: EventKind("role_told", Origin.PEER, messages=("NotifyBrokerRoleChangedRequest",)),
+    Announced: EventKind("announced", Origin.LOCAL, messages=("RegisterBrokerRequest",), sends=True),
+    RetryDue: EventKind("retry_due", Origin.LOCAL, timer="startupRetryInterval", default_ms=5000),
+    Stop: EventKind("stop", Origin.LOCAL),
+}
+_LEADER_TOLD: Final[Mapping[str, Assign]] = {
+    "leader": lambda variables, event, _rules: (
+        event.controller_leader_address if event.controller_leader_address is not None else variables.leader
+    )
+}
+_SEND_HEARTBEAT: Final[Mapping[str, Assign]] = {
+    "master_named": lambda _variables, event, _rules: not is_none(event.master_broker_id)
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.INITIAL, RetryDue): (Edge(State.INITIAL, do=("ask_leader",), clauses=("RIP44-METADATA-2",)),),
+    (State.INITIAL, RequestFailed): (
+        Edge(State.INITIAL, do=("retry_later",), clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.INITIAL, LeaderAsked): (Edge(State.INITIAL, clauses=("RIP44-METADATA-2",)),),
+    (State.INITIAL, LeaderTold): (
+        Edge(
+            State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE,
+            do=("register",),
+            guard=lambda _variables, event, _rules: not is_none(event.controller_leader_address),
+            assign={"leader": lambda _variables, event, _rules: event.controller_leader_address},
+            clauses=("RIP44-METADATA-2",),
+            text="event.controller_leader_address != none",
         ),
-        MasterElected: EventKind("master_elected", Origin.PEER, messages=("ElectMasterResponse",)),
-        InfoTold: EventKind("info_told", Origin.PEER, messages=("GetReplicaInfoResponse",)),
-        RoleTold: EventKind("role_told", Origin.PEER, messages=("NotifyBrokerRoleChangedRequest",)),
-        Announced: EventKind("announced", Origin.LOCAL, messages=("RegisterBrokerRequest",), sends=True),
-        RetryDue: EventKind("retry_due", Origin.LOCAL, timer="startupRetryInterval", default_ms=5000),
-        Stop: EventKind("stop", Origin.LOCAL),
-    }
-)
-_LEADER_TOLD: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "leader": lambda variables, event, _rules: (
-            event.controller_leader_address
-            if event.controller_leader_address is not None
-            else variables.leader
-        )
-    }
-)
-_SEND_HEARTBEAT: Final[Mapping[str, Assign]] = MappingProxyType(
-    {"master_named": lambda _variables, event, _rules: not is_none(event.master_broker_id)}
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.INITIAL, RetryDue): (Edge(State.INITIAL, do=("ask_leader",), clauses=("RIP44-METADATA-2",)),),
-        (State.INITIAL, RequestFailed): (
-            Edge(State.INITIAL, do=("retry_later",), clauses=("RIP44-METADATA-2",)),
+        Edge(State.INITIAL, do=("retry_later",), clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, LeaderAsked): (
+        Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, LeaderTold): (
+        Edge(
+            State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)
         ),
-        (State.INITIAL, LeaderAsked): (Edge(State.INITIAL, clauses=("RIP44-METADATA-2",)),),
-        (State.INITIAL, LeaderTold): (
-            Edge(
-                State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE,
-                do=("register",),
-                guard=lambda _variables, event, _rules: not is_none(event.controller_leader_address),
-                assign=MappingProxyType(
-                    {"leader": lambda _variables, event, _rules: event.controller_leader_address}
-                ),
-                clauses=("RIP44-METADATA-2",),
-                text="event.controller_leader_address != none",
-            ),
-            Edge(State.INITIAL, do=("retry_later",), clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, LeaderAsked): (
+        Edge(State.REGISTER_TO_CONTROLLER_DONE, clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, LeaderTold): (
+        Edge(State.REGISTER_TO_CONTROLLER_DONE, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.RUNNING, LeaderAsked): (Edge(State.RUNNING, clauses=("RIP44-METADATA-2",)),),
+    (State.RUNNING, LeaderTold): (Edge(State.RUNNING, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)),),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RetryDue): (
+        Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, do=("register",)),
+    ),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RequestFailed): (
+        Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, do=("retry_later",)),
+    ),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, Registered): (
+        Edge(
+            State.REGISTER_TO_CONTROLLER_DONE,
+            do=("send_heartbeat",),
+            assign=_SEND_HEARTBEAT,
+            clauses=("RIP44-REGISTER-1", "BID-REGISTER-1"),
         ),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, LeaderAsked): (
-            Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, HeartbeatSent): (
+        Edge(
+            State.RUNNING,
+            do=("take_role", "announce"),
+            guard=lambda variables, _event, _rules: variables.master_named,
+            clauses=("RIP44-HEARTBEAT-1",),
+            text="master_named",
         ),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, LeaderTold): (
-            Edge(
-                State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE,
-                assign=_LEADER_TOLD,
-                clauses=("RIP44-METADATA-2",),
-            ),
+        Edge(
+            State.REGISTER_TO_CONTROLLER_DONE,
+            do=("ask_election",),
+            clauses=("RIP44-HEARTBEAT-1", "RIP44-ELECT-1"),
         ),
-        (State.REGISTER_TO_CONTROLLER_DONE, LeaderAsked): (
-            Edge(State.REGISTER_TO_CONTROLLER_DONE, clauses=("RIP44-METADATA-2",)),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, LeaderTold): (
-            Edge(State.REGISTER_TO_CONTROLLER_DONE, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)),
-        ),
-        (State.RUNNING, LeaderAsked): (Edge(State.RUNNING, clauses=("RIP44-METADATA-2",)),),
-        (State.RUNNING, LeaderTold): (
-            Edge(State.RUNNING, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)),
-        ),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RetryDue): (
-            Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, do=("register",)),
-        ),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RequestFailed): (
-            Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, do=("retry_later",)),
-        ),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, Registered): (
-            Edge(
-                State.REGISTER_TO_CONTROLLER_DONE,
-                do=("send_heartbeat",),
-                assign=_SEND_HEARTBEAT,
-                clauses=("RIP44-REGISTER-1", "BID-REGISTER-1"),
-            ),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, HeartbeatSent): (
-            Edge(
-                State.RUNNING,
-                do=("take_role", "announce"),
-                guard=lambda variables, _event, _rules: variables.master_named,
-                clauses=("RIP44-HEARTBEAT-1",),
-                text="master_named",
-            ),
-            Edge(
-                State.REGISTER_TO_CONTROLLER_DONE,
-                do=("ask_election",),
-                clauses=("RIP44-HEARTBEAT-1", "RIP44-ELECT-1"),
-            ),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, MasterElected): (
-            Edge(State.RUNNING, do=("take_role", "announce"), clauses=("RIP44-ELECT-1",)),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, RoleTold): (
-            Edge(State.RUNNING, do=("take_role", "announce"), clauses=("RIP44-NOTIFY-1", "RIP44-ROLE-4")),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, Registered): (
-            Edge(State.REGISTER_TO_CONTROLLER_DONE, assign=_SEND_HEARTBEAT, clauses=("BID-REGISTER-3",)),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, RetryDue): (
-            Edge(State.REGISTER_TO_CONTROLLER_DONE, do=("send_heartbeat",)),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, RequestFailed): (
-            Edge(State.REGISTER_TO_CONTROLLER_DONE, do=("retry_later",)),
-        ),
-        (State.RUNNING, HeartbeatSent): (Edge(State.RUNNING, clauses=("RIP44-HEARTBEAT-1",)),),
-        (State.RUNNING, MasterElected): (Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-ELECT-1",)),),
-        (State.RUNNING, RoleTold): (
-            Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-NOTIFY-1", "RIP44-ROLE-4")),
-        ),
-        (State.RUNNING, InfoTold): (
-            Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-REPLICAINFO-1",)),
-        ),
-        (State.RUNNING, Registered): (Edge(State.RUNNING, clauses=("BID-REGISTER-3",)),),
-        (State.RUNNING, RequestFailed): (Edge(State.RUNNING, do=("retry_later",)),),
-        (State.RUNNING, RetryDue): (Edge(State.RUNNING, do=("ask_leader",), clauses=("RIP44-METADATA-2",)),),
-        (State.RUNNING, Announced): (Edge(State.RUNNING, clauses=("RIP44-REGISTER-1", "RIP44-ONLINE-1")),),
-        (State.INITIAL, InfoTold): (Edge(State.INITIAL),),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, InfoTold): (
-            Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE),
-        ),
-        (State.REGISTER_TO_CONTROLLER_DONE, InfoTold): (Edge(State.REGISTER_TO_CONTROLLER_DONE),),
-        (State.INITIAL, RoleTold): (Edge(State.INITIAL, clauses=("RIP44-NOTIFY-1",)),),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RoleTold): (
-            Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, clauses=("RIP44-NOTIFY-1",)),
-        ),
-        (State.INITIAL, Stop): (Edge(State.SHUTDOWN),),
-        (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, Stop): (Edge(State.SHUTDOWN),),
-        (State.REGISTER_TO_CONTROLLER_DONE, Stop): (Edge(State.SHUTDOWN),),
-        (State.RUNNING, Stop): (Edge(State.SHUTDOWN),),
-    }
-)
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, MasterElected): (
+        Edge(State.RUNNING, do=("take_role", "announce"), clauses=("RIP44-ELECT-1",)),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, RoleTold): (
+        Edge(State.RUNNING, do=("take_role", "announce"), clauses=("RIP44-NOTIFY-1", "RIP44-ROLE-4")),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, Registered): (
+        Edge(State.REGISTER_TO_CONTROLLER_DONE, assign=_SEND_HEARTBEAT, clauses=("BID-REGISTER-3",)),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, RetryDue): (
+        Edge(State.REGISTER_TO_CONTROLLER_DONE, do=("send_heartbeat",)),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, RequestFailed): (
+        Edge(State.REGISTER_TO_CONTROLLER_DONE, do=("retry_later",)),
+    ),
+    (State.RUNNING, HeartbeatSent): (Edge(State.RUNNING, clauses=("RIP44-HEARTBEAT-1",)),),
+    (State.RUNNING, MasterElected): (Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-ELECT-1",)),),
+    (State.RUNNING, RoleTold): (
+        Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-NOTIFY-1", "RIP44-ROLE-4")),
+    ),
+    (State.RUNNING, InfoTold): (Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-REPLICAINFO-1",)),),
+    (State.RUNNING, Registered): (Edge(State.RUNNING, clauses=("BID-REGISTER-3",)),),
+    (State.RUNNING, RequestFailed): (Edge(State.RUNNING, do=("retry_later",)),),
+    (State.RUNNING, RetryDue): (Edge(State.RUNNING, do=("ask_leader",), clauses=("RIP44-METADATA-2",)),),
+    (State.RUNNING, Announced): (Edge(State.RUNNING, clauses=("RIP44-REGISTER-1", "RIP44-ONLINE-1")),),
+    (State.INITIAL, InfoTold): (Edge(State.INITIAL),),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, InfoTold): (
+        Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, InfoTold): (Edge(State.REGISTER_TO_CONTROLLER_DONE),),
+    (State.INITIAL, RoleTold): (Edge(State.INITIAL, clauses=("RIP44-NOTIFY-1",)),),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RoleTold): (
+        Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, clauses=("RIP44-NOTIFY-1",)),
+    ),
+    (State.INITIAL, Stop): (Edge(State.SHUTDOWN),),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, Stop): (Edge(State.SHUTDOWN),),
+    (State.REGISTER_TO_CONTROLLER_DONE, Stop): (Edge(State.SHUTDOWN),),
+    (State.RUNNING, Stop): (Edge(State.SHUTDOWN),),
+}
 OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     Overlay(
         Releases("apache", (5, 0, 0), None),
-        MappingProxyType(
-            {
-                (State.REGISTER_TO_CONTROLLER_DONE, Announced): (
-                    Edge(
-                        State.REGISTER_TO_CONTROLLER_DONE,
-                        tolerated="makes itself known as soon as the answer to its registration has come",
-                    ),
-                )
-            }
-        ),
+        {
+            (State.REGISTER_TO_CONTROLLER_DONE, Announced): (
+                Edge(
+                    State.REGISTER_TO_CONTROLLER_DONE,
+                    tolerated="makes itself known as soon as the answer to its registration has come",
+                ),
+            )
+        },
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(

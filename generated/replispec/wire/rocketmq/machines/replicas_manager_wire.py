@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from replispec.wire.rocketmq import codes
@@ -43,9 +42,9 @@ def _notify_broker_role_changed(ext_fields: ExtFields, _data: bytes) -> RoleTold
     return RoleTold(header)
 
 
-REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = MappingProxyType(
-    {codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed}
-)
+REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = {
+    codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed
+}
 """How each request is read, by its code."""
 
 
@@ -99,20 +98,16 @@ def _get_replica_info_answered(
             return RequestFailed()
 
 
-_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | None]]] = MappingProxyType(
-    {
-        codes.RequestCode.CONTROLLER_GET_METADATA_INFO: _get_metadata_answered,
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller_answered,
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_answered,
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered,
-    }
-)
-OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = MappingProxyType(
-    {
-        codes.RequestCode.CONTROLLER_GET_METADATA_INFO: (LeaderTold, RequestFailed),
-        codes.RequestCode.CONTROLLER_REGISTER_BROKER: (Registered, RequestFailed),
-        codes.RequestCode.CONTROLLER_ELECT_MASTER: (RequestFailed, MasterElected),
-        codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (RequestFailed, InfoTold),
-    }
-)
+_OUTCOMES: Final[Mapping[int, Callable[[int | None, ExtFields, bytes], Event | None]]] = {
+    codes.RequestCode.CONTROLLER_GET_METADATA_INFO: _get_metadata_answered,
+    codes.RequestCode.CONTROLLER_REGISTER_BROKER: _register_broker_to_controller_answered,
+    codes.RequestCode.CONTROLLER_ELECT_MASTER: _elect_master_answered,
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: _get_replica_info_answered,
+}
+OUTCOMES: Final[Mapping[int, tuple[type[Any], ...]]] = {
+    codes.RequestCode.CONTROLLER_GET_METADATA_INFO: (LeaderTold, RequestFailed),
+    codes.RequestCode.CONTROLLER_REGISTER_BROKER: (Registered, RequestFailed),
+    codes.RequestCode.CONTROLLER_ELECT_MASTER: (RequestFailed, MasterElected),
+    codes.RequestCode.CONTROLLER_GET_REPLICA_INFO: (RequestFailed, InfoTold),
+}
 """The events that the answer to a request may be, by the code of the request."""
