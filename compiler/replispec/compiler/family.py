@@ -18,19 +18,21 @@ from replispec.compiler.check.citations import check_citations
 from replispec.compiler.emit.data.golden import clauses_json, vectors_json
 from replispec.compiler.emit.docs.clauses import clauses_document
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
+from replispec.compiler.emit.docs.constants import constants_document
 from replispec.compiler.emit.docs.examples import examples_document
 from replispec.compiler.emit.docs.invariants import invariants_document
 from replispec.compiler.emit.docs.machines import machine_document
 from replispec.compiler.emit.docs.parameters import parameters_document
 from replispec.compiler.emit.docs.rules import rules_document
 from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
-from replispec.compiler.emit.python.constants import constants_document, constants_text
+from replispec.compiler.emit.python.constants import constants_text
 from replispec.compiler.emit.python.data import clauses_text, vectors_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.invariants import invariants_text
 from replispec.compiler.emit.python.machines import MachineEmitter, package_module
 from replispec.compiler.emit.python.parameters import options_text, parameters_text
 from replispec.compiler.emit.python.rules import rules_text
+from replispec.compiler.model.constant import NamedConstant
 from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.example import Example
 from replispec.compiler.model.faults import attempt, whole_since
@@ -40,7 +42,7 @@ from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.model.parameter import Configuration
 from replispec.compiler.model.rule import RuleSource
 from replispec.compiler.read.clauses import read_clauses
-from replispec.compiler.read.constants import Constant, read_constants
+from replispec.compiler.read.constants import read_constants
 from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.examples import read_examples
 from replispec.compiler.read.invariants import read_invariants, read_streams
@@ -64,7 +66,7 @@ class Family:
     invariants: Mapping[str, Invariant]
     examples: Sequence[Example]
     configuration: Configuration
-    constants: Mapping[str, Constant]
+    constants: Mapping[str, NamedConstant]
     sources: Mapping[str, bytes]
 
 
@@ -169,7 +171,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             machines[machine.name] = machine
     with attempt():
         check_timers(configuration, machines)
-    constants: Mapping[str, Constant] = {}
+    constants: Mapping[str, NamedConstant] = {}
     with attempt(gap=True):
         constants = read_constants(_only(trees, "constants/"), model, configuration)
     invariants: dict[str, Invariant] = {}

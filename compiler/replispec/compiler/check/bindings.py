@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from replispec.compiler.language.expressions import EnumMember
 from replispec.compiler.model.binding import Bindings, Source
+from replispec.compiler.model.expressions import EnumMember
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model, SpecificationError
 

@@ -18,7 +18,7 @@ import yaml
 
 from replispec.compiler.evolution.judge import Change
 from replispec.compiler.evolution.walk import Node, shown
-from replispec.compiler.language.expressions import Expression
+from replispec.compiler.model.expressions import Expression
 
 _CASES: Final = Path("conformance/cases")
 _EXPECTED: Final = Path("spark_replay/captures/expected")

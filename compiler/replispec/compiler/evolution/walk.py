@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final
 
-from replispec.compiler.language.expressions import Expression
 from replispec.compiler.language.text import to_text
+from replispec.compiler.model.expressions import Expression
 from replispec.compiler.model.message import Place, VersionRange
 from replispec.compiler.model.value_types import Type
 
 # What a class of the model is called in a report; others get their own name in small letters.
 KINDS: Final = {
     "EnumValue": "value",
+    "NamedConstant": "constant",
     "RuleSource": "rule",
     "Transition": "edge",
     "EventStream": "stream",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import (
     BOOL,
     INT32,
@@ -21,14 +22,6 @@ from replispec.compiler.model.value_types import (
 
 _INT32_MAX = 2**31 - 1
 _INT64_MAX = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class RuleType:
-    """The signature of a pure algorithm."""
-
-    parameters: Mapping[str, Type]
-    result: Type
 
 
 @dataclass(frozen=True, slots=True)

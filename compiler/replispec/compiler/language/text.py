@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 
 _TIGHTNESS = {"if": 0, "or": 1, "and": 2, "not": 3, "compare": 4, "+": 5, "-": 5, "*": 6}
 _ENGLISH = {

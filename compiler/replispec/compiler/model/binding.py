@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from replispec.compiler.language.expressions import EnumMember, Expression
+from replispec.compiler.model.expressions import EnumMember, Expression
 from replispec.compiler.model.message import Place, VersionRange
 from replispec.compiler.model.value_types import Type
 

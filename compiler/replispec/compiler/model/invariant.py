@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from replispec.compiler.language.expressions import Expression
+from replispec.compiler.model.expressions import Expression
 from replispec.compiler.model.machine import Variable
 from replispec.compiler.model.message import Place
 from replispec.compiler.model.value_types import Type
+
+PLACEHOLDER: Final = re.compile(r"\{(?:(?P<of>event|other)\.)?(?P<name>[a-z_][a-z0-9_]*)\}")
+"""What a sentence says of the event, of the event compared with, or of a variable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,3 +110,8 @@ class Invariant:
         if self.check is not None:
             lists.append(self.check.otherwise)
         return {entry.divergence: None for entries in lists for entry in entries if entry.divergence}
+
+
+def runtime_template(says: str) -> str:
+    """The sentence with variables under `v.`, as the engine fills it in."""
+    return PLACEHOLDER.sub(lambda match: match[0] if match["of"] else f"{{v.{match['name']}}}", says)

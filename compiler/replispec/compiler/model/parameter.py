@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from replispec.compiler.model.message import Place, VersionRange
 
+DURATION: Final = "duration"
+"""The type of parameters that are a time."""
 Value = str | int | bool | tuple[str, ...]
 
 
@@ -88,3 +92,11 @@ class Configuration:
         """What a role takes without effect: name -> text that is shown when it is not given."""
         found = {each.name: each.default for each in self.idle if role in each.roles}
         return found | {each.name: "" for each in self.parameters.values() if role in each.ignored_by}
+
+
+def field_name(parameter: Parameter) -> str:
+    """The name of a parameter in Python: its own in lower case, durations with their unit."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", parameter.name).lower()
+    if parameter.type == DURATION:
+        words = f"{words.removesuffix('_millis').removesuffix('_mills')}_ms"
+    return words

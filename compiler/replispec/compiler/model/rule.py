@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from replispec.compiler.language.check import RuleType
 from replispec.compiler.model.message import Place
+from replispec.compiler.model.value_types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class RuleType:
+    """The signature of a pure algorithm."""
+
+    parameters: Mapping[str, Type]
+    result: Type
 
 
 @dataclass(frozen=True, slots=True)

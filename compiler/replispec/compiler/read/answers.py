@@ -6,20 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import Scope, type_of
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Message, Model, SpecificationError
-from replispec.compiler.model.value_types import STRING, Type, accepts
+from replispec.compiler.model.value_types import STRING, Type, accepts, fields_of
 from replispec.compiler.model.versions import parse_versions
-from replispec.compiler.read.binding_parts import (
-    INSTANCE,
-    enum_member,
-    fields_of,
-    message_named,
-    read_remark,
-)
+from replispec.compiler.read.binding_parts import INSTANCE, enum_member, message_named, read_remark
 from replispec.compiler.read.yaml_source import Tree
 
 _NOTICE_KEYS: Final = ("message", "header", "body")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import Scope, present_after, require, type_of
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Remark, Text
 from replispec.compiler.model.message import Message, Model, Place, SpecificationError
-from replispec.compiler.model.value_types import BOOL, Type, field_type
+from replispec.compiler.model.value_types import BOOL
 from replispec.compiler.read.yaml_source import Scalar, Sequence, Tree
 
 INSTANCE: Final = "instance"
@@ -17,21 +17,6 @@ INSTANCE: Final = "instance"
 NOTHING: Final[frozenset[ex.Expression]] = frozenset()
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _SHOWN: Final = ("int32", "int64", "string", "enum", "bool")
-
-
-def fields_of(message: Message, model: Model) -> dict[str, Type]:
-    """The types of a message's fields, maps included."""
-    found: dict[str, Type] = {}
-    for field in message.fields:
-        if field.map_key:
-            is_message = field.map_value in model.messages
-            value = Type("message", field.map_value) if is_message else Type(field.map_value)
-            found[field.name] = Type("map", item=value, optional=True, key=Type(field.map_key))
-            continue
-        kind = field_type(field, message, model)
-        if kind is not None:
-            found[field.name] = kind
-    return found
 
 
 def message_named(name: str, model: Model, place: Place) -> Message:

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.bindings import check_bindings
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import RuleType, Scope, present_after, require, type_of
+from replispec.compiler.language.check import Scope, present_after, require, type_of
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
 from replispec.compiler.model.machine import Event, Machine
 from replispec.compiler.model.message import Message, Model, SpecificationError
-from replispec.compiler.model.value_types import STRING, parse_type
+from replispec.compiler.model.rule import RuleType
+from replispec.compiler.model.value_types import STRING, fields_of, parse_type
 from replispec.compiler.read.answers import AnswerReader
 from replispec.compiler.read.binding_parts import (
     INSTANCE,
     NOTHING,
     code_text,
     enum_member,
-    fields_of,
     message_named,
     read_condition,
     read_remark,

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import RuleType, Scope, require
+from replispec.compiler.language.check import Scope, require
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, Mark, RecordForm, RecordLog, Source
 from replispec.compiler.model.machine import Event, Machine
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.record import RecordField, RecordMessage
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import Type
 from replispec.compiler.read.binding_parts import read_condition
 from replispec.compiler.read.yaml_source import Scalar, Tree

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import GuardType, RuleType, Scope, present_after, require, type_of
+from replispec.compiler.language.check import GuardType, Scope, present_after, require, type_of
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.invariant import (
+    PLACEHOLDER,
     Check,
     EventStream,
     FoldStep,
@@ -21,13 +22,13 @@ from replispec.compiler.model.invariant import (
 )
 from replispec.compiler.model.machine import Machine, Variable
 from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, INT32, Type, parse_type
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.machines import guard_types
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_PLACEHOLDER: Final = re.compile(r"\{(?:(?P<of>event|other)\.)?(?P<name>[a-z_][a-z0-9_]*)\}")
 _Present = frozenset[ex.Expression]
 _COMMON: Final = ("id", "about", "shape", "stream", "group", "key", "evaluated", "says", "clause")
 _SHAPES: Final = {
@@ -307,20 +308,15 @@ class _Reader:
 
     def _check_text(self, says: str, scope: Scope, place: Place) -> None:
         """Refuse placeholders of a sentence that name nothing."""
-        rest = _PLACEHOLDER.sub("", says)
+        rest = PLACEHOLDER.sub("", says)
         if "{" in rest or "}" in rest:
             raise SpecificationError(
                 place, f"{says!r} has a brace outside {{name}}", "write {variable} or {event.field}"
             )
-        for match in _PLACEHOLDER.finditer(says):
+        for match in PLACEHOLDER.finditer(says):
             of, name = match["of"], match["name"]
             known = scope.variables if of is None else (scope.event or {})
             if name not in known or (of == "other" and not scope.other):
                 raise SpecificationError(
                     place, f"{match[0]} names nothing", f"known: {', '.join(sorted(known))}"
                 )
-
-
-def runtime_template(says: str) -> str:
-    """The sentence with variables under `v.`, as the engine fills it in."""
-    return _PLACEHOLDER.sub(lambda match: match[0] if match["of"] else f"{{v.{match['name']}}}", says)

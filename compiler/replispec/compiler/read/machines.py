@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.machines import check_machine, check_overlays, check_pair
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import GuardType, RuleType, Scope, present_after, require
+from replispec.compiler.language.check import GuardType, Scope, present_after, require
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt, failures, whole_since
 from replispec.compiler.model.machine import (
     Event,
@@ -24,6 +24,7 @@ from replispec.compiler.model.machine import (
 )
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.parameter import Configuration
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings

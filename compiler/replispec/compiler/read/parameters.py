@@ -12,7 +12,16 @@ from typing import Final
 
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Place, SpecificationError
-from replispec.compiler.model.parameter import Configuration, Group, Idle, Parameter, Role, Value
+from replispec.compiler.model.parameter import (
+    DURATION,
+    Configuration,
+    Group,
+    Idle,
+    Parameter,
+    Role,
+    Value,
+    field_name,
+)
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -23,7 +32,7 @@ _FIELD: Final = re.compile(r"[a-z][a-z0-9_]*")
 _DURATION: Final = re.compile(r"(?P<count>[0-9]+) (?P<unit>ms|s|min|h)")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:;\[\]]+):[0-9]{1,5}")
-DURATION, NUMBERS = "duration", ("number", "bytes", "port", "duration")
+NUMBERS: Final = ("number", "bytes", "port", "duration")
 TYPES: Final = ("flag", "text", "word", "path", "choice", "addresses", "peers", *NUMBERS)
 # What a port and a duration are without bounds of their own: 16 bits; a millisecond to an hour.
 _BOUNDS: Final = {"port": (0, 65_535), DURATION: (1, 3_600_000)}
@@ -89,14 +98,6 @@ def default_ms(configuration: Configuration, timer: str, place: Place) -> int:
         )
     assert isinstance(parameter.default, int), "a duration has a default"
     return parameter.default
-
-
-def field_name(parameter: Parameter) -> str:
-    """The name of a parameter in Python: its own in lower case, durations with their unit."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", parameter.name).lower()
-    if parameter.type == DURATION:
-        words = f"{words.removesuffix('_millis').removesuffix('_mills')}_ms"
-    return words
 
 
 def _roles(head: Tree) -> Iterator[tuple[str, Role]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from replispec.compiler.emit.docs.tables import table
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_text
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, RecordForm, Remark, Source, Value
 from replispec.compiler.model.machine import Event, Machine
 

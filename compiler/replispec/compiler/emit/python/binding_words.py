@@ -9,8 +9,8 @@ from typing import Final
 from replispec.compiler.emit.python.expressions import HELPERS, bare_words, enum_refs
 from replispec.compiler.emit.python.naming import class_name
 from replispec.compiler.emit.python.tree import PRIMITIVES, Names, Ref
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_python, to_text
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Remark, Source, Text
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model

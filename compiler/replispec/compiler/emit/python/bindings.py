@@ -27,7 +27,7 @@ from replispec.compiler.emit.python.tree import (
     homes,
     own,
 )
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Source
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, parameters
 from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, Node, own
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import VersionRange

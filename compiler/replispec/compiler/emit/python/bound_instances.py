@@ -24,11 +24,11 @@ from replispec.compiler.emit.python.tree import (
     Node,
     own,
 )
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Message, Model
-from replispec.compiler.read.binding_parts import fields_of
+from replispec.compiler.model.value_types import fields_of
 
 
 class InstanceBindings:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, indented, parameters
 from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, Node, own
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, RecordForm, RecordLog
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.value_types import Type

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, Names, Ref, plain
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_python
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.machine import Variable
 from replispec.compiler.model.message import Model
 

@@ -27,12 +27,11 @@ from replispec.compiler.emit.python.tree import (
     Ref,
     homes,
 )
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_english
-from replispec.compiler.model.invariant import Check, FoldStep, Invariant, Otherwise
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.invariant import Check, FoldStep, Invariant, Otherwise, runtime_template
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model
-from replispec.compiler.read.invariants import runtime_template
 
 _INVARIANTS = Names(f"{PRIMITIVES}.invariants")
 _CLASSES = {

@@ -33,8 +33,8 @@ from replispec.compiler.emit.python.tree import (
     own,
     plain,
 )
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_text
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.machine import Event, Guard, Machine, Overlay, Table, Transition
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import Type

@@ -19,8 +19,7 @@ from replispec.compiler.emit.python.tree import (
     Note,
     Ref,
 )
-from replispec.compiler.model.parameter import Configuration, Group, Parameter, Role, Value
-from replispec.compiler.read.parameters import field_name
+from replispec.compiler.model.parameter import Configuration, Group, Parameter, Role, Value, field_name
 
 _PARAMETERS = Names(f"{PRIMITIVES}.parameters")
 _OPTIONS = f"{DATACLASSES.dataclass}(frozen=True, slots=True, kw_only=True)"
