@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from replispec.compiler.model.binding import Bindings, Source
 from replispec.compiler.model.expressions import EnumMember
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, SpecificationError
 
 
-def check_bindings(machine: Machine, bindings: Bindings, model: Model) -> None:
+def check_bindings(machine: MachineSpec, bindings: Bindings, model: Model) -> None:
     """Refuse a request or an answer that two events claim, and answers of which only some are heard."""
     _check_requests(bindings, model)
     _check_outcomes(machine, bindings, model)
@@ -33,7 +33,7 @@ def _check_requests(bindings: Bindings, model: Model) -> None:
             claimed[code] = source
 
 
-def _check_outcomes(machine: Machine, bindings: Bindings, model: Model) -> None:
+def _check_outcomes(machine: MachineSpec, bindings: Bindings, model: Model) -> None:
     claimed: dict[tuple[str, object], Source] = {}
     for source in bindings.outcomes:
         for asked in source.asked:
@@ -65,7 +65,7 @@ def _number(code: EnumMember, model: Model) -> int:
     return next(each.number for each in model.enums[code.enum].values if each.name == code.member)
 
 
-def _check_effects(machine: Machine, bindings: Bindings) -> None:
+def _check_effects(machine: MachineSpec, bindings: Bindings) -> None:
     """Refuse an effect of which nothing says what it does, and a machine that cannot refuse a request."""
     for edge in machine.transitions():
         for effect in edge.do:
@@ -81,7 +81,7 @@ def _check_effects(machine: Machine, bindings: Bindings) -> None:
         )
 
 
-def _check_records(machine: Machine, bindings: Bindings) -> None:
+def _check_records(machine: MachineSpec, bindings: Bindings) -> None:
     """Refuse a change that would be forgotten, and two events that are one record."""
     for edge in machine.transitions():
         if edge.event not in bindings.records and (edge.assign or set(edge.sources) != {edge.to}):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from replispec.compiler.model.expressions import Expression
-from replispec.compiler.model.machine import Variable
+from replispec.compiler.model.machine import VariableSpec
 from replispec.compiler.model.message import Place
 from replispec.compiler.model.value_types import Type
 
@@ -17,7 +17,7 @@ PLACEHOLDER: Final = re.compile(r"\{(?:(?P<of>event|other)\.)?(?P<name>[a-z_][a-
 
 
 @dataclass(frozen=True, slots=True)
-class StreamEvent:
+class StreamEventSpec:
     """One kind of event of a stream; `origins` says where each field comes from."""
 
     name: str
@@ -32,12 +32,12 @@ class EventStream:
     name: str
     about: str
     order: str
-    events: Mapping[str, StreamEvent]
+    events: Mapping[str, StreamEventSpec]
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class Otherwise:
+class OtherwiseSpec:
     """How a failed check is judged when `condition` holds (None: always)."""
 
     verdict: str
@@ -48,22 +48,22 @@ class Otherwise:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckSpec:
     """A condition that must hold."""
 
     holds: Expression
-    otherwise: tuple[Otherwise, ...]
+    otherwise: tuple[OtherwiseSpec, ...]
     says: str
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class FoldStep:
+class FoldStepSpec:
     """What one event does to the fold of its key."""
 
     event: str
     condition: Expression | None
-    checks: tuple[Check, ...]
+    checks: tuple[CheckSpec, ...]
     assign: Mapping[str, Expression]
     place: Place
 
@@ -78,7 +78,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Invariant:
+class InvariantSpec:
     """One invariant of shape set, order, pairing or as_of.
 
     `event`, `where`, `value` and `otherwise` belong to set and as_of; `variables` and `steps` to
@@ -98,11 +98,11 @@ class Invariant:
     event: str = ""
     where: Expression | None = None
     value: Expression | None = None
-    otherwise: tuple[Otherwise, ...] = ()
-    variables: Mapping[str, Variable] = field(default_factory=dict)
-    steps: tuple[FoldStep, ...] = ()
+    otherwise: tuple[OtherwiseSpec, ...] = ()
+    variables: Mapping[str, VariableSpec] = field(default_factory=dict)
+    steps: tuple[FoldStepSpec, ...] = ()
     pairing: Pairing | None = None
-    check: Check | None = None
+    check: CheckSpec | None = None
 
     def divergences(self) -> dict[str, None]:
         """The texts of the known deviations, in order, each once."""

@@ -12,7 +12,7 @@ from replispec.compiler.model.value_types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateSpec:
     """A state; `unreached` says why no edge leads to it."""
 
     name: str
@@ -24,7 +24,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class VariableSpec:
     """A variable with its value at the start (None: the type's zero)."""
 
     name: str
@@ -90,7 +90,7 @@ Table = dict[Pair, tuple[Transition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class OverlaySpec:
     """What some releases of an implementation do differently: whole pairs, edges in order."""
 
     versions: VersionRange
@@ -99,7 +99,7 @@ class Overlay:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineSpec:
     """One machine; `table` maps (state, event) to its ordered edges.
 
     Judges of traffic watch it where `finding` names what they find, one evaluation being `evaluated`.
@@ -111,13 +111,13 @@ class Machine:
     name: str
     about: str
     place: Place
-    states: Mapping[str, State]
+    states: Mapping[str, StateSpec]
     enum: str
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, VariableSpec]
     events: Mapping[str, Event]
     guards: Mapping[str, Guard]
     table: Table
-    overlays: tuple[Overlay, ...]
+    overlays: tuple[OverlaySpec, ...]
     instance_key: str = ""
     learns: Mapping[str, str] = field(default_factory=dict)
     finding: str = ""

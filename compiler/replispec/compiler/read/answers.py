@@ -9,7 +9,7 @@ from typing import Final
 from replispec.compiler.language.check import Scope, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Message, Model, SpecificationError
 from replispec.compiler.model.value_types import STRING, Type, accepts, fields_of
 from replispec.compiler.model.versions import parse_versions
@@ -23,7 +23,7 @@ _ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases")
 class AnswerReader:
     """Reads the answers and notices of one machine; `local` is what the role knows."""
 
-    def __init__(self, tree: Tree, machine: Machine, model: Model, local: Mapping[str, Type]) -> None:
+    def __init__(self, tree: Tree, machine: MachineSpec, model: Model, local: Mapping[str, Type]) -> None:
         self._tree = tree
         self._machine = machine
         self._model = model

@@ -14,7 +14,7 @@ from replispec.compiler.check.bindings import check_bindings
 from replispec.compiler.language.check import Scope, present_after, require, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
-from replispec.compiler.model.machine import Event, Machine
+from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Message, Model, SpecificationError
 from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import STRING, fields_of, parse_type
@@ -51,7 +51,7 @@ EVENT_KEYS: Final = (*_SOURCE_KEYS[1:], "heard", "record")
 __all__ = ["EVENT_KEYS", "code_text", "is_bound", "read_bindings"]
 
 
-def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str, RuleType]) -> Bindings:
+def read_bindings(tree: Tree, machine: MachineSpec, model: Model, rules: Mapping[str, RuleType]) -> Bindings:
     """The bindings of a machine. Raises SpecificationError with the line of the first fault."""
     local = {each.name: each for each in _local(tree, model)}
     kinds = {name: each.type for name, each in local.items()}
@@ -93,7 +93,7 @@ class _Sources:
     def __init__(
         self,
         tree: Tree,
-        machine: Machine,
+        machine: MachineSpec,
         model: Model,
         rules: Mapping[str, RuleType],
         local: Mapping[str, LocalField],

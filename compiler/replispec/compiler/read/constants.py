@@ -8,7 +8,7 @@ from typing import Final
 
 from replispec.compiler.model.constant import NamedConstant
 from replispec.compiler.model.message import Model, SpecificationError
-from replispec.compiler.model.parameter import Configuration
+from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
@@ -16,7 +16,7 @@ _SOURCES: Final = ("value", "default_of", "mask_of")
 
 
 def read_constants(
-    trees: Mapping[str, Tree], model: Model, configuration: Configuration
+    trees: Mapping[str, Tree], model: Model, configuration: ConfigurationSpec
 ) -> dict[str, NamedConstant]:
     """The constants of a family, by name. Raises SpecificationError."""
     found: dict[str, NamedConstant] = {}
@@ -31,7 +31,7 @@ def read_constants(
     return found
 
 
-def _constants(file: Tree, model: Model, configuration: Configuration) -> Iterator[NamedConstant]:
+def _constants(file: Tree, model: Model, configuration: ConfigurationSpec) -> Iterator[NamedConstant]:
     for name, tree in file.trees("constants"):
         tree.only("about", *_SOURCES)
         place = file.tree("constants").place_of(name)
@@ -46,7 +46,7 @@ def _constants(file: Tree, model: Model, configuration: Configuration) -> Iterat
         yield NamedConstant(name, value, tree.text("about"), source, place)
 
 
-def _value(tree: Tree, key: str, model: Model, configuration: Configuration) -> tuple[int | str, str]:
+def _value(tree: Tree, key: str, model: Model, configuration: ConfigurationSpec) -> tuple[int | str, str]:
     place = tree.place_of(key)
     if key == "value":
         node = tree.items[key]

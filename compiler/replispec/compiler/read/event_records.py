@@ -9,7 +9,7 @@ from typing import Final
 from replispec.compiler.language.check import Scope, require
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, Mark, RecordForm, RecordLog, Source
-from replispec.compiler.model.machine import Event, Machine
+from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.record import RecordField, RecordMessage
 from replispec.compiler.model.rule import RuleType
@@ -36,7 +36,7 @@ class RecordReader:
     def __init__(
         self,
         tree: Tree,
-        machine: Machine,
+        machine: MachineSpec,
         model: Model,
         rules: Mapping[str, RuleType],
         sources: tuple[Source, ...],

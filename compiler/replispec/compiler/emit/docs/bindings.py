@@ -8,10 +8,10 @@ from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.language.text import to_text
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, RecordForm, Remark, Source, Value
-from replispec.compiler.model.machine import Event, Machine
+from replispec.compiler.model.machine import Event, MachineSpec
 
 
-def bound_kind(machine: Machine, event: Event) -> str:
+def bound_kind(machine: MachineSpec, event: Event) -> str:
     """What an event is that is bound to messages; empty for one that is not."""
     sources = [each for each in machine.bindings.sources if each.event == event.name]
     return "; or ".join(_source(each) for each in sources)
@@ -34,7 +34,7 @@ def _answer(source: Source) -> str:
     return f"the answer to {asked}: {', '.join(codes)}"
 
 
-def answers_section(machine: Machine) -> Iterator[str]:
+def answers_section(machine: MachineSpec) -> Iterator[str]:
     """What each effect answers, notifies or notes; nothing for a machine whose effects say nothing."""
     if machine.answers:
         yield "## Answers"
@@ -51,7 +51,7 @@ def answers_section(machine: Machine) -> Iterator[str]:
         yield from table(("what an edge does", "what is told"), said)
 
 
-def records_section(machine: Machine) -> Iterator[str]:
+def records_section(machine: MachineSpec) -> Iterator[str]:
     """The record of each event that is remembered."""
     log = machine.bindings.log
     if log is None:

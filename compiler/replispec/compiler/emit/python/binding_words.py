@@ -12,7 +12,7 @@ from replispec.compiler.emit.python.tree import PRIMITIVES, Names, Ref
 from replispec.compiler.language.text import to_python, to_text
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Remark, Source, Text
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
 
 BOUND: Final = Names(f"{PRIMITIVES}.bindings")
@@ -29,7 +29,7 @@ _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
 class BindingWords:
     """Writes parts of the bindings of one machine."""
 
-    def __init__(self, machine: Machine, model: Model) -> None:
+    def __init__(self, machine: MachineSpec, model: Model) -> None:
         self._model = model
         self._enums = enum_refs(model)
         self._module = f"replispec.wire.{model.family}.machines.{machine.name}"

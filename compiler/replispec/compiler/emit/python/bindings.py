@@ -29,11 +29,11 @@ from replispec.compiler.emit.python.tree import (
 )
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Source
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
 
 
-def wire_module(machine: Machine) -> str:
+def wire_module(machine: MachineSpec) -> str:
     """The name of the module of a machine's bindings."""
     return f"{machine.name}_wire"
 
@@ -41,7 +41,7 @@ def wire_module(machine: Machine) -> str:
 class BindingsEmitter:
     """Writes the bindings of one machine. Pure: equal specifications give equal text."""
 
-    def __init__(self, machine: Machine, model: Model) -> None:
+    def __init__(self, machine: MachineSpec, model: Model) -> None:
         self._machine = machine
         self._model = model
         self._words = BindingWords(machine, model)

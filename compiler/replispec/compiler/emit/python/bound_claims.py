@@ -13,7 +13,7 @@ from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, pa
 from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, Node, own
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import VersionRange
 
 _RELEASES = Names(f"{PRIMITIVES}.releases")
@@ -21,7 +21,7 @@ _GIVEN = ("ext_fields: ExtFields", "data: bytes")
 _CLAIMS = f"dict[str, {TYPING.Any}]"
 
 
-def claim_nodes(machine: Machine, words: BindingWords) -> Iterator[Node]:
+def claim_nodes(machine: MachineSpec, words: BindingWords) -> Iterator[Node]:
     """What reads the claims of answers and notices."""
     bindings = machine.bindings
     alike: dict[tuple[str, ...], list[str]] = {}
@@ -52,7 +52,7 @@ def claim_nodes(machine: Machine, words: BindingWords) -> Iterator[Node]:
     yield from _tables(machine, words, readers)
 
 
-def _tables(machine: Machine, words: BindingWords, readers: Mapping[str, str]) -> Iterator[Node]:
+def _tables(machine: MachineSpec, words: BindingWords, readers: Mapping[str, str]) -> Iterator[Node]:
     """The tables from what was asked, and from what is noticed, to their readers."""
     bindings, final = machine.bindings, TYPING.Final
     rows = []
@@ -82,7 +82,7 @@ def _tables(machine: Machine, words: BindingWords, readers: Mapping[str, str]) -
         yield Constant("COUNTS_AS", f"{{{' '.join(rows)}}}", annotated, about)
 
 
-def _by_code(machine: Machine, words: BindingWords) -> dict[tuple[str, int], list[AnswerForm]]:
+def _by_code(machine: MachineSpec, words: BindingWords) -> dict[tuple[str, int], list[AnswerForm]]:
     """The answers that an event may get, by the number of their code."""
     found: dict[tuple[str, int], list[AnswerForm]] = {}
     for effect, events in machine.effects().items():
@@ -94,7 +94,7 @@ def _by_code(machine: Machine, words: BindingWords) -> dict[tuple[str, int], lis
     return found
 
 
-def _reader(form: AnswerForm, machine: Machine) -> Iterator[str]:
+def _reader(form: AnswerForm, machine: MachineSpec) -> Iterator[str]:
     """The lines that gather the variables that an answer tells; none when it tells none."""
     header = list(_claims("header", form.header_fields, machine))
     body = list(_claims("body", form.body_fields, machine))
@@ -133,7 +133,7 @@ class _Claim:
     may_be_none: bool
 
 
-def _claims(source: str, fields: Mapping[str, Value], machine: Machine) -> Iterator[_Claim]:
+def _claims(source: str, fields: Mapping[str, Value], machine: MachineSpec) -> Iterator[_Claim]:
     for field, node in fields.items():
         match node:
             case ex.Variable(name) | ex.Conditional(_, ex.Variable(name), ex.Literal(None)) if (

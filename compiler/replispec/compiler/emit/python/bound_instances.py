@@ -26,7 +26,7 @@ from replispec.compiler.emit.python.tree import (
 )
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Message, Model
 from replispec.compiler.model.value_types import fields_of
 
@@ -34,7 +34,7 @@ from replispec.compiler.model.value_types import fields_of
 class InstanceBindings:
     """Writes the bindings of one machine whose requests name an instance."""
 
-    def __init__(self, machine: Machine, model: Model, words: BindingWords) -> None:
+    def __init__(self, machine: MachineSpec, model: Model, words: BindingWords) -> None:
         self._machine = machine
         self._bindings = machine.bindings
         self._model = model
@@ -159,7 +159,7 @@ class InstanceBindings:
         """A value that the request must have; a text that it says as it stands is bounded, too."""
         text, label = self._words.python(node), self._words.label(node, source)
         if not isinstance(node, ex.SourceField):
-            is_safe = isinstance(node, ex.Function) and node.name == "first"
+            is_safe = isinstance(node, ex.Call) and node.name == "first"
             return (
                 text
                 if is_safe and node is source.instance

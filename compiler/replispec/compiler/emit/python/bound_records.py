@@ -8,13 +8,13 @@ from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, in
 from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, Node, own
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, RecordForm, RecordLog
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.value_types import Type
 
 _ERRORS = Names(f"{PRIMITIVES}.errors")
 
 
-def record_nodes(machine: Machine, log: RecordLog, words: BindingWords) -> Iterator[Node]:
+def record_nodes(machine: MachineSpec, log: RecordLog, words: BindingWords) -> Iterator[Node]:
     """`record_of` and `event_of_record`, with what they need."""
     writer = _Records(machine, log, words)
     yield from writer.marks()
@@ -28,7 +28,7 @@ def record_nodes(machine: Machine, log: RecordLog, words: BindingWords) -> Itera
 
 
 class _Records:
-    def __init__(self, machine: Machine, log: RecordLog, words: BindingWords) -> None:
+    def __init__(self, machine: MachineSpec, log: RecordLog, words: BindingWords) -> None:
         self._machine = machine
         self._log = log
         self._words = words

@@ -8,7 +8,7 @@ from typing import Final
 from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, Names, Ref, plain
 from replispec.compiler.language.text import to_python
 from replispec.compiler.model import expressions as ex
-from replispec.compiler.model.machine import Variable
+from replispec.compiler.model.machine import VariableSpec
 from replispec.compiler.model.message import Model
 
 _UNKNOWN = Names(f"{PRIMITIVES}.unknown")
@@ -36,7 +36,7 @@ def python_of(
     return to_python(node, enums, guards, HELPERS, named=named)
 
 
-def initial_value(variable: Variable, enums: Mapping[str, str]) -> str:
+def initial_value(variable: VariableSpec, enums: Mapping[str, str]) -> str:
     """A variable's value at the start."""
     if variable.initial is not None:
         return python_of(variable.initial, enums)

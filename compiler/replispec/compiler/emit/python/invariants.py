@@ -29,8 +29,14 @@ from replispec.compiler.emit.python.tree import (
 )
 from replispec.compiler.language.text import to_english
 from replispec.compiler.model import expressions as ex
-from replispec.compiler.model.invariant import Check, FoldStep, Invariant, Otherwise, runtime_template
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.invariant import (
+    CheckSpec,
+    FoldStepSpec,
+    InvariantSpec,
+    OtherwiseSpec,
+    runtime_template,
+)
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
 
 _INVARIANTS = Names(f"{PRIMITIVES}.invariants")
@@ -43,9 +49,9 @@ _CLASSES = {
 
 
 def invariants_text(
-    invariants: Mapping[str, Invariant],
+    invariants: Mapping[str, InvariantSpec],
     model: Model,
-    machines: Mapping[str, Machine],
+    machines: Mapping[str, MachineSpec],
     sources: Mapping[str, bytes],
 ) -> str:
     """The module, not yet formatted."""
@@ -56,7 +62,7 @@ def invariants_text(
 
 
 class _Emitter:
-    def __init__(self, model: Model, machines: Mapping[str, Machine]) -> None:
+    def __init__(self, model: Model, machines: Mapping[str, MachineSpec]) -> None:
         self._enums = enum_refs(model)
         package = f"replispec.wire.{model.family}.machines"
         self._guards = {
@@ -65,7 +71,7 @@ class _Emitter:
             for name in machine.guards
         }
 
-    def nodes(self, invariants: Mapping[str, Invariant]) -> Iterator[Node]:
+    def nodes(self, invariants: Mapping[str, InvariantSpec]) -> Iterator[Node]:
         """Variables first, then the invariants and their table."""
         for invariant in invariants.values():
             if invariant.variables:
@@ -79,7 +85,7 @@ class _Emitter:
         kind = f"{TYPING.Final}[{ABC.Mapping}[str, {_INVARIANTS.Invariant}]]"
         yield Constant("INVARIANTS", f"{{{rows}}}", kind)
 
-    def _variables(self, invariant: Invariant) -> Class:
+    def _variables(self, invariant: InvariantSpec) -> Class:
         values = [
             Constant(each.name, initial_value(each, self._enums), annotation(each.type))
             for each in invariant.variables.values()
@@ -102,7 +108,7 @@ class _Emitter:
     def _of_event(self, text: str) -> str:
         return lambda_of(text, ("event", "rules"))
 
-    def _arguments(self, invariant: Invariant) -> Iterator[str]:
+    def _arguments(self, invariant: InvariantSpec) -> Iterator[str]:
         yield f"id={invariant.id!r}"
         yield f"about={invariant.about!r}"
         yield f"clauses={strings(invariant.clauses)}"
@@ -134,7 +140,7 @@ class _Emitter:
         if invariant.check is not None:
             yield f"check={self._check(invariant.check)}"
 
-    def _step(self, step: FoldStep) -> str:
+    def _step(self, step: FoldStepSpec) -> str:
         parts = [repr(step.event)]
         if step.condition is not None:
             parts.append(f"condition={self._condition(step.condition)}")
@@ -145,7 +151,7 @@ class _Emitter:
             parts.append(f"assign={{{', '.join(rows)}}}")
         return f"{_INVARIANTS.FoldStep}({', '.join(parts)})"
 
-    def _check(self, check: Check) -> str:
+    def _check(self, check: CheckSpec) -> str:
         parts = [f"holds={self._condition(check.holds)}"]
         if check.otherwise:
             parts.append(f"otherwise={self._otherwise(check.otherwise)}")
@@ -154,7 +160,7 @@ class _Emitter:
         parts.append(f"text={to_english(check.holds)!r}")
         return f"{_INVARIANTS.Check}({', '.join(parts)})"
 
-    def _otherwise(self, entries: tuple[Otherwise, ...]) -> str:
+    def _otherwise(self, entries: tuple[OtherwiseSpec, ...]) -> str:
         found = []
         for entry in entries:
             parts = [f"{_INVARIANTS.Verdict}.{entry.verdict.upper()}"]
@@ -168,9 +174,9 @@ class _Emitter:
         return f"({', '.join(found)}{',' if found else ''})"
 
 
-def _constant(invariant: Invariant) -> str:
+def _constant(invariant: InvariantSpec) -> str:
     return invariant.id.replace("-", "_").upper()
 
 
-def _variables_class(invariant: Invariant) -> str:
+def _variables_class(invariant: InvariantSpec) -> str:
     return "".join(word.capitalize() for word in invariant.id.split("-")) + "Variables"

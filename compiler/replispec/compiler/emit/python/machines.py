@@ -35,7 +35,7 @@ from replispec.compiler.emit.python.tree import (
 )
 from replispec.compiler.language.text import to_text
 from replispec.compiler.model import expressions as ex
-from replispec.compiler.model.machine import Event, Guard, Machine, Overlay, Table, Transition
+from replispec.compiler.model.machine import Event, Guard, MachineSpec, OverlaySpec, Table, Transition
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import Type
 
@@ -49,7 +49,7 @@ _ASSIGNMENT_NAMED_FROM = 70
 class MachineEmitter:
     """Writes one machine. Pure: equal specifications give equal text."""
 
-    def __init__(self, machine: Machine, model: Model) -> None:
+    def __init__(self, machine: MachineSpec, model: Model) -> None:
         self._machine = machine
         self._model = model
         self._enums = enum_refs(model)
@@ -184,7 +184,7 @@ class MachineEmitter:
             yield Constant("OVERLAYS", f"({overlays})", kind)
         yield Constant("MACHINE", self._whole(), f"{final}[{_MACHINES.Machine}[State, Variables]]")
 
-    def _overlay(self, overlay: Overlay) -> str:
+    def _overlay(self, overlay: OverlaySpec) -> str:
         versions = overlay.versions
         releases = f'{_RELEASES.Releases}("{versions.implementation}", {versions.first!r}, {versions.last!r})'
         rows = " ".join(self._rows(overlay.table, self._machine.table))
@@ -292,7 +292,7 @@ def _assignment_names(edge: Transition, smaller: Transition) -> Iterator[str]:
         yield from (f"{start}_WITH_{variable}" for variable in added)
 
 
-def _expressions(machine: Machine) -> Iterator[ex.Expression]:
+def _expressions(machine: MachineSpec) -> Iterator[ex.Expression]:
     """All that the module of a machine says in expressions."""
     yield from (guard.condition for guard in machine.guards.values())
     yield from (event.where for event in machine.events.values() if event.where is not None)
@@ -311,7 +311,7 @@ def _event_about(event: Event) -> str:
     return ""
 
 
-def package_module(machines: Mapping[str, Machine], family: str) -> str:
+def package_module(machines: Mapping[str, MachineSpec], family: str) -> str:
     """The package of the family's machines, with those that judges of traffic watch."""
     package = f"replispec.wire.{family}.machines"
     watched = {each.finding: name for name, each in machines.items() if each.finding}

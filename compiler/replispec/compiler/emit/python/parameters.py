@@ -12,14 +12,21 @@ from replispec.compiler.emit.python.tree import (
     PRIMITIVES,
     TYPING,
     Class,
+    Comment,
     Constant,
     Module,
     Names,
     Node,
-    Note,
     Ref,
 )
-from replispec.compiler.model.parameter import Configuration, Group, Parameter, Role, Value, field_name
+from replispec.compiler.model.parameter import (
+    ConfigurationSpec,
+    Group,
+    ParameterSpec,
+    RoleSpec,
+    Value,
+    field_name,
+)
 
 _PARAMETERS = Names(f"{PRIMITIVES}.parameters")
 _OPTIONS = f"{DATACLASSES.dataclass}(frozen=True, slots=True, kw_only=True)"
@@ -38,7 +45,7 @@ _BOUNDED = {
 }
 
 
-def options_text(configuration: Configuration, family: str, sources: Mapping[str, bytes]) -> str:
+def options_text(configuration: ConfigurationSpec, family: str, sources: Mapping[str, bytes]) -> str:
     """The module with the frozen options of every role, defaults included."""
     about = (
         f"Options of the roles of {family}, with the defaults of its parameters.\n\n"
@@ -57,7 +64,7 @@ def _class(name: str, about: str, body: list[Constant]) -> Class:
     return Class(name, f"{about.rstrip('.')}.", decorators=[_OPTIONS], body=body)
 
 
-def _attribute(parameter: Parameter, default: Value | None) -> Constant:
+def _attribute(parameter: ParameterSpec, default: Value | None) -> Constant:
     kind = _TYPES.get(parameter.type, "int")
     if parameter.type == "choice":
         kind = f"{TYPING.Literal}[{', '.join(map(repr, parameter.values))}]"
@@ -68,7 +75,7 @@ def _literal(value: Value) -> str:
     return strings(value) if isinstance(value, tuple) else repr(value)
 
 
-def _role_options(role: Role, configuration: Configuration) -> Class:
+def _role_options(role: RoleSpec, configuration: ConfigurationSpec) -> Class:
     own = [
         (each, each.default_of(role.name))
         for group in configuration.groups
@@ -87,7 +94,7 @@ def _role_options(role: Role, configuration: Configuration) -> Class:
     return _class(role.options, f"Parameters of a {role.name}", body)
 
 
-def _groups_of(role: Role, configuration: Configuration) -> list[Group]:
+def _groups_of(role: RoleSpec, configuration: ConfigurationSpec) -> list[Group]:
     """The groups that the options of a role hold as objects of their own."""
     return [
         group
@@ -96,17 +103,17 @@ def _groups_of(role: Role, configuration: Configuration) -> list[Group]:
     ]
 
 
-def parameters_text(configuration: Configuration, family: str, sources: Mapping[str, bytes]) -> str:
+def parameters_text(configuration: ConfigurationSpec, family: str, sources: Mapping[str, bytes]) -> str:
     """The module with every parameter; which role has which follows from the options."""
     about = f"Every parameter of the roles of {family}, and what may be configured of each role."
     nodes = list(_parameter_nodes(configuration, f"replispec.wire.{family}.options"))
     return Module(f"replispec.wire.{family}.parameters", certificate(sources), about, nodes).text()
 
 
-def _parameter_nodes(configuration: Configuration, options: str) -> Iterator[Node]:
+def _parameter_nodes(configuration: ConfigurationSpec, options: str) -> Iterator[Node]:
     final = str(TYPING.Final)
     for group in configuration.groups:
-        yield Note(group.title)
+        yield Comment(group.title)
         yield from (_constant(each, group) for each in group.parameters)
     names = ", ".join(map(constant_name, configuration.parameters.values()))
     yield Constant("PARAMETERS", f"({names},)", final, "All of them, in the order of the specification.")
@@ -122,12 +129,12 @@ def _parameter_nodes(configuration: Configuration, options: str) -> Iterator[Nod
     yield Constant("ROLES", f"{{{rows}}}", kind, "What may be configured of each role, by its name.")
 
 
-def constant_name(parameter: Parameter) -> str:
+def constant_name(parameter: ParameterSpec) -> str:
     """The name of a parameter's constant."""
     return field_name(parameter).upper()
 
 
-def _constant(parameter: Parameter, group: Group) -> Constant:
+def _constant(parameter: ParameterSpec, group: Group) -> Constant:
     parts = [repr(parameter.name), repr(field_name(parameter)), _kind(parameter)]
     if group.field:
         parts.append(f"group={group.field!r}")
@@ -139,7 +146,7 @@ def _constant(parameter: Parameter, group: Group) -> Constant:
     return Constant(constant_name(parameter), made, str(TYPING.Final))
 
 
-def _kind(parameter: Parameter) -> str:
+def _kind(parameter: ParameterSpec) -> str:
     if parameter.type == "choice":
         return f"{_PARAMETERS.choice}({', '.join(map(repr, parameter.values))})"
     if parameter.type in _BOUNDED:

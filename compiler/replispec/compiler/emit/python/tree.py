@@ -126,7 +126,7 @@ class Class:
 
 
 @dataclass(slots=True)
-class Note:
+class Comment:
     """A comment on a line of its own, above what follows."""
 
     text: str
@@ -136,7 +136,7 @@ class Note:
         yield from ("", *(f"# {line}" for line in textwrap.wrap(self.text, WIDTH)), "")
 
 
-Node = Constant | Function | Class | Note
+Node = Constant | Function | Class | Comment
 
 
 @dataclass(slots=True)

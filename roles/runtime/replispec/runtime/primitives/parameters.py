@@ -29,7 +29,7 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class ValueKind(Generic[T]):
     """What values a parameter takes: `read` raises ValueError for other texts, `allowed` says it in words.
 
     `write` gives a text that `read` takes.
@@ -49,7 +49,7 @@ class Parameter(Generic[T]):
 
     name: str
     field: str
-    kind: Kind[T]
+    kind: ValueKind[T]
     group: str = ""
     aliases: tuple[str, ...] = ()
     changes: bool = False
@@ -202,47 +202,47 @@ def _peers(value: str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def _number(minimum: int, maximum: int, words: str) -> Kind[int]:
+def _number(minimum: int, maximum: int, words: str) -> ValueKind[int]:
     def read(value: str) -> int:
         if _NUMBER.fullmatch(value) is None or not minimum <= int(value) <= maximum:
             raise ValueError(value)
         return int(value)
 
-    return Kind(f"{words}, {minimum} to {maximum}", read)
+    return ValueKind(f"{words}, {minimum} to {maximum}", read)
 
 
-def number(minimum: int, maximum: int) -> Kind[int]:
+def number(minimum: int, maximum: int) -> ValueKind[int]:
     """A decimal number within bounds."""
     return _number(minimum, maximum, "a number")
 
 
-def size(minimum: int, maximum: int) -> Kind[int]:
+def size(minimum: int, maximum: int) -> ValueKind[int]:
     """A number of bytes within bounds."""
     return _number(minimum, maximum, "bytes")
 
 
-def duration(minimum: int, maximum: int) -> Kind[int]:
+def duration(minimum: int, maximum: int) -> ValueKind[int]:
     """A number of milliseconds within bounds."""
     return _number(minimum, maximum, "milliseconds")
 
 
-def choice(*names: str) -> Kind[str]:
+def choice(*names: str) -> ValueKind[str]:
     """One of these names, in any case."""
-    return Kind(" or ".join(names), lambda value: _known(value.upper(), names))
+    return ValueKind(" or ".join(names), lambda value: _known(value.upper(), names))
 
 
-TEXT: Final = Kind("any text", _text)
-PATH: Final = Kind("a path", _text)
-WORD: Final = Kind("a text that is not empty", _word)
-FLAG: Final = Kind(
+TEXT: Final = ValueKind("any text", _text)
+PATH: Final = ValueKind("a path", _text)
+WORD: Final = ValueKind("a text that is not empty", _word)
+FLAG: Final = ValueKind(
     "true or false",
     lambda value: _known(value.lower(), ("true", "false")) == "true",
     lambda value: str(value).lower(),
 )
 PORT: Final = _number(0, PORT_MAX, "a port")
-ADDRESSES: Final = Kind("HOST:PORT, several with ; between them", _addresses, ";".join)
+ADDRESSES: Final = ValueKind("HOST:PORT, several with ; between them", _addresses, ";".join)
 """Values are tuples of HOST:PORT; an IPv6 host stands in brackets."""
-PEERS: Final = Kind(
+PEERS: Final = ValueKind(
     "ID-HOST:PORT, several with ; between them",
     _peers,
     lambda value: ";".join(f"{identity}-{place}" for identity, place in value),
