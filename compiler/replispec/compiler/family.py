@@ -155,6 +155,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             else:
                 _take_rules(tree, model, rules)
     types = {name: rule.type for name, rule in rules.items()}
+    model.keywords = {name: kind.named for name, kind in types.items()}
     configuration = ConfigurationSpec()
     with attempt(gap=True):
         configuration = read_parameters(_only(trees, "parameters/"))

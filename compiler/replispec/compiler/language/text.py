@@ -146,6 +146,7 @@ class _Python(_Writer):
         all_known: bool = False,
         plain: Mapping[str, str] | None = None,
         named: Mapping[ex.Expression, str] | None = None,
+        keywords: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._enums = enums
         self._guards = guards
@@ -153,6 +154,7 @@ class _Python(_Writer):
         self._all_known = all_known
         self._plain = plain or {}
         self._named = named or {}
+        self._keywords = keywords or {}
 
     def _helper(self, name: str) -> str:
         """The Python name of a function or value of the runtime."""
@@ -196,7 +198,10 @@ class _Python(_Writer):
         return self._guards[machine, name]
 
     def rule(self, name: str, arguments: list[str]) -> str:
-        return f"rules.{name}({', '.join(arguments)})"
+        keywords = self._keywords.get(name, ())
+        first = len(arguments) - len(keywords)
+        said = (f"{key}={each}" for key, each in zip(keywords, arguments[first:], strict=True))
+        return f"rules.{name}({', '.join((*arguments[:first], *said))})"
 
     def function(self, name: str, arguments: list[str]) -> str:
         match name:
@@ -329,6 +334,7 @@ def to_python(
     all_known: bool = False,
     plain: Mapping[str, str] | None = None,
     named: Mapping[ex.Expression, str] | None = None,
+    keywords: Mapping[str, tuple[str, ...]] | None = None,
 ) -> str:
     """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
     `runtime.primitives.unknown`.
@@ -336,10 +342,12 @@ def to_python(
     `enums` gives the Python name of each enum class, `guards` the Python call of each named guard,
     `helpers` what the runtime's functions and values are called where not by their own names.
     `all_known`: nothing that it reads is ever UNKNOWN. `plain` gives the Python of names that are none of a
-    variable or a field: `x`, or `event.x`; `named` that of expressions that have a name.
+    variable or a field: `x`, or `event.x`; `named` that of expressions that have a name. `keywords` are
+    the last arguments of each rule, which a call names.
     """
     given = (enums or {}, guards or {}, helpers or {})
-    return _Python(*given, all_known=all_known, plain=plain, named=named).write(node)
+    writer = _Python(*given, all_known=all_known, plain=plain, named=named, keywords=keywords)
+    return writer.write(node)
 
 
 @dataclass(frozen=True, slots=True)

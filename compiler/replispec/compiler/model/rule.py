@@ -20,6 +20,15 @@ class RuleType:
     parameters: Mapping[str, Type]
     result: Type
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The parameters that a call has to name: from the first truth value on, which says nothing alone."""
+        names = tuple(self.parameters)
+        first = next(
+            (at for at, kind in enumerate(self.parameters.values()) if kind.kind == "bool"), len(names)
+        )
+        return names[first:]
+
 
 @dataclass(frozen=True, slots=True)
 class Vector:

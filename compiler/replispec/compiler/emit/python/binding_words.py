@@ -45,7 +45,14 @@ class BindingWords:
     def python(self, node: ex.Expression, plain: Mapping[str, str] | None = None) -> str:
         """An expression over what is known: nothing of a binding is ever unseen."""
         names = {**self._plain, **(plain or {})}
-        return to_python(node, self._enums, helpers=_HELPERS, all_known=True, plain=names)
+        return to_python(
+            node,
+            self._enums,
+            helpers=_HELPERS,
+            all_known=True,
+            plain=names,
+            keywords=self._model.keywords,
+        )
 
     def label(self, node: ex.Expression, source: Source) -> str:
         """What people call a value that is missing: its key on the wire."""

@@ -28,18 +28,18 @@ def enum_refs(model: Model) -> dict[str, str]:
 
 def python_of(
     node: ex.Expression,
-    enums: Mapping[str, str],
+    model: Model,
     guards: Mapping[tuple[str, str], str] | None = None,
     named: Mapping[ex.Expression, str] | None = None,
 ) -> str:
     """The expression over `variables`, `event` and `rules`; `named` is what stands for expressions."""
-    return to_python(node, enums, guards, HELPERS, named=named)
+    return to_python(node, enum_refs(model), guards, HELPERS, named=named, keywords=model.keywords)
 
 
-def initial_value(variable: VariableSpec, enums: Mapping[str, str]) -> str:
+def initial_value(variable: VariableSpec, model: Model) -> str:
     """A variable's value at the start."""
     if variable.initial is not None:
-        return python_of(variable.initial, enums)
+        return python_of(variable.initial, model)
     if variable.type.key is not None:
         return f"{DATACLASSES.field}(default_factory=dict)"
     return "None" if variable.type.optional else _ZEROS.get(variable.type.kind, "0")

@@ -8,7 +8,6 @@ from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.expressions import (
     ARGUMENTS,
-    enum_refs,
     initial_value,
     lambda_of,
     python_of,
@@ -63,7 +62,7 @@ def invariants_text(
 
 class _Emitter:
     def __init__(self, model: Model, machines: Mapping[str, MachineSpec]) -> None:
-        self._enums = enum_refs(model)
+        self._model = model
         package = f"replispec.wire.{model.family}.machines"
         self._guards = {
             (machine.name, name): f"{Ref(package, machine.name)}.{name}({', '.join(ARGUMENTS)})"
@@ -87,7 +86,7 @@ class _Emitter:
 
     def _variables(self, invariant: InvariantSpec) -> Class:
         values = [
-            Constant(each.name, initial_value(each, self._enums), annotation(each.type))
+            Constant(each.name, initial_value(each, self._model), annotation(each.type))
             for each in invariant.variables.values()
         ]
         about = f"What the fold of {invariant.id} remembers."
@@ -100,7 +99,7 @@ class _Emitter:
         )
 
     def _python(self, node: ex.Expression) -> str:
-        return python_of(node, self._enums, self._guards)
+        return python_of(node, self._model, self._guards)
 
     def _condition(self, node: ex.Expression) -> str:
         return lambda_of(self._python(node))

@@ -98,7 +98,7 @@ class MachineEmitter:
 
     def _variables(self) -> Class:
         values = [
-            Constant(each.name, initial_value(each, self._enums), annotation(each.type), comment=each.about)
+            Constant(each.name, initial_value(each, self._model), annotation(each.type), comment=each.about)
             for each in self._machine.variables.values()
         ]
         return Class("Variables", "What the machine remembers beside its state.", [], [_FROZEN], values)
@@ -156,7 +156,7 @@ class MachineEmitter:
 
     def _let(self, name: str, node: ex.Expression) -> Function:
         inner = {other: call for other, call in self._lets.items() if other != node}
-        text = python_of(node, self._enums, self._guards, inner)
+        text = python_of(node, self._model, self._guards, inner)
         parameters = ", ".join(f"{each}: {TYPING.Any}" for each in used_names(text))
         return Function(name, parameters, str(TYPING.Any), [f"return {text}"])
 
@@ -167,7 +167,7 @@ class MachineEmitter:
         return Function(guard.name, parameters, "bool", body, guard.about)
 
     def _python(self, node: ex.Expression) -> str:
-        return python_of(node, self._enums, self._guards, self._lets)
+        return python_of(node, self._model, self._guards, self._lets)
 
     def _tables(self) -> Iterator[Constant]:
         machine, final = self._machine, TYPING.Final

@@ -16,7 +16,10 @@ def rules_text(rules: Mapping[str, RuleSource], model: Model, sources: Mapping[s
     package = f"replispec.wire.{model.family}"
     methods = []
     for name, rule in rules.items():
+        named = rule.type.named
         parameters = [f"{each}: {annotation(kind)}" for each, kind in rule.type.parameters.items()]
+        if named:
+            parameters.insert(len(parameters) - len(named), "*")
         returns = annotation(rule.type.result)
         methods.append(Function(name, ", ".join(["self", *parameters]), returns, ["..."], rule.about))
     about = "What the rules of the runtime offer to guards and checks."

@@ -37,7 +37,7 @@ def _line_members(message: Message) -> list[Function]:
     what = message.name
     parts = ", ".join(f"self.{field.name}" for field in message.fields)
     ended = message.end_of_line
-    one_line = f'"\\n".join({_TEXTS.split_lines}(data, {ended}, "{what}"))'
+    one_line = f'"\\n".join({_TEXTS.split_lines}(data, "{what}", end_of_line={ended}))'
     return [
         Function(
             "from_text",
@@ -115,7 +115,7 @@ def _file_members(message: Message) -> list[Function]:
             "int",
             [
                 f"lines = [item.to_text() for item in self.{field.checksum.over}]",
-                f"text = {_TEXTS.join_lines}(lines, {message.end_of_line})",
+                f"text = {_TEXTS.join_lines}(lines, end_of_line={message.end_of_line})",
                 f"return {_BINARY.crc32}(text, {field.checksum.mask})",
             ],
         )
@@ -144,7 +144,7 @@ def _file_members(message: Message) -> list[Function]:
 
 def _from_file(message: Message, heads: list[Field], body: Field) -> Iterator[str]:
     what = message.name
-    yield f'lines = {_TEXTS.split_lines}(data, {message.end_of_line}, "{what}")'
+    yield f'lines = {_TEXTS.split_lines}(data, "{what}", end_of_line={message.end_of_line})'
     if heads:
         yield f'{_TEXTS.at_least}(len(lines), {len(heads)}, "{what}")'
     for number, field in enumerate(heads):
@@ -174,4 +174,4 @@ def _to_file(message: Message, heads: list[Field], body: Field) -> Iterator[str]
         else:
             values.append(f"str(self.{field.name})")
     yield f"lines = [{', '.join([*values, f'*(item.to_text() for item in self.{body.name})'])}]"
-    yield f"return {_TEXTS.join_lines}(lines, {message.end_of_line})"
+    yield f"return {_TEXTS.join_lines}(lines, end_of_line={message.end_of_line})"

@@ -105,7 +105,9 @@ def somebody_in_sync_lives(variables: Any, event: Any, _rules: Any) -> bool:
 
 def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
     """Nobody lives who may lead."""
-    holds: bool = len(rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean)) == 0
+    holds: bool = (
+        len(rules.surviving_isr(variables.assigned, variables.isr, event.live, unclean=event.unclean)) == 0
+    )
     return holds
 
 
@@ -135,10 +137,10 @@ _NOTE_UNCLEAN_ELECTION: Final[Mapping[str, Assign]] = {
     "leader": lambda variables, event, rules: rules.leader_of(
         variables.assigned,
         None,
-        rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean),
+        rules.surviving_isr(variables.assigned, variables.isr, event.live, unclean=event.unclean),
     ),
     "isr": lambda variables, event, rules: rules.surviving_isr(
-        variables.assigned, variables.isr, event.live, event.unclean
+        variables.assigned, variables.isr, event.live, unclean=event.unclean
     ),
     "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
     "version": lambda variables, _event, _rules: variables.version + 1,

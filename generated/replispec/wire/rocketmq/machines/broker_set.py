@@ -216,7 +216,7 @@ def chosen(variables: Any, event: Any, rules: Any) -> Any:
         event.heartbeats,
         variables.master,
         event.preferred,
-        event.unclean,
+        unclean=event.unclean,
     )
 
 
@@ -227,7 +227,7 @@ def successor(variables: Any, event: Any, rules: Any) -> Any:
         event.heartbeats,
         variables.master,
         None,
-        event.unclean,
+        unclean=event.unclean,
     )
 
 

@@ -254,7 +254,9 @@ class Feed:
             return
         is_member = self._keeper.is_member(self.broker_id)
         confirmed = self._keeper.confirm_offset
-        if rules.may_join(self.acknowledged, confirmed, last.start_offset, is_member, self.is_learner):
+        if rules.may_join(
+            self.acknowledged, confirmed, last.start_offset, is_member=is_member, is_learner=self.is_learner
+        ):
             self._keeper.wants_in(self.broker_id, self._now_ms)
 
     def _do_advance_confirm_offset(self, _event: machine.ReportReceived) -> None:
