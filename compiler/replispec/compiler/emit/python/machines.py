@@ -42,6 +42,10 @@ from replispec.compiler.model.value_types import Type
 _MACHINES = Names(f"{PRIMITIVES}.machines")
 _RELEASES = Names(f"{PRIMITIVES}.releases")
 _FROZEN = f"{DATACLASSES.dataclass}(frozen=True, slots=True)"
+# Edges that are shorter than this are said for each state.
+_ROW_SHARED_FROM = 180
+# Where the state of a pair stands in the text of its edges.
+_HERE = "\x03"
 # An assignment that is shorter than this is not worth a name.
 _ASSIGNMENT_NAMED_FROM = 70
 
@@ -223,17 +227,34 @@ class MachineEmitter:
         return f"{_MACHINES.EventKind}({', '.join(parts)})"
 
     def _rows(self, table: Table, base: Table) -> Iterator[str]:
-        """The pairs with their edges; those of `base` that come last are taken from there."""
-        for pair, edges in table.items():
-            state, event = (f"State.{pair[0]}", class_name(pair[1]))
-            kept = base.get(pair, ())
-            inside = list(map(self._edge, edges))
-            if kept and edges[-len(kept) :] == kept:
-                inside[-len(kept) :] = [f"*TRANSITIONS[{state}, {event}]"]
-            yield f"({state}, {event}): ({', '.join(inside)}{',' if inside else ''}),"
+        """The pairs with their edges; those of `base` that come last are taken from there.
 
-    def _edge(self, edge: Transition) -> str:
-        parts = [f"State.{edge.to}"]
+        States in which an event does the same share a row, unless it is short.
+        """
+        alike: dict[tuple[str, str], list[str]] = {}
+        for (state, event), edges in table.items():
+            alike.setdefault((event, self._edges(state, event, edges, base)), []).append(state)
+        for (event, text), states in alike.items():
+            name = class_name(event)
+            if len(states) == 1 or len(plain(text)) < _ROW_SHARED_FROM:
+                yield from (
+                    f"(State.{each}, {name}): {text.replace(_HERE, f'State.{each}')}," for each in states
+                )
+                continue
+            every = ", ".join(f"State.{state}" for state in states)
+            among = "State" if len(states) == len(self._machine.states) else f"({every})"
+            yield f"**{{(state, {name}): {text.replace(_HERE, 'state')} for state in {among}}},"
+
+    def _edges(self, state: str, event: str, edges: tuple[Transition, ...], base: Table) -> str:
+        """The edges of a pair, in which `_HERE` stands for its state."""
+        kept = base.get((state, event), ())
+        inside = [self._edge(edge, state) for edge in edges]
+        if kept and edges[-len(kept) :] == kept:
+            inside[-len(kept) :] = [f"*TRANSITIONS[{_HERE}, {class_name(event)}]"]
+        return f"({', '.join(inside)}{',' if inside else ''})"
+
+    def _edge(self, edge: Transition, state: str) -> str:
+        parts = [_HERE if edge.to == state else f"State.{edge.to}"]
         if edge.do:
             parts.append(f"do={strings(edge.do)}")
         if edge.condition is not None:

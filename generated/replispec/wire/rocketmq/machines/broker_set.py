@@ -396,91 +396,56 @@ TRANSITIONS: Final[Transitions[State]] = {
         ),
         Edge(State.UNKNOWN, do=("refuse_id",), clauses=("BID-APPLY-3",)),
     ),
-    (State.LEADERLESS, IdApplied): (
-        Edge(
-            State.LEADERLESS,
-            do=("answer_granted",),
-            guard=lambda _variables, event, _rules: event.owner_code == event.check_code,
-            clauses=("BID-APPLY-2",),
-            text="event.owner_code == event.check_code",
-        ),
-        Edge(
-            State.LEADERLESS,
-            do=("record_identity", "answer_granted"),
-            guard=lambda variables, event, _rules: (
-                is_none(event.owner_code) and event.broker_id == variables.next_broker_id
+    **{
+        (state, IdApplied): (
+            Edge(
+                state,
+                do=("answer_granted",),
+                guard=lambda _variables, event, _rules: event.owner_code == event.check_code,
+                clauses=("BID-APPLY-2",),
+                text="event.owner_code == event.check_code",
             ),
-            assign=_RECORD_IDENTITY,
-            clauses=("BID-APPLY-1", "BID-APPLY-4"),
-            text="event.owner_code == none and event.broker_id == next_broker_id",
-        ),
-        Edge(State.LEADERLESS, do=("refuse_id",), clauses=("BID-APPLY-3",)),
-    ),
-    (State.LED, IdApplied): (
-        Edge(
-            State.LED,
-            do=("answer_granted",),
-            guard=lambda _variables, event, _rules: event.owner_code == event.check_code,
-            clauses=("BID-APPLY-2",),
-            text="event.owner_code == event.check_code",
-        ),
-        Edge(
-            State.LED,
-            do=("record_identity", "answer_granted"),
-            guard=lambda variables, event, _rules: (
-                is_none(event.owner_code) and event.broker_id == variables.next_broker_id
+            Edge(
+                state,
+                do=("record_identity", "answer_granted"),
+                guard=lambda variables, event, _rules: (
+                    is_none(event.owner_code) and event.broker_id == variables.next_broker_id
+                ),
+                assign=_RECORD_IDENTITY,
+                clauses=("BID-APPLY-1", "BID-APPLY-4"),
+                text="event.owner_code == none and event.broker_id == next_broker_id",
             ),
-            assign=_RECORD_IDENTITY,
-            clauses=("BID-APPLY-1", "BID-APPLY-4"),
-            text="event.owner_code == none and event.broker_id == next_broker_id",
-        ),
-        Edge(State.LED, do=("refuse_id",), clauses=("BID-APPLY-3",)),
-    ),
+            Edge(state, do=("refuse_id",), clauses=("BID-APPLY-3",)),
+        )
+        for state in (State.LEADERLESS, State.LED)
+    },
     (State.UNKNOWN, Registered): (
         Edge(State.UNKNOWN, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
     ),
-    (State.LEADERLESS, Registered): (
-        Edge(
-            State.LEADERLESS,
-            do=("answer_registered",),
-            guard=lambda variables, event, _rules: (
-                event.broker_id in variables.broker_ids
-                and variables.addresses.get(event.broker_id) == event.address
+    **{
+        (state, Registered): (
+            Edge(
+                state,
+                do=("answer_registered",),
+                guard=lambda variables, event, _rules: (
+                    event.broker_id in variables.broker_ids
+                    and variables.addresses.get(event.broker_id) == event.address
+                ),
+                clauses=("BID-REGISTER-1",),
+                text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address",
             ),
-            clauses=("BID-REGISTER-1",),
-            text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address",
-        ),
-        Edge(
-            State.LEADERLESS,
-            do=("record_address", "answer_registered"),
-            guard=lambda variables, event, _rules: event.broker_id in variables.broker_ids,
-            assign=_RECORD_ADDRESS,
-            clauses=("BID-REGISTER-1",),
-            text="event.broker_id in broker_ids",
-        ),
-        Edge(State.LEADERLESS, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
-    ),
-    (State.LED, Registered): (
-        Edge(
-            State.LED,
-            do=("answer_registered",),
-            guard=lambda variables, event, _rules: (
-                event.broker_id in variables.broker_ids
-                and variables.addresses.get(event.broker_id) == event.address
+            Edge(
+                state,
+                do=("record_address", "answer_registered"),
+                guard=lambda variables, event, _rules: event.broker_id in variables.broker_ids,
+                assign=_RECORD_ADDRESS,
+                clauses=("BID-REGISTER-1",),
+                text="event.broker_id in broker_ids",
             ),
-            clauses=("BID-REGISTER-1",),
-            text="event.broker_id in broker_ids and get(addresses, event.broker_id) == event.address",
-        ),
-        Edge(
-            State.LED,
-            do=("record_address", "answer_registered"),
-            guard=lambda variables, event, _rules: event.broker_id in variables.broker_ids,
-            assign=_RECORD_ADDRESS,
-            clauses=("BID-REGISTER-1",),
-            text="event.broker_id in broker_ids",
-        ),
-        Edge(State.LED, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
-    ),
+            Edge(state, do=("refuse_unregistered",), clauses=("BID-REGISTER-2",)),
+        )
+        for state in (State.LEADERLESS, State.LED)
+    },
     (State.UNKNOWN, InfoAsked): (
         Edge(State.UNKNOWN, do=("refuse_no_metadata",), clauses=("RIP44-REPLICAINFO-1",)),
     ),
@@ -725,17 +690,20 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                 ),
                 *TRANSITIONS[State.LEADERLESS, ElectionAsked],
             ),
-            (State.LEADERLESS, IdApplied): (
-                Edge(
-                    State.LEADERLESS,
-                    do=("record_identity", "answer_granted"),
-                    guard=lambda _variables, event, _rules: is_none(event.owner_code),
-                    assign=_RECORD_IDENTITY,
-                    tolerated="grants any free id",
-                    text="event.owner_code == none",
-                ),
-                *TRANSITIONS[State.LEADERLESS, IdApplied],
-            ),
+            **{
+                (state, IdApplied): (
+                    Edge(
+                        state,
+                        do=("record_identity", "answer_granted"),
+                        guard=lambda _variables, event, _rules: is_none(event.owner_code),
+                        assign=_RECORD_IDENTITY,
+                        tolerated="grants any free id",
+                        text="event.owner_code == none",
+                    ),
+                    *TRANSITIONS[state, IdApplied],
+                )
+                for state in (State.LEADERLESS, State.LED)
+            },
             (State.LED, CleaningAsked): (
                 Edge(
                     State.LEADERLESS,
@@ -779,17 +747,6 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
                     text="event.broker_ids != none and not guard.spares_the_living and not guard.empties_the_set and size(common(sync_state_set, event.broker_ids)) > 0",
                 ),
                 *TRANSITIONS[State.LED, CleaningAsked],
-            ),
-            (State.LED, IdApplied): (
-                Edge(
-                    State.LED,
-                    do=("record_identity", "answer_granted"),
-                    guard=lambda _variables, event, _rules: is_none(event.owner_code),
-                    assign=_RECORD_IDENTITY,
-                    tolerated="grants any free id",
-                    text="event.owner_code == none",
-                ),
-                *TRANSITIONS[State.LED, IdApplied],
             ),
         },
     ),

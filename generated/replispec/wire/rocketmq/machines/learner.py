@@ -102,33 +102,29 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.UNDECLARED, Told): (
         Edge(State.UNDECLARED, assign={"is_member": lambda _variables, event, _rules: event.is_member}),
     ),
-    (State.UNDECLARED, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
-    (State.UNDECLARED, Declared): (
-        Edge(
-            State.LEAVING,
-            guard=lambda variables, _event, _rules: variables.is_member,
-            clauses=("RIP44-LEARNER-1",),
-            text="is_member",
-        ),
-        Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),
-    ),
-    (State.UNDECLARED, ReportSent): (Edge(State.UNDECLARED),),
-    (State.UNDECLARED, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
     (State.REPLICA, Told): (
         Edge(State.REPLICA, assign={"is_member": lambda _variables, event, _rules: event.is_member}),
     ),
-    (State.REPLICA, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
-    (State.REPLICA, Declared): (
-        Edge(
-            State.LEAVING,
-            guard=lambda variables, _event, _rules: variables.is_member,
-            clauses=("RIP44-LEARNER-1",),
-            text="is_member",
-        ),
-        Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),
-    ),
-    (State.REPLICA, ReportSent): (Edge(State.REPLICA, clauses=("RIP44-REPORT-1",)),),
+    (State.UNDECLARED, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.LEAVING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.LEARNING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    **{
+        (state, Declared): (
+            Edge(
+                State.LEAVING,
+                guard=lambda variables, _event, _rules: variables.is_member,
+                clauses=("RIP44-LEARNER-1",),
+                text="is_member",
+            ),
+            Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),
+        )
+        for state in (State.UNDECLARED, State.REPLICA)
+    },
+    (State.UNDECLARED, ReportSent): (Edge(State.UNDECLARED),),
+    (State.UNDECLARED, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
     (State.REPLICA, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
+    (State.REPLICA, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
+    (State.REPLICA, ReportSent): (Edge(State.REPLICA, clauses=("RIP44-REPORT-1",)),),
     (State.LEAVING, Told): (
         Edge(
             State.LEARNING,
@@ -176,11 +172,9 @@ TRANSITIONS: Final[Transitions[State]] = {
         ),
     ),
     (State.LEAVING, Declared): (Edge(State.LEAVING, clauses=("RIP44-LEARNER-1",)),),
-    (State.LEAVING, Configured): (Edge(State.LEAVING, clauses=("RIP44-LEARNER-1",)),),
     (State.LEARNING, Declared): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
+    (State.LEAVING, Configured): (Edge(State.LEAVING, clauses=("RIP44-LEARNER-1",)),),
     (State.LEARNING, Configured): (Edge(State.LEARNING, clauses=("RIP44-LEARNER-1",)),),
-    (State.LEAVING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
-    (State.LEARNING, JoinedAsReplica): (Edge(State.REPLICA, clauses=("RIP44-HANDSHAKE-1",)),),
     (State.LEAVING, ReportSent): (Edge(State.LEAVING, clauses=("RIP44-REPORT-1", "RIP44-LEARNER-1")),),
     (State.LEARNING, ReportSent): (Edge(State.LEARNING, clauses=("RIP44-REPORT-1", "RIP44-LEARNER-1")),),
 }

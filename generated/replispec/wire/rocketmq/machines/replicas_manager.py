@@ -190,10 +190,18 @@ _SEND_HEARTBEAT: Final[Mapping[str, Assign]] = {
 }
 TRANSITIONS: Final[Transitions[State]] = {
     (State.INITIAL, RetryDue): (Edge(State.INITIAL, do=("ask_leader",), clauses=("RIP44-METADATA-2",)),),
+    (State.RUNNING, RetryDue): (Edge(State.RUNNING, do=("ask_leader",), clauses=("RIP44-METADATA-2",)),),
     (State.INITIAL, RequestFailed): (
         Edge(State.INITIAL, do=("retry_later",), clauses=("RIP44-METADATA-2",)),
     ),
     (State.INITIAL, LeaderAsked): (Edge(State.INITIAL, clauses=("RIP44-METADATA-2",)),),
+    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, LeaderAsked): (
+        Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.REGISTER_TO_CONTROLLER_DONE, LeaderAsked): (
+        Edge(State.REGISTER_TO_CONTROLLER_DONE, clauses=("RIP44-METADATA-2",)),
+    ),
+    (State.RUNNING, LeaderAsked): (Edge(State.RUNNING, clauses=("RIP44-METADATA-2",)),),
     (State.INITIAL, LeaderTold): (
         Edge(
             State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE,
@@ -205,21 +213,14 @@ TRANSITIONS: Final[Transitions[State]] = {
         ),
         Edge(State.INITIAL, do=("retry_later",), clauses=("RIP44-METADATA-2",)),
     ),
-    (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, LeaderAsked): (
-        Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, clauses=("RIP44-METADATA-2",)),
-    ),
     (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, LeaderTold): (
         Edge(
             State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)
         ),
     ),
-    (State.REGISTER_TO_CONTROLLER_DONE, LeaderAsked): (
-        Edge(State.REGISTER_TO_CONTROLLER_DONE, clauses=("RIP44-METADATA-2",)),
-    ),
     (State.REGISTER_TO_CONTROLLER_DONE, LeaderTold): (
         Edge(State.REGISTER_TO_CONTROLLER_DONE, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)),
     ),
-    (State.RUNNING, LeaderAsked): (Edge(State.RUNNING, clauses=("RIP44-METADATA-2",)),),
     (State.RUNNING, LeaderTold): (Edge(State.RUNNING, assign=_LEADER_TOLD, clauses=("RIP44-METADATA-2",)),),
     (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RetryDue): (
         Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, do=("register",)),
@@ -227,6 +228,10 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, RequestFailed): (
         Edge(State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, do=("retry_later",)),
     ),
+    (State.REGISTER_TO_CONTROLLER_DONE, RequestFailed): (
+        Edge(State.REGISTER_TO_CONTROLLER_DONE, do=("retry_later",)),
+    ),
+    (State.RUNNING, RequestFailed): (Edge(State.RUNNING, do=("retry_later",)),),
     (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, Registered): (
         Edge(
             State.REGISTER_TO_CONTROLLER_DONE,
@@ -261,9 +266,6 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.REGISTER_TO_CONTROLLER_DONE, RetryDue): (
         Edge(State.REGISTER_TO_CONTROLLER_DONE, do=("send_heartbeat",)),
     ),
-    (State.REGISTER_TO_CONTROLLER_DONE, RequestFailed): (
-        Edge(State.REGISTER_TO_CONTROLLER_DONE, do=("retry_later",)),
-    ),
     (State.RUNNING, HeartbeatSent): (Edge(State.RUNNING, clauses=("RIP44-HEARTBEAT-1",)),),
     (State.RUNNING, MasterElected): (Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-ELECT-1",)),),
     (State.RUNNING, RoleTold): (
@@ -271,8 +273,6 @@ TRANSITIONS: Final[Transitions[State]] = {
     ),
     (State.RUNNING, InfoTold): (Edge(State.RUNNING, do=("take_role",), clauses=("RIP44-REPLICAINFO-1",)),),
     (State.RUNNING, Registered): (Edge(State.RUNNING, clauses=("BID-REGISTER-3",)),),
-    (State.RUNNING, RequestFailed): (Edge(State.RUNNING, do=("retry_later",)),),
-    (State.RUNNING, RetryDue): (Edge(State.RUNNING, do=("ask_leader",), clauses=("RIP44-METADATA-2",)),),
     (State.RUNNING, Announced): (Edge(State.RUNNING, clauses=("RIP44-REGISTER-1", "RIP44-ONLINE-1")),),
     (State.INITIAL, InfoTold): (Edge(State.INITIAL),),
     (State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE, InfoTold): (
