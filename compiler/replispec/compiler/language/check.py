@@ -106,7 +106,7 @@ class _Checker:
                 return self._literal(value)
             case ex.UnknownLiteral():
                 return UNKNOWN_TYPE
-            case ex.Variable() | ex.EventField() | ex.SourceField() | ex.Rule() | ex.Call():
+            case ex.Variable() | ex.EventField() | ex.SourceField() | ex.Rule() | ex.Function():
                 found = self._value(node, present)
                 return found.required() if node in present else found
             case ex.Conditional():
@@ -133,7 +133,7 @@ class _Checker:
                 return self._source(node)
             case ex.Rule():
                 return self._rule(node, present)
-            case ex.Call():
+            case ex.Function():
                 return self._function(node, present)
             case ex.Variable() | ex.EventField():
                 return self._name(node)
@@ -234,7 +234,7 @@ class _Checker:
                 )
         return rule.result
 
-    def _function(self, node: ex.Call, present: frozenset[ex.Expression]) -> Type:
+    def _function(self, node: ex.Function, present: frozenset[ex.Expression]) -> Type:
         given = [self.type_of(argument, present) for argument in node.arguments]
         if node.name in ("max", "min"):
             return self._integers(node.name, given)

@@ -52,7 +52,7 @@ class _Writer:
         match node:
             case ex.Rule(name, arguments):
                 return self.rule(name, [self.write(each) for each in arguments])
-            case ex.Call(name, arguments):
+            case ex.Function(name, arguments):
                 return self.function(name, [self.write(each) for each in arguments])
             case ex.Choice(items):
                 return f"[{', '.join(map(self.write, items))}]"
@@ -164,9 +164,9 @@ class _Python(_Writer):
         """The text of a node and all below it."""
         if node in self._named:
             return self._named[node]
-        if self._all_known and isinstance(node, ex.Call) and node.name == "get":
+        if self._all_known and isinstance(node, ex.Function) and node.name == "get":
             return f"{self._helper('entry_of')}({', '.join(map(self.write, node.arguments))})"
-        if self._all_known and isinstance(node, ex.Call) and node.name == "first":
+        if self._all_known and isinstance(node, ex.Function) and node.name == "first":
             return self._first(list(_firsts(node)))
         return super().write(node)
 
@@ -308,7 +308,7 @@ class _English(_Writer):
 
 def _firsts(node: ex.Expression) -> Iterator[ex.Expression]:
     """What is tried in turn by `first`, and `first` within it."""
-    if isinstance(node, ex.Call) and node.name == "first":
+    if isinstance(node, ex.Function) and node.name == "first":
         for each in node.arguments:
             yield from _firsts(each)
     else:
@@ -405,7 +405,7 @@ def _own_mutants(node: ex.Expression) -> Iterator[ex.Expression]:
             yield part
         case ex.Arithmetic(operator, _, _):
             yield replace(node, operator=_OTHER_ARITHMETIC[operator])
-        case ex.Call("max" | "min" as name, _):
+        case ex.Function("max" | "min" as name, _):
             yield replace(node, name="min" if name == "max" else "max")
         case ex.GuardName():
             yield ex.Not(node)

@@ -101,7 +101,7 @@ class Rule(Expression):
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Expression):
+class Function(Expression):
     """A call of a function of the language."""
 
     name: str
@@ -333,7 +333,7 @@ class _Parser:
                     raise self._refused(
                         node, f"needs {FUNCTIONS[name]} arguments", f"see {name} in the specification"
                     )
-                return Call(name, arguments)
+                return Function(name, arguments)
         raise self._refused(
             node, "calls what cannot be called", f"call rule.NAME(..) or {', '.join(FUNCTIONS)}"
         )

@@ -21,7 +21,7 @@ from replispec.compiler.emit.python.tree import (
     TYPING,
     Class,
     Constant,
-    Function,
+    FunctionDef,
     Module,
     Node,
     homes,
@@ -66,7 +66,7 @@ class BindingsEmitter:
 
     def _local(self) -> Class:
         fields = [
-            Function(each.name, "self", annotation(each.type), (), each.about, ["property"])
+            FunctionDef(each.name, "self", annotation(each.type), (), each.about, ["property"])
             for each in self._machine.bindings.local.values()
         ]
         return Class("Local", "What only the role knows.", [str(TYPING.Protocol)], body=fields)
@@ -86,7 +86,7 @@ class BindingsEmitter:
             "read = REQUESTS.get(code)",
             f"return None if read is None else read(ext_fields, data{self._local_argument})",
         ]
-        yield Function("event_of", f"code: int, {given}", f"{event} | None", inside, about)
+        yield FunctionDef("event_of", f"code: int, {given}", f"{event} | None", inside, about)
         for name, found in groups.items():
             yield self._request(name, found)
         kind = f"{ABC.Callable}[[ExtFields, bytes{self._local_kind}], {event} | None]"
@@ -94,7 +94,7 @@ class BindingsEmitter:
         annotated = f"{TYPING.Final}[{ABC.Mapping}[int, {kind}]]"
         yield Constant("REQUESTS", f"{{{rows}}}", annotated, "How each request is read, by its code.")
 
-    def _request(self, name: str, sources: list[Source]) -> Function:
+    def _request(self, name: str, sources: list[Source]) -> FunctionDef:
         events = " | ".join(dict.fromkeys(self._words.event_class(each.event) for each in sources))
         falls_through = " | None" * (sources[-1].condition is not None)
         inside = [*self._read("header", name, sources), *self._read("body", sources[0].body, sources)]
@@ -106,7 +106,7 @@ class BindingsEmitter:
         if falls_through:
             inside.append("return None")
         given = self._parameters(("ext_fields: ExtFields", "data: bytes"), inside)
-        return Function(f"_{snake(name)}", given, f"{events}{falls_through}", inside)
+        return FunctionDef(f"_{snake(name)}", given, f"{events}{falls_through}", inside)
 
     # Answers to what was asked
 
@@ -123,7 +123,7 @@ class BindingsEmitter:
             "read = _OUTCOMES.get(asked)",
             f"return None if read is None else read(code, ext_fields, data{self._local_argument})",
         ]
-        yield Function("outcome_of", f"asked: int, {given}", f"{event} | None", inside, about)
+        yield FunctionDef("outcome_of", f"asked: int, {given}", f"{event} | None", inside, about)
         readers: dict[str, str] = {}
         for names, reader in self._outcome_readers(asked, sources):
             readers |= dict.fromkeys(names, reader.name)
@@ -140,9 +140,9 @@ class BindingsEmitter:
 
     def _outcome_readers(
         self, asked: Iterable[str], sources: tuple[Source, ...]
-    ) -> Iterator[tuple[list[str], Function]]:
+    ) -> Iterator[tuple[list[str], FunctionDef]]:
         """What reads the answers to each request; requests whose answers are read alike have one reader."""
-        alike: dict[tuple[str, ...], tuple[list[str], Function]] = {}
+        alike: dict[tuple[str, ...], tuple[list[str], FunctionDef]] = {}
         for name in asked:
             made = self._outcome(name, [each for each in sources if name in each.asked])
             names, reader = alike.setdefault((made.parameters, made.returns, *made.body), ([], made))
@@ -154,7 +154,7 @@ class BindingsEmitter:
         events = [self._words.event_class(each.event) for each in sources if asked in each.asked]
         return ", ".join(dict.fromkeys(events))
 
-    def _outcome(self, asked: str, sources: list[Source]) -> Function:
+    def _outcome(self, asked: str, sources: list[Source]) -> FunctionDef:
         """A match over the codes: those that are named, none, and all others."""
         events = dict.fromkeys(self._words.event_class(each.event) for each in sources)
         named = [each for each in sources if each.codes]
@@ -170,7 +170,7 @@ class BindingsEmitter:
             inside += ["    case None:", f"        return {self._made(none) if none is not None else None}"]
         inside += ["    case _:", f"        return {self._made(other) if other is not None else None}"]
         given = self._parameters(("code: int | None", "ext_fields: ExtFields", "data: bytes"), inside)
-        return Function(f"_{snake(asked)}_answered", given, result, inside)
+        return FunctionDef(f"_{snake(asked)}_answered", given, result, inside)
 
     @property
     def _with_local(self) -> str:

@@ -10,7 +10,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, parameters
-from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, Node, own
+from replispec.compiler.emit.python.tree import (
+    ABC,
+    PRIMITIVES,
+    TYPING,
+    Constant,
+    FunctionDef,
+    Names,
+    Node,
+    own,
+)
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
 from replispec.compiler.model.machine import MachineSpec
@@ -33,8 +42,8 @@ def claim_nodes(machine: MachineSpec, words: BindingWords) -> Iterator[Node]:
     for lines, names in alike.items():
         reader = f"_claims_of_{'_or_'.join(names)}"
         readers |= dict.fromkeys(names, reader)
-        yield Function(reader, parameters(_GIVEN, lines), _CLAIMS, lines)
-    yield Function("_nothing", parameters(_GIVEN, ()), _CLAIMS, ["return {}"])
+        yield FunctionDef(reader, parameters(_GIVEN, lines), _CLAIMS, lines)
+    yield FunctionDef("_nothing", parameters(_GIVEN, ()), _CLAIMS, ["return {}"])
     about = (
         "What the answer to a request says, by the event that the request is; None when none answers so."
         "\n\nCode 0 grants, and so does a refusal that counts as another answer. Raises\n"
@@ -48,7 +57,7 @@ def claim_nodes(machine: MachineSpec, words: BindingWords) -> Iterator[Node]:
         f"return {BOUND.Claims}(effects, accepted, read(ext_fields, data))",
     ]
     given = ", ".join((f"asked: type[{TYPING.Any}]", "code: int", *_GIVEN))
-    yield Function("claims_of", given, f"{BOUND.Claims} | None", inside, about)
+    yield FunctionDef("claims_of", given, f"{BOUND.Claims} | None", inside, about)
     yield from _tables(machine, words, readers)
 
 

@@ -20,7 +20,7 @@ from replispec.compiler.emit.python.tree import (
     TYPING,
     Class,
     Constant,
-    Function,
+    FunctionDef,
     Node,
     own,
 )
@@ -62,7 +62,7 @@ class InstanceBindings:
                 Constant("event", annotation=str(self._words.event)),
             ],
         )
-        known = Function(
+        known = FunctionDef(
             "known",
             "self, instance: str, /",
             f"tuple[{self._words.variables}, Local]",
@@ -85,7 +85,7 @@ class InstanceBindings:
             "return None if read is None else read(ext_fields, data, instances, rules)",
         ]
         given = f"ext_fields: ExtFields, data: bytes, instances: Instances, rules: {self._words.rules}"
-        yield Function("event_of", f"code: int, {given}", "Asked | None", inside, about)
+        yield FunctionDef("event_of", f"code: int, {given}", "Asked | None", inside, about)
         groups: dict[str, list[Source]] = {}
         for each in self._bindings.requests:
             groups.setdefault(each.header, []).append(each)
@@ -96,7 +96,7 @@ class InstanceBindings:
         annotated = f"{TYPING.Final}[{ABC.Mapping}[int, {kind}]]"
         yield Constant("REQUESTS", f"{{{rows}}}", annotated, "How each request is read, by its code.")
 
-    def _request(self, name: str, sources: list[Source]) -> Function:
+    def _request(self, name: str, sources: list[Source]) -> FunctionDef:
         first, body = sources[0], sources[0].body
         inside = [f"header = {own(name)}.from_ext_fields(ext_fields)"]
         reads_body = any(
@@ -131,7 +131,7 @@ class InstanceBindings:
             f"rules: {self._words.rules}",
         )
         result = "Asked | None" if falls_through else "Asked"
-        return Function(f"_{snake(name)}", parameters(given, inside), result, inside)
+        return FunctionDef(f"_{snake(name)}", parameters(given, inside), result, inside)
 
     def _refusals(self, source: Source) -> Iterator[str]:
         for each in source.refusals:
@@ -159,7 +159,7 @@ class InstanceBindings:
         """A value that the request must have; a text that it says as it stands is bounded, too."""
         text, label = self._words.python(node), self._words.label(node, source)
         if not isinstance(node, ex.SourceField):
-            is_safe = isinstance(node, ex.Call) and node.name == "first"
+            is_safe = isinstance(node, ex.Function) and node.name == "first"
             return (
                 text
                 if is_safe and node is source.instance
@@ -180,7 +180,7 @@ class InstanceBindings:
         )
         about = "What an effect answers, by its name; the variables are those after the step."
         inside = ["return ANSWERS[effect](instance, variables, event, local)"]
-        yield Function("answer_of", given, str(BOUND.Answer), inside, about)
+        yield FunctionDef("answer_of", given, str(BOUND.Answer), inside, about)
         for form in answers.values():
             yield self._answer(form)
         kind = f"{ABC.Callable}[[str, {words.variables}, {TYPING.Any}, Local], {BOUND.Answer}]"
@@ -194,7 +194,7 @@ class InstanceBindings:
         about = "What is noted for people when an effect is done."
         yield Constant("NOTES", f"{{{rows}}}", f"{final}[{ABC.Mapping}[str, str]]", about)
 
-    def _answer(self, form: AnswerForm) -> Function:
+    def _answer(self, form: AnswerForm) -> FunctionDef:
         assert form.code is not None
         said = [self._words.python(form.code), *self._arguments(form)]
         inside = asked_once([*self._message_lines(form), f"return {BOUND.Answer}({', '.join(said)})"])
@@ -205,7 +205,7 @@ class InstanceBindings:
             f"event: {events}",
             "local: Local",
         )
-        return Function(f"_{form.effect}", parameters(given, inside), str(BOUND.Answer), inside)
+        return FunctionDef(f"_{form.effect}", parameters(given, inside), str(BOUND.Answer), inside)
 
     def _notices(self) -> Iterator[Node]:
         notices = self._bindings.notices
@@ -214,12 +214,12 @@ class InstanceBindings:
         given = ("instance: str", f"variables: {self._words.variables}")
         about = "What an effect tells peers that did not ask, by its name."
         inside = ["return NOTICES[effect](instance, variables)"]
-        yield Function("notice_of", ", ".join(("effect: str", *given)), str(BOUND.Notice), inside, about)
+        yield FunctionDef("notice_of", ", ".join(("effect: str", *given)), str(BOUND.Notice), inside, about)
         for form in notices.values():
             code = self._words.codes(form.header)[0]
             said = [code, *self._arguments(form)]
             inside = [*self._message_lines(form), f"return {BOUND.Notice}({', '.join(said)})"]
-            yield Function(f"_{form.effect}", parameters(given, inside), str(BOUND.Notice), inside)
+            yield FunctionDef(f"_{form.effect}", parameters(given, inside), str(BOUND.Notice), inside)
         rows = " ".join(f'"{name}": _{name},' for name in notices)
         kind = f"{ABC.Callable}[[str, {self._words.variables}], {BOUND.Notice}]"
         annotated = f"{TYPING.Final}[{ABC.Mapping}[str, {kind}]]"

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, indented, parameters
-from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, Node, own
+from replispec.compiler.emit.python.tree import (
+    ABC,
+    PRIMITIVES,
+    TYPING,
+    Constant,
+    FunctionDef,
+    Names,
+    Node,
+    own,
+)
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, RecordForm, RecordLog
 from replispec.compiler.model.machine import MachineSpec
@@ -40,7 +49,7 @@ class _Records:
         for number, name in sorted(marks):
             yield Constant(name, str(number), str(TYPING.Final))
 
-    def lists(self) -> Iterator[Function]:
+    def lists(self) -> Iterator[FunctionDef]:
         """What writes and reads the messages of a list, one function each for all events that have it."""
         seen: set[tuple[str, str]] = set()
         for form in self._forms.values():
@@ -62,23 +71,23 @@ class _Records:
         which = f"_of_{form.event}" if len(others) > 1 else ""
         return f"_recorded_{name}{which}", f"_{name}_of{which}_record"
 
-    def _list_writer(self, name: str, form: ListForm, kind: Type) -> Function:
+    def _list_writer(self, name: str, form: ListForm, kind: Type) -> FunctionDef:
         rows = ", ".join(
             f'"{target}": {BOUND.first_of}(each.{field}, {absent})'
             for (field, target), absent in zip(form.fields.items(), form.absent.values(), strict=True)
         )
         given = f"items: {ABC.Iterable}[{own(kind.name)}]"
-        return Function(
+        return FunctionDef(
             name, given, f"list[dict[str, {TYPING.Any}]]", [f"return [{{{rows}}} for each in items]"]
         )
 
-    def _list_reader(self, name: str, form: ListForm, kind: Type) -> Function:
+    def _list_reader(self, name: str, form: ListForm, kind: Type) -> FunctionDef:
         fields = ", ".join(f"{field}=each.{held}" for field, held in form.fields.items())
         unless = f" if not each.{form.unless}" if form.unless else ""
         inside = [f"return [{own(kind.name)}({fields}) for each in items{unless}]"]
-        return Function(name, f"items: {TYPING.Any}", f"list[{own(kind.name)}]", inside)
+        return FunctionDef(name, f"items: {TYPING.Any}", f"list[{own(kind.name)}]", inside)
 
-    def written(self) -> Function:
+    def written(self) -> FunctionDef:
         """`record_of`."""
         inside = ["match event:"]
         for form in self._forms.values():
@@ -97,7 +106,7 @@ class _Records:
             f"The fields of the {self._log.message} that an event of an instance is recorded as.\n\n"
             "Raises LocalProtocolError for one that is never recorded."
         )
-        return Function("record_of", parameters(given, inside), f"dict[str, {TYPING.Any}]", inside, about)
+        return FunctionDef("record_of", parameters(given, inside), f"dict[str, {TYPING.Any}]", inside, about)
 
     def _record(self, form: RecordForm) -> str:
         fields = [f'"{self._log.instance}": instance']
@@ -140,7 +149,7 @@ class _Records:
         absent = " or ()" if kind.optional else ""
         return f"sorted({value}{absent})" if kind.kind == "set" else f"list({value}{absent})"
 
-    def read(self) -> Function:
+    def read(self) -> FunctionDef:
         """`event_of_record`."""
         cases: dict[str, list[RecordForm]] = {}
         for form in self._forms.values():
@@ -161,7 +170,7 @@ class _Records:
         given = (f"record: {TYPING.Any}", f"variables: {self._words.variables}")
         about = f"The event that a {self._log.message} of protobuf is; None for one that decides nothing."
         returns = f"{self._words.event} | None"
-        return Function("event_of_record", parameters(given, inside), returns, inside, about)
+        return FunctionDef("event_of_record", parameters(given, inside), returns, inside, about)
 
     def _event(self, form: RecordForm) -> Iterator[str]:
         event = self._machine.events[form.event]

@@ -24,7 +24,7 @@ from replispec.compiler.emit.python.tree import (
     TYPING,
     Class,
     Constant,
-    Function,
+    FunctionDef,
     Module,
     Names,
     Node,
@@ -108,7 +108,7 @@ class MachineEmitter:
         return Class("Variables", "What the machine remembers beside its state.", [], [_FROZEN], values)
 
     def _event(self, event: Event) -> Class:
-        body: list[Constant | Function] = []
+        body: list[Constant | FunctionDef] = []
         if event.messages:
             body.append(Constant("message", annotation=" | ".join(str(own(each)) for each in event.messages)))
             body += [self._property(event, name, kind) for name, kind in self._read_fields(event)]
@@ -132,20 +132,20 @@ class MachineEmitter:
         }
         return [(name, event.fields[name]) for name in sorted(read)]
 
-    def _property(self, event: Event, name: str, kind: Type) -> Function:
+    def _property(self, event: Event, name: str, kind: Type) -> FunctionDef:
         messages = [self._model.messages[each] for each in event.messages]
         if all(message.field_named(name) is not None for message in messages):
             body = [f"return self.message.{name}"]
         else:
             body = [f'value: {annotation(kind)} = getattr(self.message, "{name}", None)', "return value"]
-        return Function(name, "self", annotation(kind), body, decorators=["property"])
+        return FunctionDef(name, "self", annotation(kind), body, decorators=["property"])
 
     def _effects(self) -> Iterator[Node]:
         yield Constant("EffectT_co", f'{TYPING.TypeVar}("EffectT_co", covariant=True)')
         methods = []
         for name, events in self._machine.effects().items():
             kinds = " | ".join(map(class_name, events))
-            methods.append(Function(name, f"self, event: {kinds}, /", "tuple[EffectT_co, ...]", ["..."]))
+            methods.append(FunctionDef(name, f"self, event: {kinds}, /", "tuple[EffectT_co, ...]", ["..."]))
         about = "What a core does on its edges: each method returns effects, in their order."
         yield Class("Effects", about, [f"{TYPING.Protocol}[EffectT_co]"], body=methods)
 
@@ -158,17 +158,17 @@ class MachineEmitter:
             kind = f"{TYPING.Final}[{ABC.Mapping}[str, int]]"
             yield Constant("ANSWERS", f"{{{' '.join(rows)}}}", kind, about)
 
-    def _let(self, name: str, node: ex.Expression) -> Function:
+    def _let(self, name: str, node: ex.Expression) -> FunctionDef:
         inner = {other: call for other, call in self._lets.items() if other != node}
         text = python_of(node, self._model, self._guards, inner)
         parameters = ", ".join(f"{each}: {TYPING.Any}" for each in used_names(text))
-        return Function(name, parameters, str(TYPING.Any), [f"return {text}"])
+        return FunctionDef(name, parameters, str(TYPING.Any), [f"return {text}"])
 
-    def _guard(self, guard: Guard) -> Function:
+    def _guard(self, guard: Guard) -> FunctionDef:
         text = self._python(guard.condition)
         parameters = ", ".join(f"{name}: {TYPING.Any}" for name in used_names(text))
         body = [f"holds: bool = {text}", "return holds"]
-        return Function(guard.name, parameters, "bool", body, guard.about)
+        return FunctionDef(guard.name, parameters, "bool", body, guard.about)
 
     def _python(self, node: ex.Expression) -> str:
         return python_of(node, self._model, self._guards, self._lets)

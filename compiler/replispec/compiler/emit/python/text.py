@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.emit.python.keyed import BOUNDS
-from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, TYPING, Function, Names, own
+from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, TYPING, FunctionDef, Names, own
 from replispec.compiler.model.layout import derived_fields
 from replispec.compiler.model.message import Field, Message
 
@@ -28,18 +28,18 @@ def text_attribute(field: Field) -> tuple[str, str]:
     return ("int | None", "None") if field.checksum else ("int", "0")
 
 
-def text_members(message: Message) -> list[Function]:
+def text_members(message: Message) -> list[FunctionDef]:
     """The methods that read and write the text form."""
     return _line_members(message) if message.separator else _file_members(message)
 
 
-def _line_members(message: Message) -> list[Function]:
+def _line_members(message: Message) -> list[FunctionDef]:
     what = message.name
     parts = ", ".join(f"self.{field.name}" for field in message.fields)
     ended = message.end_of_line
     one_line = f'"\\n".join({_TEXTS.split_lines}(data, "{what}", end_of_line={ended}))'
     return [
-        Function(
+        FunctionDef(
             "from_text",
             "cls, text: str",
             str(TYPING.Self),
@@ -47,14 +47,14 @@ def _line_members(message: Message) -> list[Function]:
             f"The {what} that one line (without its end) is. Raises RemoteProtocolError.",
             ["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "to_text",
             "self",
             "str",
             [f'return {_TEXTS.join_fields}(({parts}), "{message.separator}", "{what}")'],
             "The line, without its end. Raises LocalProtocolError when a field holds the separator.",
         ),
-        Function(
+        FunctionDef(
             "decode",
             "cls, data: bytes",
             str(TYPING.Self),
@@ -62,7 +62,7 @@ def _line_members(message: Message) -> list[Function]:
             f"The {what} that a file of one line is. Raises RemoteProtocolError.",
             ["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "encode",
             "self",
             "bytes",
@@ -105,11 +105,11 @@ def _checks(what: str, heads: list[Field]) -> Iterator[str]:
                 yield check
 
 
-def _file_members(message: Message) -> list[Function]:
+def _file_members(message: Message) -> list[FunctionDef]:
     heads = [field for field in message.fields if not field.repeated]
     body = next(field for field in message.fields if field.repeated)
     computed = [
-        Function(
+        FunctionDef(
             f"_{field.name}_computed",
             "self",
             "int",
@@ -123,7 +123,7 @@ def _file_members(message: Message) -> list[Function]:
         if field.checksum
     ]
     return [
-        Function(
+        FunctionDef(
             "decode",
             "cls, data: bytes",
             str(TYPING.Self),
@@ -131,7 +131,7 @@ def _file_members(message: Message) -> list[Function]:
             f"The {message.name} that the bytes are. Raises RemoteProtocolError, for a wrong checksum too.",
             ["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "encode",
             "self",
             "bytes",

@@ -80,7 +80,7 @@ class Constant:
 
 
 @dataclass(slots=True)
-class Function:
+class FunctionDef:
     """A function or method; `body` are its lines without indentation."""
 
     name: str
@@ -107,7 +107,7 @@ class Class:
     about: str
     bases: Sequence[str] = ()
     decorators: Sequence[str] = ()
-    body: Sequence[Constant | Function] = ()
+    body: Sequence[Constant | FunctionDef] = ()
 
     def lines(self) -> Iterator[str]:
         """The lines, not yet formatted."""
@@ -118,7 +118,7 @@ class Class:
             yield from indented(docstring(self.about))
             yield ""
         for node in self.body:
-            if isinstance(node, Function) and (node.about or node.body != ["..."]):
+            if isinstance(node, FunctionDef) and (node.about or node.body != ["..."]):
                 yield ""
             yield from indented(node.lines())
         if not self.body and not self.about:
@@ -136,7 +136,7 @@ class Comment:
         yield from ("", *(f"# {line}" for line in textwrap.wrap(self.text, WIDTH)), "")
 
 
-Node = Constant | Function | Class | Comment
+Node = Constant | FunctionDef | Class | Comment
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ def homes(model: Model) -> dict[str, str]:
 def _apart(node: Node) -> Iterator[str]:
     """The node's lines, and blank ones where the formatter would not set them."""
     yield from node.lines()
-    if isinstance(node, Function | Class) or (isinstance(node, Constant) and node.about):
+    if isinstance(node, FunctionDef | Class) or (isinstance(node, Constant) and node.about):
         yield ""
 
 
