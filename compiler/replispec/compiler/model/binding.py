@@ -63,16 +63,25 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class LocalField:
-    """Something that only the role knows."""
+    """Something that only the role knows; with `of`, only when it is told of what."""
 
     name: str
     type: Type
     about: str
     place: Place
+    of: Mapping[str, Type] = field(default_factory=dict)
 
 
-Value = Expression | Mapping[str, "Value"]
-"""The value of a field of an answer: an expression, or the fields of the message that it is."""
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A list with one message for each element of `elements`, by which its fields read `each`."""
+
+    elements: Expression
+    fields: Mapping[str, Value]
+
+
+Value = Expression | Each | Mapping[str, "Value"]
+"""The value of a field: an expression, the fields of the message that it is, or those of each in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,33 @@ class AnswerForm:
 
 
 @dataclass(frozen=True, slots=True)
+class Payload:
+    """What this side says in a message of its own: whenever `name`, an event or an effect, sends it.
+
+    `is_fixed`: only the part of fixed size, which says how much follows; that leaves by itself.
+    """
+
+    name: str
+    place: Place
+    message: str
+    fields: Mapping[str, Value]
+    body: str = ""
+    body_fields: Mapping[str, Value] = field(default_factory=dict)
+    is_fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A message that shows one instance of a machine to whoever asks of several."""
+
+    name: str
+    about: str
+    place: Place
+    message: str
+    fields: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
 class ListForm:
     """How the messages of a list are recorded: each field's place, and what stands for an absent one.
 
@@ -103,7 +139,7 @@ class ListForm:
     """
 
     fields: Mapping[str, str]
-    absent: Mapping[str, int]
+    absent: Mapping[str, Expression]
     unless: str = ""
 
 
@@ -160,6 +196,8 @@ class Bindings:
     log: RecordLog | None = None
     records: Mapping[str, RecordForm] = field(default_factory=dict)
     missing: EnumMember | None = None
+    sends: Mapping[str, Payload] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
 
     @property
     def requests(self) -> tuple[Source, ...]:
@@ -176,5 +214,10 @@ class Bindings:
         """Whether requests name the instance that they are about."""
         return any(each.instance is not None for each in self.sources)
 
+    @property
+    def is_answering(self) -> bool:
+        """Whether the machine answers requests, those about one of its instances or others."""
+        return self.missing is not None
+
     def __bool__(self) -> bool:
-        return bool(self.sources or self.records)
+        return bool(self.sources or self.records or self.sends)

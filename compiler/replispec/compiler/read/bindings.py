@@ -16,19 +16,23 @@ from replispec.compiler.language.check import RuleType, Scope, present_after, re
 from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
 from replispec.compiler.model.machine import Event, Machine
 from replispec.compiler.model.message import Message, Model, SpecificationError
-from replispec.compiler.model.value_types import STRING, parse_type
+from replispec.compiler.model.value_types import STRING, Type, parse_type
 from replispec.compiler.read.answers import AnswerReader
 from replispec.compiler.read.binding_parts import (
+    HEADER_ITSELF,
     INSTANCE,
     NOTHING,
+    Known,
     code_text,
     enum_member,
     fields_of,
+    known_of,
     message_named,
     read_condition,
     read_remark,
 )
 from replispec.compiler.read.event_records import RecordReader
+from replispec.compiler.read.payloads import PayloadReader
 from replispec.compiler.read.yaml_source import Tree
 
 HEADER: Final = "REMOTING_HEADER"
@@ -54,9 +58,10 @@ __all__ = ["EVENT_KEYS", "code_text", "is_bound", "read_bindings"]
 def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str, RuleType]) -> Bindings:
     """The bindings of a machine. Raises SpecificationError with the line of the first fault."""
     local = {each.name: each for each in _local(tree, model)}
-    kinds = {name: each.type for name, each in local.items()}
-    sources = tuple(_Sources(tree, machine, model, rules, local).sources())
-    answers = AnswerReader(tree, machine, model, kinds)
+    known = known_of(local)
+    sources = tuple(_Sources(tree, machine, model, rules, known).sources())
+    answers = AnswerReader(tree, machine, model, known)
+    payloads = PayloadReader(tree, machine, model, rules, known)
     records = RecordReader(tree, machine, model, rules, sources)
     missing = None
     if "missing" in tree.items:
@@ -64,12 +69,14 @@ def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str
     bindings = Bindings(
         local,
         sources,
-        answers.answers() if any(each.instance is not None for each in sources) else {},
+        answers.answers() if missing is not None or any(each.instance for each in sources) else {},
         answers.notices(),
         answers.notes(),
         records.log(),
         records.records(),
         missing,
+        payloads.payloads(),
+        payloads.views(),
     )
     check_bindings(machine, bindings, model)
     return bindings
@@ -77,9 +84,11 @@ def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str
 
 def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
     for name, each in tree.trees("local"):
-        each.only("type", "about")
+        each.only("type", "about", "of")
         place = tree.tree("local").place_of(name)
-        yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place)
+        given = each.tree("of")
+        of = {key: parse_type(given.text(key), model, given.place_of(key)) for key in given.items}
+        yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place, of)
 
 
 def is_bound(tree: Tree) -> bool:
@@ -96,13 +105,13 @@ class _Sources:
         machine: Machine,
         model: Model,
         rules: Mapping[str, RuleType],
-        local: Mapping[str, LocalField],
+        known: Known,
     ) -> None:
         self._tree = tree
         self._machine = machine
         self._model = model
         self._rules = rules
-        self._local = {name: each.type for name, each in local.items()}
+        self._known = known
 
     def sources(self) -> Iterator[Source]:
         """The sources of all events, in the order of the specification."""
@@ -254,16 +263,18 @@ class _Sources:
 
     def _scope(self, message: Message, body: str, event: Event | None = None) -> Scope:
         """What an expression may read: the message, and of an instance what is remembered."""
-        sources = {"header": fields_of(message, self._model)}
+        sources: dict[str, Mapping[str, Type]] = {"header": fields_of(message, self._model)}
         if body:
             sources["body"] = fields_of(self._model.messages[body], self._model)
-        if self._local:
-            sources["local"] = self._local
-        scope = Scope(self._model, rules=self._rules, sources=sources)
+        if self._known.fields:
+            sources["local"] = self._known.fields
+        whole = {HEADER_ITSELF: Type("message", message.name)}
+        questions = self._known.questions
+        scope = Scope(self._model, whole, rules=self._rules, sources=sources, questions=questions)
         if event is None:
             return scope
         variables = {name: each.type for name, each in self._machine.variables.items()}
-        named = {**variables, INSTANCE: STRING}
+        named = {**whole, **variables, INSTANCE: STRING}
         return replace(scope, variables=named, event=event.fields, event_name=event.name)
 
     def _instance(self, tree: Tree, scope: Scope) -> ex.Expression | None:

@@ -5,10 +5,12 @@ One module beside that of the machine. What it needs of the runtime is `primitiv
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from replispec.compiler.emit.python.binding_words import BindingWords, indented, snake
+from replispec.compiler.emit.python.binding_words import BindingWords, indented, reads_local, snake
 from replispec.compiler.emit.python.bound_instances import InstanceBindings
+from replispec.compiler.emit.python.bound_sends import fixed_classes, send_lines
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.machines import bare_words, class_name, docstring
 from replispec.compiler.language import expressions as ex
@@ -16,8 +18,10 @@ from replispec.compiler.model.binding import Source
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model
 
+_DOCSTRING = re.compile('""".*?"""', re.DOTALL)
 _HELPERS = (
     "Answer",
+    "Call",
     "Claims",
     "Notice",
     "Refused",
@@ -59,26 +63,28 @@ class BindingsEmitter:
         return "\n".join(lines)
 
     def _imports(self, body: str) -> Iterator[str]:
-        words, family = bare_words(body), self._model.family
+        words, family = bare_words(_DOCSTRING.sub("", body)), self._model.family
         yield from _named("collections.abc", ("Callable", "Mapping", "Sequence"), words)
         yield from _named("dataclasses", ("dataclass",), words)
-        yield "from types import MappingProxyType"
+        yield from _named("types", ("MappingProxyType",), words)
         yield from _named("typing", ("Any", "Final", "Protocol"), words)
         yield from _named("replispec.runtime.primitives.bindings", _HELPERS, words)
         yield from _named("replispec.runtime.primitives.errors", ("LocalProtocolError",), words)
         yield from _named("replispec.runtime.primitives.releases", ("Releases",), words)
-        yield from _named(f"replispec.wire.{family}", ("codes",), words)
+        yield from _named(f"replispec.wire.{family}", ("codes", "constants"), words)
         yield from _named(f"replispec.wire.{family}.rules", ("Rules",), words)
-        for name in sorted(words & self._model.messages.keys()):
-            yield f"from replispec.wire.{family}.{self._model.messages[name].module} import {name}"
+        for name in sorted(words & {*self._model.messages, *fixed_classes(self._machine)}):
+            module = self._model.messages[name.removesuffix("Fixed")].module
+            yield f"from replispec.wire.{family}.{module} import {name}"
         events = [class_name(name) for name in self._machine.events]
         module = f"replispec.wire.{family}.machines.{self._machine.name}"
         yield from _named(module, sorted([*events, "Event", "Variables"]), words)
 
     def _body(self) -> Iterator[str]:
         bindings = self._machine.bindings
-        yield "ExtFields = Mapping[str, str | None]"
-        yield ""
+        if bindings.sources:
+            yield "ExtFields = Mapping[str, str | None]"
+            yield ""
         if bindings.local:
             yield from self._local()
         if bindings.has_instances:
@@ -87,14 +93,17 @@ class BindingsEmitter:
             yield from self._requests(bindings.requests)
         if bindings.outcomes:
             yield from self._outcomes(bindings.outcomes)
+        yield from send_lines(self._machine, self._model, self._words)
 
     def _local(self) -> Iterator[str]:
         yield "class Local(Protocol):"
         yield from indented(docstring("What only the role knows."))
         for each in self._machine.bindings.local.values():
             yield ""
-            yield "    @property"
-            yield f"    def {each.name}(self) -> {each.type.python()}:"
+            if not each.of:
+                yield "    @property"
+            given = "".join(f", {name}: {kind.python()}" for name, kind in each.of.items())
+            yield f"    def {each.name}(self{given}{', /' if given else ''}) -> {each.type.python()}:"
             yield f"        {docstring(each.about)[0]}"
             yield "        ..."
         yield ""
@@ -198,19 +207,26 @@ class BindingsEmitter:
 
     @property
     def _with_local(self) -> str:
-        return ", local: Local" if self._machine.bindings.local else ""
+        return ", local: Local" if self._asks else ""
 
     @property
     def _local_argument(self) -> str:
-        return ", local" if self._machine.bindings.local else ""
+        return ", local" if self._asks else ""
 
     @property
     def _local_kind(self) -> str:
-        return ", Local" if self._machine.bindings.local else ""
+        return ", Local" if self._asks else ""
+
+    @property
+    def _asks(self) -> bool:
+        """Whether anything that is heard is made of what only the role knows."""
+        return any(
+            reads_local((*each.fields.values(), each.condition)) for each in self._machine.bindings.sources
+        )
 
     def _parameters(self, given: tuple[str, ...], inside: list[str]) -> str:
         """The parameters of a reader; those that it does not use start with an underscore."""
-        if self._machine.bindings.local:
+        if self._asks:
             given = (*given, "local: Local")
         used = bare_words("\n".join(inside))
         return ", ".join(each if each.partition(":")[0] in used else f"_{each}" for each in given)

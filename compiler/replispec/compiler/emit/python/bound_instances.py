@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from replispec.compiler.emit.python.binding_words import (
     BindingWords,
@@ -13,11 +13,13 @@ from replispec.compiler.emit.python.binding_words import (
 )
 from replispec.compiler.emit.python.bound_claims import claim_lines
 from replispec.compiler.emit.python.bound_records import record_lines
+from replispec.compiler.emit.python.bound_sends import view_lines
+from replispec.compiler.emit.python.bound_values import expressions_in, message_text
 from replispec.compiler.emit.python.machines import class_name, docstring
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
 from replispec.compiler.model.machine import Machine
-from replispec.compiler.model.message import Message, Model
+from replispec.compiler.model.message import Model
 from replispec.compiler.read.binding_parts import fields_of
 
 
@@ -36,6 +38,7 @@ class InstanceBindings:
         yield from self._requests()
         yield from self._answers()
         yield from self._notices()
+        yield from view_lines(self._machine, self._model, self._words)
         yield from claim_lines(self._machine, self._words)
         if self._bindings.log is not None:
             yield from record_lines(self._machine, self._bindings.log, self._words)
@@ -217,9 +220,12 @@ class InstanceBindings:
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
         if form.header:
-            yield f"header = {self._message(self._model.messages[form.header], form.header_fields)}"
+            yield f"header = {self._said(form.header, form.header_fields)}"
         if form.body:
-            yield f"body = {self._message(self._model.messages[form.body], form.body_fields)}"
+            yield f"body = {self._said(form.body, form.body_fields)}"
+
+    def _said(self, message: str, fields: Mapping[str, Value]) -> str:
+        return message_text(self._model.messages[message], fields, self._model, self._words)
 
     def _arguments(self, form: AnswerForm) -> Iterator[str]:
         if form.header:
@@ -229,38 +235,15 @@ class InstanceBindings:
         if form.remark is not None:
             yield f"remark={self._words.remark(form.remark)}"
 
-    def _message(self, message: Message, fields: dict[str, Value] | object) -> str:
-        kinds = fields_of(message, self._model)
-        assert hasattr(fields, "items")
-        values = []
-        for name, value in fields.items():
-            if isinstance(value, ex.Expression):
-                text = self._words.python(value)
-                if kinds[name].kind == "list":
-                    text = f"sorted({text})"
-                elif kinds[name].kind == "map":
-                    text = f"dict(sorted({text}.items()))"
-            else:
-                text = self._message(self._model.messages[kinds[name].name], value)
-            values.append(f"{name}={text}")
-        return f"{message.name}({', '.join(values)})"
-
 
 def _is_steady(form: AnswerForm) -> bool:
     """Whether an answer is made of the variables and the instance alone."""
-    nodes: list[ex.Expression] = []
-
-    def gather(values: object) -> None:
-        for value in values.values() if hasattr(values, "values") else ():
-            nodes.append(value) if isinstance(value, ex.Expression) else gather(value)
-
-    gather(form.header_fields)
-    gather(form.body_fields)
+    nodes = [*expressions_in(form.header_fields.values()), *expressions_in(form.body_fields.values())]
     for condition, text in form.remark.choices if form.remark is not None else ():
         nodes.extend([condition] if condition is not None else [])
         nodes.extend(_expressions(text))
     parts = [part for node in nodes for part in ex.walk(node)]
-    return not any(isinstance(part, ex.EventField | ex.SourceField) for part in parts)
+    return not any(isinstance(part, ex.EventField | ex.SourceField | ex.LocalCall) for part in parts)
 
 
 def _expressions(text: Text) -> Iterator[ex.Expression]:

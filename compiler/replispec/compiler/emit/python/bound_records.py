@@ -86,7 +86,7 @@ class _Records:
         value = f"event.{name}"
         if form is not None:
             rows = ", ".join(
-                f'"{target}": {absent} if each.{field} is None else each.{field}'
+                f'"{target}": {self._words.python(absent)} if each.{field} is None else each.{field}'
                 for (field, target), absent in zip(form.fields.items(), form.absent.values(), strict=True)
             )
             return f"[{{{rows}}} for each in {value}]"

@@ -34,7 +34,7 @@ from replispec.compiler.emit.python.tree import (
     plain,
 )
 from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.text import to_text
+from replispec.compiler.language.text import CONSTANTS, to_text
 from replispec.compiler.model.machine import Event, Guard, Machine, Overlay, Table, Transition
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import Type
@@ -65,8 +65,8 @@ def docstring(*paragraphs: str) -> list[str]:
 
 
 def enum_names(model: Model) -> dict[str, str]:
-    """The Python name of every enum class in a module that imports `codes`."""
-    return {name: f"codes.{name}" for name in model.enums}
+    """The Python name of every enum class in a module that imports `codes` and `constants`."""
+    return {CONSTANTS: "constants", **{name: f"codes.{name}" for name in model.enums}}
 
 
 class MachineEmitter:
