@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.language import expressions as ex
+from replispec.compiler.language.check import RuleType
 from replispec.compiler.model.binding import AnswerForm, Value
 from replispec.compiler.model.machine import Machine
 from replispec.compiler.model.message import Model, SpecificationError
@@ -28,11 +29,14 @@ _ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases")
 class AnswerReader:
     """Reads the answers, notices and views of one machine; `known` is what the role knows."""
 
-    def __init__(self, tree: Tree, machine: Machine, model: Model, known: Known) -> None:
+    def __init__(
+        self, tree: Tree, machine: Machine, model: Model, known: Known, rules: Mapping[str, RuleType]
+    ) -> None:
         self._tree = tree
         self._machine = machine
         self._model = model
         self._known = known
+        self._rules = rules
 
     def answers(self) -> dict[str, AnswerForm]:
         """What answers say, by effect; of one that is written as its code alone, nothing more."""
@@ -75,7 +79,7 @@ class AnswerReader:
         return {name: notes.text(name) for name in notes.items}
 
     def _said(self, form: AnswerForm, tree: Tree) -> AnswerForm:
-        scope = effect_scope(form.effect, self._machine, self._model, self._known)
+        scope = effect_scope(form.effect, self._machine, self._model, self._known, self._rules)
         form = replace(form, remark=read_remark(tree, scope))
         if "message" not in tree.items:
             for key in ("header", "body"):

@@ -40,25 +40,28 @@ def known_of(local: Mapping[str, LocalField]) -> Known:
     )
 
 
-def effect_scope(effect: str, machine: Machine, model: Model, known: Known) -> Scope:
+def effect_scope(
+    effect: str, machine: Machine, model: Model, known: Known, rules: Mapping[str, RuleType]
+) -> Scope:
     """What an effect may say: variables, the instance, and the fields that every event has on which it is
     done."""
     events = [machine.events[name] for name in machine.effects()[effect]]
     first, *others = (each.fields for each in events)
     common = {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
     return replace(
-        machine_scope(machine, model, known),
+        machine_scope(machine, model, known, rules),
         event=common,
         event_name=" and ".join(each.name for each in events),
     )
 
 
-def machine_scope(machine: Machine, model: Model, known: Known) -> Scope:
+def machine_scope(machine: Machine, model: Model, known: Known, rules: Mapping[str, RuleType]) -> Scope:
     """What a machine may say at any time: its variables, its instance, and what only the role knows."""
     variables = {name: each.type for name, each in machine.variables.items()}
     return Scope(
         model,
         variables={**variables, INSTANCE: STRING},
+        rules=rules,
         sources={"local": known.fields},
         questions=known.questions,
     )

@@ -60,7 +60,7 @@ def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str
     local = {each.name: each for each in _local(tree, model)}
     known = known_of(local)
     sources = tuple(_Sources(tree, machine, model, rules, known).sources())
-    answers = AnswerReader(tree, machine, model, known)
+    answers = AnswerReader(tree, machine, model, known, rules)
     payloads = PayloadReader(tree, machine, model, rules, known)
     records = RecordReader(tree, machine, model, rules, sources)
     missing = None

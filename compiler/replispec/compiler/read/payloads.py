@@ -40,7 +40,7 @@ class PayloadReader:
     def payloads(self) -> dict[str, Payload]:
         """What is sent by events that say it, and by effects, by their names."""
         found: dict[str, Payload] = {}
-        scope = replace(machine_scope(self._machine, self._model, self._known), rules=self._rules)
+        scope = machine_scope(self._machine, self._model, self._known, self._rules)
         for name, tree in self._tree.trees("events"):
             if isinstance(tree.items.get("sends"), Tree):
                 place = tree.place_of("sends")
@@ -55,14 +55,14 @@ class PayloadReader:
                 raise SpecificationError(
                     place, f"{name} is an event that sends, and an effect", "rename one of them"
                 )
-            effect = effect_scope(name, self._machine, self._model, self._known)
-            found |= self._payload(name, tree, place, replace(effect, rules=self._rules))
+            effect = effect_scope(name, self._machine, self._model, self._known, self._rules)
+            found |= self._payload(name, tree, place, effect)
         return found
 
     def views(self) -> dict[str, View]:
         """What is shown of an instance, by name."""
         found: dict[str, View] = {}
-        scope = replace(machine_scope(self._machine, self._model, self._known), rules=self._rules)
+        scope = machine_scope(self._machine, self._model, self._known, self._rules)
         for name, tree in self._tree.trees("views"):
             tree.only(*_VIEW_KEYS)
             place = self._tree.tree("views").place_of(name)

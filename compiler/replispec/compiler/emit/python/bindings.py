@@ -87,7 +87,7 @@ class BindingsEmitter:
             yield ""
         if bindings.local:
             yield from self._local()
-        if bindings.has_instances:
+        if bindings.is_answering:
             yield from InstanceBindings(self._machine, self._model, self._words).lines()
         elif bindings.requests:
             yield from self._requests(bindings.requests)

@@ -15,7 +15,7 @@ from replispec.compiler.emit.python.bound_claims import claim_lines
 from replispec.compiler.emit.python.bound_records import record_lines
 from replispec.compiler.emit.python.bound_sends import view_lines
 from replispec.compiler.emit.python.bound_values import expressions_in, message_text
-from replispec.compiler.emit.python.machines import class_name, docstring
+from replispec.compiler.emit.python.machines import bare_words, class_name, docstring
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
 from replispec.compiler.model.machine import Machine
@@ -31,6 +31,14 @@ class InstanceBindings:
         self._bindings = machine.bindings
         self._model = model
         self._words = words
+        # A machine without instances answers for itself: nothing names which one is asked.
+        self._is_one = not machine.bindings.has_instances
+        self._knower = "local: Local" if self._is_one else "instances: Instances"
+        self._asked = "Event" if self._is_one else "Asked"
+        nodes = [node for form in machine.bindings.answers.values() for node in _nodes(form)]
+        is_ruled = any(isinstance(part, ex.Rule) for node in nodes for part in ex.walk(node))
+        self._given = [*([] if self._is_one else ["instance: str"]), "variables: Variables"]
+        self._knows = ["local: Local", *(["rules: Rules"] if is_ruled else [])]
 
     def lines(self) -> Iterator[str]:
         """The lines of the module, imports aside."""
@@ -39,13 +47,21 @@ class InstanceBindings:
         yield from self._answers()
         yield from self._notices()
         yield from view_lines(self._machine, self._model, self._words)
-        yield from claim_lines(self._machine, self._words)
+        if not self._is_one:
+            yield from claim_lines(self._machine, self._words)
         if self._bindings.log is not None:
             yield from record_lines(self._machine, self._bindings.log, self._words)
 
     # Requests
 
     def _instances(self) -> Iterator[str]:
+        if not self._is_one:
+            yield from self._instance_classes()
+        code = self._words.python(self._bindings.missing) if self._bindings.missing else "0"
+        yield f"_MISSING: Final = {code}"
+        yield ""
+
+    def _instance_classes(self) -> Iterator[str]:
         yield "@dataclass(frozen=True, slots=True)"
         yield "class Asked:"
         yield from indented(docstring("The event that a request is, and the instance that it is about."))
@@ -60,14 +76,11 @@ class InstanceBindings:
         yield '        """What is remembered of an instance, and what only the role knows of it."""'
         yield "        ..."
         yield ""
-        code = self._words.python(self._bindings.missing) if self._bindings.missing else "0"
-        yield f"_MISSING: Final = {code}"
-        yield ""
 
     def _requests(self) -> Iterator[str]:
         yield "def event_of("
-        yield "    code: int, ext_fields: ExtFields, data: bytes, instances: Instances, rules: Rules"
-        yield ") -> Asked | None:"
+        yield f"    code: int, ext_fields: ExtFields, data: bytes, {self._knower}, rules: Rules"
+        yield f") -> {self._asked} | None:"
         about = "The event that a request with this code and body is; None when it is none."
         more = (
             "Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something\n"
@@ -75,14 +88,15 @@ class InstanceBindings:
         )
         yield from indented(docstring(about, more))
         yield "    read = REQUESTS.get(code)"
-        yield "    return None if read is None else read(ext_fields, data, instances, rules)"
+        knower = self._knower.partition(":")[0]
+        yield f"    return None if read is None else read(ext_fields, data, {knower}, rules)"
         yield ""
         groups: dict[str, list[Source]] = {}
         for each in self._bindings.requests:
             groups.setdefault(each.header, []).append(each)
         for name, found in groups.items():
             yield from self._request(name, found)
-        kind = "Callable[[ExtFields, bytes, Instances, Rules], Asked | None]"
+        kind = f"Callable[[ExtFields, bytes, {self._knower.partition(': ')[2]}, Rules], {self._asked} | None]"
         yield f"REQUESTS: Final[Mapping[int, {kind}]] = MappingProxyType({{"
         for name in groups:
             for code in self._words.codes(name):
@@ -93,7 +107,8 @@ class InstanceBindings:
 
     def _request(self, name: str, sources: list[Source]) -> Iterator[str]:
         first, body = sources[0], sources[0].body
-        inside = [f"header = {name}.from_ext_fields(ext_fields)"]
+        header = f"header = {name}.from_ext_fields(ext_fields)"
+        inside = [header]
         reads_body = any(
             isinstance(part, ex.SourceField) and part.of == "body"
             for each in sources
@@ -102,8 +117,8 @@ class InstanceBindings:
         )
         if reads_body:
             inside.append(f"body = {body}.decode(data) if data else {body}()")
-        assert first.instance is not None
-        inside.append(f"instance = {self._asked_for(first.instance, first)}")
+        if first.instance is not None:
+            inside.append(f"instance = {self._asked_for(first.instance, first)}")
         made: list[str] = []
         for each in sources:
             lines = [*self._refusals(each), *self._made(each)]
@@ -113,14 +128,16 @@ class InstanceBindings:
                 made += lines
         text = "\n".join(made)
         known = ["variables" if "variables." in text else "_", "local" if "local." in text else "_"]
-        if known != ["_", "_"]:
+        if known != ["_", "_"] and not self._is_one:
             inside.append(f"{', '.join(known)} = instances.known(instance)")
         inside += made
+        if "header" not in bare_words("\n".join(inside[1:])):
+            inside.remove(header)
         falls_through = sources[-1].condition is not None
         if falls_through:
             inside.append("return None")
-        given = ("ext_fields: ExtFields", "data: bytes", "instances: Instances", "rules: Rules")
-        result = "Asked | None" if falls_through else "Asked"
+        given = ("ext_fields: ExtFields", "data: bytes", self._knower, "rules: Rules")
+        result = f"{self._asked} | None" if falls_through else self._asked
         yield f"def _{snake(name)}({parameters(given, inside)}) -> {result}:"
         yield from indented(inside)
         yield ""
@@ -144,7 +161,8 @@ class InstanceBindings:
                 yield f"{name} = {text}"
                 text = name
             values.append(f"{name}={text}")
-        yield f"return Asked(instance, {class_name(source.event)}({', '.join(values)}))"
+        made = f"{class_name(source.event)}({', '.join(values)})"
+        yield f"return {made}" if self._is_one else f"return Asked(instance, {made})"
 
     def _asked_for(self, node: ex.Expression, source: Source) -> str:
         """A value that the request must have; a text that it says as it stands is bounded, too."""
@@ -160,15 +178,17 @@ class InstanceBindings:
 
     def _answers(self) -> Iterator[str]:
         yield "def answer_of("
-        yield "    effect: str, instance: str, variables: Variables, event: Event, local: Local"
+        given = [*self._given, "event: Event", *self._knows]
+        yield f"    effect: str, {', '.join(given)}"
         yield ") -> Answer:"
         about = "What an effect answers, by its name; the variables are those after the step."
         yield from indented(docstring(about))
-        yield "    return ANSWERS[effect](instance, variables, event, local)"
+        yield f"    return ANSWERS[effect]({', '.join(each.partition(':')[0] for each in given)})"
         yield ""
         for form in self._bindings.answers.values():
             yield from self._answer(form)
-        kind = "Callable[[str, Variables, Any, Local], Answer]"
+        kinds = [each.partition(": ")[2] for each in (*self._given, "event: Any", *self._knows)]
+        kind = f"Callable[[{', '.join(kinds)}], Answer]"
         yield f"ANSWERS: Final[Mapping[str, {kind}]] = MappingProxyType({{"
         for name in self._bindings.answers:
             yield f'    "{name}": _{name},'
@@ -179,6 +199,8 @@ class InstanceBindings:
         yield f"STEADY: Final = frozenset(({', '.join(map(repr, steady))},))"
         yield '"""Effects whose answers change only with the variables."""'
         yield ""
+        if not self._bindings.notes:
+            return
         yield "NOTES: Final[Mapping[str, str]] = MappingProxyType({"
         for name, text in self._bindings.notes.items():
             yield f"    {name!r}: {text!r},"
@@ -191,7 +213,7 @@ class InstanceBindings:
         said = [self._words.python(form.code), *self._arguments(form)]
         inside = asked_once([*self._message_lines(form), f"return Answer({', '.join(said)})"])
         events = " | ".join(map(class_name, self._machine.effects()[form.effect]))
-        given = ("instance: str", "variables: Variables", f"event: {events}", "local: Local")
+        given = (*self._given, f"event: {events}", *self._knows)
         yield f"def _{form.effect}({parameters(given, inside)}) -> Answer:"
         yield from indented(inside)
         yield ""
@@ -219,7 +241,7 @@ class InstanceBindings:
         yield ""
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
-        if form.header:
+        if form.header_fields:
             yield f"header = {self._said(form.header, form.header_fields)}"
         if form.body:
             yield f"body = {self._said(form.body, form.body_fields)}"
@@ -228,22 +250,27 @@ class InstanceBindings:
         return message_text(self._model.messages[message], fields, self._model, self._words)
 
     def _arguments(self, form: AnswerForm) -> Iterator[str]:
-        if form.header:
+        if form.header_fields:
             yield "header.to_ext_fields()"
         if form.body:
-            yield "body.encode()"
+            yield "body.encode()" if form.header_fields else "body=body.encode()"
         if form.remark is not None:
             yield f"remark={self._words.remark(form.remark)}"
 
 
 def _is_steady(form: AnswerForm) -> bool:
     """Whether an answer is made of the variables and the instance alone."""
+    parts = [part for node in _nodes(form) for part in ex.walk(node)]
+    return not any(isinstance(part, ex.EventField | ex.SourceField | ex.LocalCall) for part in parts)
+
+
+def _nodes(form: AnswerForm) -> list[ex.Expression]:
+    """All that an answer is made of."""
     nodes = [*expressions_in(form.header_fields.values()), *expressions_in(form.body_fields.values())]
     for condition, text in form.remark.choices if form.remark is not None else ():
         nodes.extend([condition] if condition is not None else [])
         nodes.extend(_expressions(text))
-    parts = [part for node in nodes for part in ex.walk(node)]
-    return not any(isinstance(part, ex.EventField | ex.SourceField | ex.LocalCall) for part in parts)
+    return nodes
 
 
 def _expressions(text: Text) -> Iterator[ex.Expression]:

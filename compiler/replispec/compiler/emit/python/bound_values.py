@@ -36,8 +36,8 @@ def expressions_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
 def _value(value: Value, kind: Type, model: Model, words: BindingWords) -> str:
     if isinstance(value, ex.Expression):
         text = words.python(value)
-        if isinstance(value, ex.LocalCall):
-            return text
+        if isinstance(value, ex.LocalCall) and kind.kind in ("list", "map"):
+            return f"{'dict' if kind.kind == 'map' else 'list'}({text})"
         if kind.kind == "list" and kind.item is not None and kind.item.kind != "message":
             return f"sorted({text})"
         if kind.kind == "list":
