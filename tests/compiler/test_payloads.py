@@ -157,6 +157,13 @@ def run(variables: Variables, local: Local) -> RunFixed:
     return RunFixed(kind=2, size=local.size_of(variables.total))
 """,
         """\
+def shown(variables: Variables, _local: Local) -> Table:
+    \"\"\"The members by name.\"\"\"
+    return Table(
+        rows=[Row(id=each, name=entry_of(variables.names, each)) for each in sorted(variables.members)]
+    )
+""",
+        """\
 def ask_again(_variables: Variables, local: Local) -> Call[NameRequest]:
     \"\"\"What is sent to ask again.\"\"\"
     header = NameRequest(name=local.own_name)

@@ -43,7 +43,8 @@ class Source:
     `fields` gives each field of the event, those of `needed` by what the message may leave out but must not;
     a message event has none and holds the header itself. An answer is the event when it has one of `codes`,
     when no other event names its code (`otherwise`), or when there is none that can be read (`unanswered`).
-    A request is it only when `condition` holds.
+    A request is it only when `condition` holds, and any message only of a peer of one of `releases` (None:
+    of all).
     """
 
     event: str
@@ -59,6 +60,7 @@ class Source:
     needed: frozenset[str] = frozenset()
     instance: Expression | None = None
     refusals: tuple[Refusal, ...] = ()
+    releases: VersionRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,8 @@ class AnswerForm:
     """What an effect says to a peer: an answer with its code, or a notice (`code` None) of its own.
 
     `event` holds the fields that every event has on which it is done. An answer whose code is no success
-    but that counts as the effect `counts_as` does so in `releases` (None: in all).
+    but that counts as the effect `counts_as` does so in `releases` (None: in all). What is said to peers of
+    some releases only stands under `by_release`, each with these `releases`.
     """
 
     effect: str
@@ -102,6 +105,7 @@ class AnswerForm:
     remark: Remark | None = None
     counts_as: str = ""
     releases: VersionRange | None = None
+    by_release: Mapping[str, AnswerForm] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +219,19 @@ class Bindings:
         return any(each.instance is not None for each in self.sources)
 
     @property
+    def has_releases(self) -> bool:
+        """Whether anything that is heard depends on the release of whoever says it."""
+        return any(each.releases is not None for each in self.sources)
+
+    @property
+    def answers_by_release(self) -> bool:
+        """Whether any answer depends on the release of whoever asks."""
+        return any(each.by_release for each in self.answers.values())
+
+    @property
     def is_answering(self) -> bool:
         """Whether the machine answers requests, those about one of its instances or others."""
         return self.missing is not None
 
     def __bool__(self) -> bool:
-        return bool(self.sources or self.records or self.sends)
+        return bool(self.sources or self.records or self.sends or self.views)

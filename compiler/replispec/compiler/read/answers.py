@@ -23,7 +23,7 @@ from replispec.compiler.read.values import read_values
 from replispec.compiler.read.yaml_source import Tree
 
 _NOTICE_KEYS: Final = ("message", "header", "body")
-_ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases")
+_ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases", "by_release")
 
 
 class AnswerReader:
@@ -50,6 +50,7 @@ class AnswerReader:
                 each = answers.tree(name)
                 each.only(*_ANSWER_KEYS)
                 form = self._counted(self._said(form, each), each)
+                form = replace(form, by_release=self._by_release(form, each))
             found[name] = form
         return found
 
@@ -99,6 +100,20 @@ class AnswerReader:
             )
         body = self._model.messages[message.bodies[0]]
         return replace(form, body=body.name, body_fields=read_values(body, tree.tree("body"), scope))
+
+    def _by_release(self, form: AnswerForm, tree: Tree) -> dict[str, AnswerForm]:
+        """What is said to peers of some releases instead; the code is the same."""
+        if "by_release" in tree.items and form.header:
+            raise SpecificationError(
+                tree.place_of("by_release"), f"{form.effect} says {form.header}, too", "drop message:"
+            )
+        found: dict[str, AnswerForm] = {}
+        for text, each in tree.trees("by_release"):
+            each.only(*_NOTICE_KEYS, "remark")
+            place = tree.tree("by_release").place_of(text)
+            said = self._said(AnswerForm(form.effect, place, form.code), each)
+            found[text] = replace(said, releases=parse_versions(text, place))
+        return found
 
     def _counted(self, form: AnswerForm, tree: Tree) -> AnswerForm:
         """With the effect that the answer counts as, and the releases in which it does."""

@@ -17,6 +17,7 @@ from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Rema
 from replispec.compiler.model.machine import Event, Machine
 from replispec.compiler.model.message import Message, Model, SpecificationError
 from replispec.compiler.model.value_types import STRING, Type, parse_type
+from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.answers import AnswerReader
 from replispec.compiler.read.binding_parts import (
     HEADER_ITSELF,
@@ -49,6 +50,7 @@ _SOURCE_KEYS: Final = (
     "if",
     "refused",
     "from",
+    "releases",
 )
 EVENT_KEYS: Final = (*_SOURCE_KEYS[1:], "heard", "record")
 """What binds an event, beside `message`."""
@@ -96,6 +98,18 @@ def is_bound(tree: Tree) -> bool:
     return any(key in tree.items for key in ("message", "answer_to", "heard"))
 
 
+def _of_releases(source: Source, tree: Tree) -> Source:
+    """The source with the releases in which it holds; it need not say them."""
+    releases = parse_versions(tree.text("releases", ""), tree.place_of("releases"))
+    if releases is not None and (source.otherwise or source.unanswered):
+        raise SpecificationError(
+            tree.place_of("releases"),
+            f"{source.event} is what no code names, in some releases only",
+            "name its codes, or drop releases:",
+        )
+    return replace(source, releases=releases)
+
+
 class _Sources:
     """Reads where the events of one machine come from."""
 
@@ -122,9 +136,9 @@ class _Sources:
             elif "heard" in tree.items:
                 for each in tree.listed("heard"):
                     each.only(*_SOURCE_KEYS)
-                    yield self._source(event, each)
+                    yield _of_releases(self._source(event, each), each)
             elif is_bound(tree):
-                yield self._source(event, tree)
+                yield _of_releases(self._source(event, tree), tree)
 
     def _of_message_event(self, event: Event, tree: Tree) -> Iterator[Source]:
         """A message event is the header of its message. Frames of streams are not read here."""
@@ -138,11 +152,12 @@ class _Sources:
                 raise SpecificationError(
                     tree.place_of("from"), f"{event.name} is the message itself", "give it fields: to bind"
                 )
-            yield (
+            source = (
                 self._as_answer(event, tree, message)
                 if message.kind == ANSWERING
                 else Source(event.name, tree.place, header=name)
             )
+            yield _of_releases(source, tree)
 
     def _source(self, event: Event, tree: Tree) -> Source:
         if not event.is_peer:

@@ -6,11 +6,18 @@ One module beside that of the machine. What it needs of the runtime is `primitiv
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from replispec.compiler.emit.python.binding_words import BindingWords, indented, reads_local, snake
 from replispec.compiler.emit.python.bound_instances import InstanceBindings
-from replispec.compiler.emit.python.bound_sends import fixed_classes, send_lines
+from replispec.compiler.emit.python.bound_releases import (
+    PARAMETER,
+    chosen_reader,
+    readers_of,
+    releases_text,
+    request_tables,
+)
+from replispec.compiler.emit.python.bound_sends import fixed_classes, send_lines, view_lines
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.machines import bare_words, class_name, docstring
 from replispec.compiler.language import expressions as ex
@@ -70,7 +77,8 @@ class BindingsEmitter:
         yield from _named("typing", ("Any", "Final", "Protocol"), words)
         yield from _named("replispec.runtime.primitives.bindings", _HELPERS, words)
         yield from _named("replispec.runtime.primitives.errors", ("LocalProtocolError",), words)
-        yield from _named("replispec.runtime.primitives.releases", ("Releases",), words)
+        names = ("Release", "Releases", "of_release", "spoken_in")
+        yield from _named("replispec.runtime.primitives.releases", names, words)
         yield from _named(f"replispec.wire.{family}", ("codes", "constants"), words)
         yield from _named(f"replispec.wire.{family}.rules", ("Rules",), words)
         for name in sorted(words & {*self._model.messages, *fixed_classes(self._machine)}):
@@ -93,6 +101,7 @@ class BindingsEmitter:
             yield from self._requests(bindings.requests)
         if bindings.outcomes:
             yield from self._outcomes(bindings.outcomes)
+        yield from view_lines(self._machine, self._model, self._words)
         yield from send_lines(self._machine, self._model, self._words)
 
     def _local(self) -> Iterator[str]:
@@ -111,35 +120,26 @@ class BindingsEmitter:
     # Requests that are heard
 
     def _requests(self, sources: tuple[Source, ...]) -> Iterator[str]:
-        groups = self._by_request(sources)
-        given = f"code: int, ext_fields: ExtFields, data: bytes{self._with_local}"
+        readers = readers_of(sources)
+        given = f"code: int, ext_fields: ExtFields, data: bytes{self._with_local}{self._with_release}"
         yield f"def event_of({given}) -> Event | None:"
         about = "The event that a request with this code and body is; None when it is none."
         yield from indented(docstring(about, "Raises RemoteProtocolError when it cannot be read."))
-        yield "    read = REQUESTS.get(code)"
+        yield from chosen_reader(self._machine)
         yield f"    return None if read is None else read(ext_fields, data{self._local_argument})"
         yield ""
-        for name, found in groups.items():
+        for name, found in readers.items():
             yield from self._request(name, found)
         kind = f"Callable[[ExtFields, bytes{self._local_kind}], Event | None]"
-        yield f"REQUESTS: Final[Mapping[int, {kind}]] = MappingProxyType({{"
-        for name in groups:
-            for code in self._words.codes(name):
-                yield f"    {code}: _{snake(name)},"
-        yield "})"
-        yield '"""How each request is read, by its code."""'
-        yield ""
-
-    def _by_request(self, sources: tuple[Source, ...]) -> dict[str, list[Source]]:
-        groups: dict[str, list[Source]] = {}
-        for each in sources:
-            groups.setdefault(each.header, []).append(each)
-        return groups
+        yield from request_tables(readers, kind, self._machine, self._words)
 
     def _request(self, name: str, sources: list[Source]) -> Iterator[str]:
         events = " | ".join(dict.fromkeys(class_name(each.event) for each in sources))
         falls_through = " | None" * (sources[-1].condition is not None)
-        inside = [*self._read("header", name, sources), *self._read("body", sources[0].body, sources)]
+        inside = [
+            *self._read("header", sources[0].header, sources),
+            *self._read("body", sources[0].body, sources),
+        ]
         for each in sources:
             if each.condition is not None:
                 inside += [f"if {self._words.python(each.condition)}:", f"    return {self._made(each)}"]
@@ -148,7 +148,7 @@ class BindingsEmitter:
         if falls_through:
             inside.append("return None")
         parameters = self._parameters(("ext_fields: ExtFields", "data: bytes"), inside)
-        yield f"def _{snake(name)}({parameters}) -> {events}{falls_through}:"
+        yield f"def {name}({parameters}) -> {events}{falls_through}:"
         yield from indented(inside)
         yield ""
 
@@ -157,7 +157,8 @@ class BindingsEmitter:
     def _outcomes(self, sources: tuple[Source, ...]) -> Iterator[str]:
         asked = dict.fromkeys(name for each in sources for name in each.asked)
         yield "def outcome_of("
-        yield f"    asked: int, code: int | None, ext_fields: ExtFields, data: bytes{self._with_local}"
+        given = f"data: bytes{self._with_local}{self._with_release}"
+        yield f"    asked: int, code: int | None, ext_fields: ExtFields, {given}"
         yield ") -> Event | None:"
         about = "The event that the answer to a request is; None when the machine takes none from it."
         more = (
@@ -166,11 +167,13 @@ class BindingsEmitter:
         )
         yield from indented(docstring(about, more))
         yield "    read = _OUTCOMES.get(asked)"
-        yield f"    return None if read is None else read(code, ext_fields, data{self._local_argument})"
+        said = f"{self._local_argument}{', release' if self._with_release else ''}"
+        yield f"    return None if read is None else read(code, ext_fields, data{said})"
         yield ""
         for name in asked:
             yield from self._outcome(name, [each for each in sources if name in each.asked])
-        result = f"Callable[[int | None, ExtFields, bytes{self._local_kind}], Event | None]"
+        kinds = f"{self._local_kind}{', Release | None' if self._with_release else ''}"
+        result = f"Callable[[int | None, ExtFields, bytes{kinds}], Event | None]"
         yield f"_OUTCOMES: Final[Mapping[int, {result}]] = MappingProxyType({{"
         for name in asked:
             for code in self._words.codes(name):
@@ -194,14 +197,16 @@ class BindingsEmitter:
         result = " | ".join(events) + " | None" * (other is None or none is None)
         inside = ["match code:"]
         for each in named:
-            inside.append(f"    case {' | '.join(map(self._words.python, each.codes))}:")
+            when = f" if spoken_in({releases_text(each.releases)}, release)" if each.releases else ""
+            inside.append(f"    case {' | '.join(map(self._words.python, each.codes))}{when}:")
             reads = [*self._read("header", each.header, [each]), *self._read("body", each.body, [each])]
             inside += [f"        {line}" for line in (*reads, f"return {self._made(each)}")]
         if none is not other:
             inside += ["    case None:", f"        return {self._made(none) if none is not None else None}"]
         inside += ["    case _:", f"        return {self._made(other) if other is not None else None}"]
-        given = ("code: int | None", "ext_fields: ExtFields", "data: bytes")
-        yield f"def _{snake(asked)}_answered({self._parameters(given, inside)}) -> {result}:"
+        given = ["code: int | None", "ext_fields: ExtFields", "data: bytes"]
+        last = ["release: Release | None"] if self._with_release else []
+        yield f"def _{snake(asked)}_answered({self._parameters(given, inside, last)}) -> {result}:"
         yield from indented(inside)
         yield ""
 
@@ -224,10 +229,15 @@ class BindingsEmitter:
             reads_local((*each.fields.values(), each.condition)) for each in self._machine.bindings.sources
         )
 
-    def _parameters(self, given: tuple[str, ...], inside: list[str]) -> str:
+    @property
+    def _with_release(self) -> str:
+        return f", {PARAMETER}" if self._machine.bindings.has_releases else ""
+
+    def _parameters(self, given: Sequence[str], inside: list[str], last: Sequence[str] = ()) -> str:
         """The parameters of a reader; those that it does not use start with an underscore."""
         if self._asks:
             given = (*given, "local: Local")
+        given = (*given, *last)
         used = bare_words("\n".join(inside))
         return ", ".join(each if each.partition(":")[0] in used else f"_{each}" for each in given)
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from replispec.compiler.emit.python.binding_words import (
     BindingWords,
     asked_once,
     indented,
     parameters,
-    snake,
 )
 from replispec.compiler.emit.python.bound_claims import claim_lines
 from replispec.compiler.emit.python.bound_records import record_lines
-from replispec.compiler.emit.python.bound_sends import view_lines
+from replispec.compiler.emit.python.bound_releases import (
+    PARAMETER,
+    chosen_reader,
+    readers_of,
+    releases_text,
+    request_tables,
+)
 from replispec.compiler.emit.python.bound_values import expressions_in, message_text
+from replispec.compiler.emit.python.expressions import strings
 from replispec.compiler.emit.python.machines import bare_words, class_name, docstring
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
@@ -33,12 +39,16 @@ class InstanceBindings:
         self._words = words
         # A machine without instances answers for itself: nothing names which one is asked.
         self._is_one = not machine.bindings.has_instances
-        self._knower = "local: Local" if self._is_one else "instances: Instances"
+        local = ["local: Local"] if machine.bindings.local or not self._is_one else []
+        heard = [node for each in machine.bindings.requests for node in _heard(each)]
+        said = [node for form in machine.bindings.answers.values() for node in _nodes(form)]
+        rules = "rules: Rules"
+        self._readers = [*local, *([rules] if _are_ruled(heard) else [])]
+        if not self._is_one:
+            self._readers = ["instances: Instances", rules]
         self._asked = "Event" if self._is_one else "Asked"
-        nodes = [node for form in machine.bindings.answers.values() for node in _nodes(form)]
-        is_ruled = any(isinstance(part, ex.Rule) for node in nodes for part in ex.walk(node))
         self._given = [*([] if self._is_one else ["instance: str"]), "variables: Variables"]
-        self._knows = ["local: Local", *(["rules: Rules"] if is_ruled else [])]
+        self._knows = [*local, *([rules] if _are_ruled(said) else [])]
 
     def lines(self) -> Iterator[str]:
         """The lines of the module, imports aside."""
@@ -46,7 +56,6 @@ class InstanceBindings:
         yield from self._requests()
         yield from self._answers()
         yield from self._notices()
-        yield from view_lines(self._machine, self._model, self._words)
         if not self._is_one:
             yield from claim_lines(self._machine, self._words)
         if self._bindings.log is not None:
@@ -79,7 +88,9 @@ class InstanceBindings:
 
     def _requests(self) -> Iterator[str]:
         yield "def event_of("
-        yield f"    code: int, ext_fields: ExtFields, data: bytes, {self._knower}, rules: Rules"
+        release = f", {PARAMETER}" if self._bindings.has_releases else ""
+        given = "".join(f", {each}" for each in self._readers)
+        yield f"    code: int, ext_fields: ExtFields, data: bytes{given}{release}"
         yield f") -> {self._asked} | None:"
         about = "The event that a request with this code and body is; None when it is none."
         more = (
@@ -87,27 +98,20 @@ class InstanceBindings:
             "is missing or the request is refused whatever is remembered."
         )
         yield from indented(docstring(about, more))
-        yield "    read = REQUESTS.get(code)"
-        knower = self._knower.partition(":")[0]
-        yield f"    return None if read is None else read(ext_fields, data, {knower}, rules)"
+        yield from chosen_reader(self._machine)
+        handed = "".join(f", {each.partition(':')[0]}" for each in self._readers)
+        yield f"    return None if read is None else read(ext_fields, data{handed})"
         yield ""
-        groups: dict[str, list[Source]] = {}
-        for each in self._bindings.requests:
-            groups.setdefault(each.header, []).append(each)
-        for name, found in groups.items():
+        readers = readers_of(self._bindings.requests)
+        for name, found in readers.items():
             yield from self._request(name, found)
-        kind = f"Callable[[ExtFields, bytes, {self._knower.partition(': ')[2]}, Rules], {self._asked} | None]"
-        yield f"REQUESTS: Final[Mapping[int, {kind}]] = MappingProxyType({{"
-        for name in groups:
-            for code in self._words.codes(name):
-                yield f"    {code}: _{snake(name)},"
-        yield "})"
-        yield '"""How each request is read, by its code."""'
-        yield ""
+        kinds = "".join(f", {each.partition(': ')[2]}" for each in self._readers)
+        kind = f"Callable[[ExtFields, bytes{kinds}], {self._asked} | None]"
+        yield from request_tables(readers, kind, self._machine, self._words)
 
     def _request(self, name: str, sources: list[Source]) -> Iterator[str]:
         first, body = sources[0], sources[0].body
-        header = f"header = {name}.from_ext_fields(ext_fields)"
+        header = f"header = {first.header}.from_ext_fields(ext_fields)"
         inside = [header]
         reads_body = any(
             isinstance(part, ex.SourceField) and part.of == "body"
@@ -136,9 +140,9 @@ class InstanceBindings:
         falls_through = sources[-1].condition is not None
         if falls_through:
             inside.append("return None")
-        given = ("ext_fields: ExtFields", "data: bytes", self._knower, "rules: Rules")
+        given = ("ext_fields: ExtFields", "data: bytes", *self._readers)
         result = f"{self._asked} | None" if falls_through else self._asked
-        yield f"def _{snake(name)}({parameters(given, inside)}) -> {result}:"
+        yield f"def {name}({parameters(given, inside)}) -> {result}:"
         yield from indented(inside)
         yield ""
 
@@ -179,14 +183,22 @@ class InstanceBindings:
     def _answers(self) -> Iterator[str]:
         yield "def answer_of("
         given = [*self._given, "event: Event", *self._knows]
-        yield f"    effect: str, {', '.join(given)}"
+        release = f", {PARAMETER}" if self._bindings.answers_by_release else ""
+        yield f"    effect: str, {', '.join(given)}{release}"
         yield ") -> Answer:"
         about = "What an effect answers, by its name; the variables are those after the step."
         yield from indented(docstring(about))
-        yield f"    return ANSWERS[effect]({', '.join(each.partition(':')[0] for each in given)})"
+        arguments = ", ".join(each.partition(":")[0] for each in given)
+        if self._bindings.answers_by_release:
+            yield "    answer = of_release(_ANSWERS_BY_RELEASE.get(effect, ()), release) or ANSWERS[effect]"
+            yield f"    return answer({arguments})"
+        else:
+            yield f"    return ANSWERS[effect]({arguments})"
         yield ""
         for form in self._bindings.answers.values():
-            yield from self._answer(form)
+            yield from self._answer(form, f"_{form.effect}")
+            for number, each in enumerate(form.by_release.values()):
+                yield from self._answer(each, f"_{form.effect}_{number}")
         kinds = [each.partition(": ")[2] for each in (*self._given, "event: Any", *self._knows)]
         kind = f"Callable[[{', '.join(kinds)}], Answer]"
         yield f"ANSWERS: Final[Mapping[str, {kind}]] = MappingProxyType({{"
@@ -195,8 +207,9 @@ class InstanceBindings:
         yield "})"
         yield '"""What each effect that answers says."""'
         yield ""
+        yield from self._answers_by_release(kind)
         steady = [name for name, form in self._bindings.answers.items() if _is_steady(form)]
-        yield f"STEADY: Final = frozenset(({', '.join(map(repr, steady))},))"
+        yield f"STEADY: Final[frozenset[str]] = frozenset({strings(tuple(steady))})"
         yield '"""Effects whose answers change only with the variables."""'
         yield ""
         if not self._bindings.notes:
@@ -208,13 +221,29 @@ class InstanceBindings:
         yield '"""What is noted for people when an effect is done."""'
         yield ""
 
-    def _answer(self, form: AnswerForm) -> Iterator[str]:
+    def _answers_by_release(self, kind: str) -> Iterator[str]:
+        if not self._bindings.answers_by_release:
+            return
+        kinds = f"tuple[tuple[Releases, {kind}], ...]"
+        yield f"_ANSWERS_BY_RELEASE: Final[Mapping[str, {kinds}]] = MappingProxyType({{"
+        for name, form in self._bindings.answers.items():
+            rows = [
+                f"({releases_text(each.releases)}, _{name}_{number})"
+                for number, each in enumerate(form.by_release.values())
+                if each.releases is not None
+            ]
+            if rows:
+                yield f'    "{name}": ({", ".join(rows)},),'
+        yield "})"
+        yield ""
+
+    def _answer(self, form: AnswerForm, function: str) -> Iterator[str]:
         assert form.code is not None
         said = [self._words.python(form.code), *self._arguments(form)]
         inside = asked_once([*self._message_lines(form), f"return Answer({', '.join(said)})"])
         events = " | ".join(map(class_name, self._machine.effects()[form.effect]))
         given = (*self._given, f"event: {events}", *self._knows)
-        yield f"def _{form.effect}({parameters(given, inside)}) -> Answer:"
+        yield f"def {function}({parameters(given, inside)}) -> Answer:"
         yield from indented(inside)
         yield ""
 
@@ -259,9 +288,22 @@ class InstanceBindings:
 
 
 def _is_steady(form: AnswerForm) -> bool:
-    """Whether an answer is made of the variables and the instance alone."""
+    """Whether an answer is made of the variables and the instance alone, for peers of all releases."""
+    if form.by_release:
+        return False
     parts = [part for node in _nodes(form) for part in ex.walk(node)]
     return not any(isinstance(part, ex.EventField | ex.SourceField | ex.LocalCall) for part in parts)
+
+
+def _are_ruled(nodes: Iterable[ex.Expression | None]) -> bool:
+    """Whether any of these asks a rule."""
+    return any(isinstance(part, ex.Rule) for node in nodes if node is not None for part in ex.walk(node))
+
+
+def _heard(source: Source) -> list[ex.Expression | None]:
+    """All that a request is read and refused by."""
+    refusals = [each.condition for each in source.refusals]
+    return [*source.fields.values(), source.condition, source.instance, *refusals]
 
 
 def _nodes(form: AnswerForm) -> list[ex.Expression]:

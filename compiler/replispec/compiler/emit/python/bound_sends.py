@@ -36,7 +36,8 @@ def view_lines(machine: Machine, model: Model, words: BindingWords) -> Iterator[
     for view in machine.bindings.views.values():
         message = model.messages[view.message]
         lines = [f"return {message_text(message, view.fields, model, words)}"]
-        given = ["instance: str", "variables: Variables", "local: Local", "rules: Rules"]
+        instance = ["instance: str"] if machine.bindings.has_instances else []
+        given = [*instance, "variables: Variables", "local: Local", "rules: Rules"]
         yield from _function(view.name, given, lines, message.name, view.about, machine)
 
 

@@ -473,7 +473,7 @@ ANSWERS: Final[Mapping[str, Callable[[str, Variables, Any, Local], Answer]]] = M
 )
 """What each effect that answers says."""
 
-STEADY: Final = frozenset(
+STEADY: Final[frozenset[str]] = frozenset(
     (
         "answer_info",
         "answer_elected",
@@ -523,35 +523,6 @@ NOTICES: Final[Mapping[str, Callable[[str, Variables], Notice]]] = MappingProxyT
     {"notify_brokers": _notify_brokers}
 )
 """What each effect that notifies says."""
-
-
-def replicas_info(instance: str, variables: Variables, local: Local) -> ReplicasInfo:
-    """A broker set as an administrator is shown it."""
-    living = local.living
-    return ReplicasInfo(
-        in_sync_replicas=[
-            ReplicaIdentity(
-                alive=each in living,
-                broker_address=entry_of(variables.addresses, each),
-                broker_id=each,
-                broker_name=instance,
-            )
-            for each in sorted(variables.broker_ids.intersection(variables.sync_state_set))
-        ],
-        not_in_sync_replicas=[
-            ReplicaIdentity(
-                alive=each in living,
-                broker_address=entry_of(variables.addresses, each),
-                broker_id=each,
-                broker_name=instance,
-            )
-            for each in sorted(variables.broker_ids.difference(variables.sync_state_set))
-        ],
-        master_address=entry_of(variables.addresses, variables.master),
-        master_broker_id=variables.master,
-        master_epoch=variables.master_epoch,
-        sync_state_set_epoch=variables.sync_state_set_epoch,
-    )
 
 
 def _claims_of_answer_next_id(ext_fields: ExtFields, _data: bytes) -> dict[str, Any]:
@@ -930,3 +901,32 @@ RECORDED: Final[tuple[type[Any], ...]] = (
     CleaningAsked,
 )
 """The events that are recorded; no other event changes what is remembered."""
+
+
+def replicas_info(instance: str, variables: Variables, local: Local) -> ReplicasInfo:
+    """A broker set as an administrator is shown it."""
+    living = local.living
+    return ReplicasInfo(
+        in_sync_replicas=[
+            ReplicaIdentity(
+                alive=each in living,
+                broker_address=entry_of(variables.addresses, each),
+                broker_id=each,
+                broker_name=instance,
+            )
+            for each in sorted(variables.broker_ids.intersection(variables.sync_state_set))
+        ],
+        not_in_sync_replicas=[
+            ReplicaIdentity(
+                alive=each in living,
+                broker_address=entry_of(variables.addresses, each),
+                broker_id=each,
+                broker_name=instance,
+            )
+            for each in sorted(variables.broker_ids.difference(variables.sync_state_set))
+        ],
+        master_address=entry_of(variables.addresses, variables.master),
+        master_broker_id=variables.master,
+        master_epoch=variables.master_epoch,
+        sync_state_set_epoch=variables.sync_state_set_epoch,
+    )

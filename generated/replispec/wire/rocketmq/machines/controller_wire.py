@@ -71,21 +71,21 @@ class Local(Protocol):
 _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
 
 
-def event_of(code: int, ext_fields: ExtFields, data: bytes, local: Local, rules: Rules) -> Event | None:
+def event_of(code: int, ext_fields: ExtFields, data: bytes, local: Local) -> Event | None:
     """The event that a request with this code and body is; None when it is none.
 
     Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
     is missing or the request is refused whatever is remembered.
     """
     read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local, rules)
+    return None if read is None else read(ext_fields, data, local)
 
 
-def _get_metadata(_ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
+def _get_metadata(_ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     return MetadataAsked()
 
 
-def _broker_heartbeat(ext_fields: ExtFields, _data: bytes, local: Local, _rules: Rules) -> Event:
+def _broker_heartbeat(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = BrokerHeartbeatRequest.from_ext_fields(ext_fields)
     if (
         header.broker_id is not None
@@ -100,22 +100,22 @@ def _broker_heartbeat(ext_fields: ExtFields, _data: bytes, local: Local, _rules:
     )
 
 
-def _get_sync_state_data(_ext_fields: ExtFields, data: bytes, _local: Local, _rules: Rules) -> Event:
+def _get_sync_state_data(_ext_fields: ExtFields, data: bytes, _local: Local) -> Event:
     body = BrokerNames.decode(data) if data else BrokerNames()
     if body.names is None:
         raise Refused(codes.ResponseCode.SYSTEM_ERROR, "no broker set is named")
     return SetsAsked(names=body.names)
 
 
-def _get_controller_config(_ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
+def _get_controller_config(_ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     return ConfigurationAsked()
 
 
-def _update_controller_config(_ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
+def _update_controller_config(_ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     return ChangeAsked()
 
 
-REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local, Rules], Event | None]]] = MappingProxyType(
+REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]] = MappingProxyType(
     {
         codes.RequestCode.CONTROLLER_GET_METADATA_INFO: _get_metadata,
         codes.RequestCode.BROKER_HEARTBEAT: _broker_heartbeat,
@@ -186,5 +186,5 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local, Rules], Answer]]] =
 )
 """What each effect that answers says."""
 
-STEADY: Final = frozenset(("answer_heartbeat", "answer_change"))
+STEADY: Final[frozenset[str]] = frozenset(("answer_heartbeat", "answer_change"))
 """Effects whose answers change only with the variables."""

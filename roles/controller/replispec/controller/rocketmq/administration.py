@@ -55,7 +55,7 @@ class Administration:
     def asked(self, request: Request) -> None:
         """Answer a request of this machine. Raises Refused, RemoteProtocolError."""
         command = request.command
-        event = wire.event_of(request.code, command.header.ext_fields or {}, command.body, self, rules)
+        event = wire.event_of(request.code, command.header.ext_fields or {}, command.body, self)
         if event is None:
             raise LocalProtocolError(f"request {request.code} is no event")
         self._take(request, event)
