@@ -24,6 +24,7 @@ SAMPLE = None if os.environ.get("REPLISPEC_EDITS") == "all" else 15
 # Edits of one file are tried on a copy of the family and its log that holds only what the file needs.
 NEEDED = (
     "proto",
+    "constants/rocketmq",
     "vectors/rocketmq",
     "clauses/rocketmq",
     "parameters/rocketmq",

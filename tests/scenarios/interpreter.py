@@ -152,7 +152,7 @@ class Interpreted:
     def initial(self) -> dict[str, Any]:
         """What the machine remembers at its beginning."""
         found = {}
-        for name, variable in self.document["variables"].items():
+        for name, variable in self.document.get("variables", {}).items():
             kind, _, optional = variable["type"].partition(" or ")
             found[name] = variable.get("initial", None if optional else _EMPTY[kind.split()[0]])
         return found

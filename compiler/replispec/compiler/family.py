@@ -159,6 +159,10 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
     configuration = ConfigurationSpec()
     with attempt(gap=True):
         configuration = read_parameters(_only(trees, "parameters/"))
+    constants: Mapping[str, NamedConstant] = {}
+    with attempt(gap=True):
+        constants = read_constants(_only(trees, "constants/"), model, configuration)
+    model.constants = {name: each.value for name, each in constants.items()}
     machines: dict[str, MachineSpec] = {}
     for name, tree in _only(trees, f"statemachines/{model.family}/").items():
         with attempt(Path(name).stem):
@@ -172,9 +176,6 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             machines[machine.name] = machine
     with attempt():
         check_timers(configuration, machines)
-    constants: Mapping[str, NamedConstant] = {}
-    with attempt(gap=True):
-        constants = read_constants(_only(trees, "constants/"), model, configuration)
     invariants: dict[str, InvariantSpec] = {}
     folder = f"invariants/{model.family}"
     if f"{folder}/streams.yaml" in trees:

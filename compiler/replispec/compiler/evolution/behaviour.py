@@ -158,6 +158,18 @@ BEHAVIOUR: Table = {
         _B, "a peer that sends it is not heard: the event of {name} does not come of it"
     ),
     ("source", "reordered order"): fixed(_B, "the first message that fits is the event, in another order"),
+    **{
+        ("payload", name): fixed(_B, "{key} is sent as {after} instead of {before}")
+        for name in ("fields", "body_fields")
+    },
+    **{
+        ("payload", name): fixed(_B, "{after} is sent where {before} was")
+        for name in ("message", "body", "is_fixed")
+    },
+    ("payload", "added"): fixed(Reach.COMPATIBLE, "it says what was left to whoever sends {name}"),
+    ("payload", "removed"): fixed(_B, "nothing says any longer what is sent as {name}"),
+    ("view", "fields"): fixed(_B, "{key} is shown as {after} instead of {before}"),
+    ("view", "added"): fixed(Reach.COMPATIBLE, "nothing that was there before shows it"),
     ("answer", "code"): fixed(_B, "whoever asked gets {after} where it got {before}, and acts on it"),
     ("answer", "counts_as"): fixed(_B, "a refusal that counted as {before} counts as {after}"),
     ("answer", "header_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),

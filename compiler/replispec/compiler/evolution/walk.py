@@ -125,7 +125,7 @@ def _take(node: SpecNode, attribute: str, value: Any, owned: set[int]) -> None:
     elif isinstance(value, Mapping):
         for key, item in value.items():
             _entry(node, attribute, key, item, owned)
-    elif value is None or value == ():
+    elif value is None or value == () or (_is_dataclass(value) and not value):
         return
     elif isinstance(value, (list, tuple)) and all(map(_is_object, value)):
         _listed(node, attribute, value, owned)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
 from replispec.compiler.model import expressions as ex
 
@@ -30,6 +31,9 @@ _OTHER_COMPARISONS = {
 }
 _OTHER_ARITHMETIC = {"+": "-", "-": "+", "*": "+"}
 
+CONSTANTS: Final = "constant"
+"""Under which Python knows the module of the constants, beside those of the enums."""
+
 
 def _tightness(node: ex.Expression) -> int:
     match node:
@@ -52,6 +56,8 @@ class _Writer:
         match node:
             case ex.Rule(name, arguments):
                 return self.rule(name, [self.write(each) for each in arguments])
+            case ex.LocalCall(name, arguments):
+                return f"local.{name}({', '.join(self.write(each) for each in arguments)})"
             case ex.Function(name, arguments):
                 return self.function(name, [self.write(each) for each in arguments])
             case ex.Choice(items):
@@ -83,6 +89,8 @@ class _Writer:
                 return self.source_field(name, of)
             case ex.EnumMember(enum, member):
                 return self.enum_member(enum, member)
+            case ex.ConstantName(name):
+                return self.constant(name)
             case ex.LetName(name):
                 return f"let.{name}"
             case ex.GuardName(machine, name):
@@ -120,6 +128,9 @@ class _Writer:
 
     def enum_member(self, enum: str, member: str) -> str:
         return f"{enum}.{member}"
+
+    def constant(self, name: str) -> str:
+        return f"constant.{name}"
 
     def guard(self, machine: str, name: str) -> str:
         return ".".join(filter(None, ("guard", machine, name)))
@@ -194,6 +205,9 @@ class _Python(_Writer):
     def enum_member(self, enum: str, member: str) -> str:
         return f"{self._enums[enum]}.{member}"
 
+    def constant(self, name: str) -> str:
+        return f"{self._enums[CONSTANTS]}.{name}"
+
     def guard(self, machine: str, name: str) -> str:
         return self._guards[machine, name]
 
@@ -264,6 +278,9 @@ class _English(_Writer):
 
     def source_field(self, name: str, of: str) -> str:
         return f"`{of}.{name}`"
+
+    def constant(self, name: str) -> str:
+        return f"`{name}`"
 
     def event_field(self, name: str, of: str) -> str:
         return f"the event's `{name}`" if of == "event" else f"the other event's `{name}`"
@@ -339,8 +356,9 @@ def to_python(
     """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
     `runtime.primitives.unknown`.
 
-    `enums` gives the Python name of each enum class, `guards` the Python call of each named guard,
-    `helpers` what the runtime's functions and values are called where not by their own names.
+    `enums` gives the Python name of each enum class, and of the module of constants, `guards` the Python
+    call of each named guard, `helpers` what the runtime's functions and values are called where not by
+    their own names.
     `all_known`: nothing that it reads is ever UNKNOWN. `plain` gives the Python of names that are none of a
     variable or a field: `x`, or `event.x`; `named` that of expressions that have a name. `keywords` are
     the last arguments of each rule, which a call names.

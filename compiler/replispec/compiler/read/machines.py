@@ -29,6 +29,7 @@ from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_t
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
+from replispec.compiler.read.payloads import sent_names
 from replispec.compiler.read.shorthand import SAME, Shorthand, read_shorthand
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -126,6 +127,8 @@ class _Reader:
             "answers",
             "notices",
             "notes",
+            "sends",
+            "views",
             "guards",
             "transitions",
             "overlays",
@@ -233,7 +236,7 @@ class _Reader:
 
     def _event(self, name: str, tree: Tree, place: Place) -> Event:
         # An event with fields is not its message, but made of it: see the bindings.
-        received, sent = tree.texts("message") if "fields" not in tree.items else (), tree.texts("sends")
+        received, sent = tree.texts("message") if "fields" not in tree.items else (), sent_names(tree)
         timer = tree.text("timer", "")
         origin = tree.text("origin", "peer" if received or is_bound(tree) else "local")
         if origin not in ("peer", "local"):

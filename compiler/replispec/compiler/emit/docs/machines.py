@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from replispec.compiler.emit.docs.bindings import answers_section, bound_kind, records_section
+from replispec.compiler.emit.docs.bindings import answers_section, bound_kind, records_section, sends_section
 from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.language.text import to_english, to_text
 from replispec.compiler.model.machine import Event, MachineSpec, Table, Transition
@@ -78,6 +78,7 @@ def _page(machine: MachineSpec) -> Iterator[str]:
     yield "An event without an edge is a protocol error: of the peer when the peer caused it, else our own."
     yield ""
     yield from answers_section(machine)
+    yield from sends_section(machine)
     yield from records_section(machine)
     for overlay in machine.overlays:
         yield f"## Differences in {overlay.versions}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -22,6 +23,8 @@ _HELPERS: Final = {
     "entry_of": str(BOUND.entry_of),
     "first": str(BOUND.first_of),
 }
+_BARE: Final = ("instance", "header", "each")
+"""What an expression reads beside the variables."""
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
 
@@ -36,7 +39,7 @@ class BindingWords:
         self.event = Ref(self._module, "Event")
         self.variables = Ref(self._module, "Variables")
         self.rules = Ref(f"replispec.wire.{model.family}.rules", "Rules")
-        self._plain = {} if "instance" in machine.variables else {"instance": "instance"}
+        self._plain = {name: name for name in _BARE if name not in machine.variables}
 
     def event_class(self, event: str) -> str:
         """The class of an event of the machine."""
@@ -102,6 +105,16 @@ class BindingWords:
         return f'{"" if is_plain else "f"}"{"".join(parts)}"'
 
 
+def reads_local(nodes: Iterable[ex.Expression | None]) -> bool:
+    """Whether any of these asks what only the role knows."""
+    return any(
+        isinstance(part, ex.LocalCall) or (isinstance(part, ex.SourceField) and part.of == "local")
+        for node in nodes
+        if node is not None
+        for part in ex.walk(node)
+    )
+
+
 def parameters(given: Iterable[str], inside: Iterable[str]) -> str:
     """The parameters of a function; those that its lines do not use start with an underscore."""
     used = bare_words("\n".join(inside))
@@ -111,7 +124,7 @@ def parameters(given: Iterable[str], inside: Iterable[str]) -> str:
 def asked_once(lines: list[str]) -> list[str]:
     """The lines with what they read of `local` more than once read before."""
     text = "\n".join(lines)
-    names = [name for name in dict.fromkeys(_LOCAL.findall(text)) if text.count(f"local.{name}") > 1]
+    names = [name for name, count in Counter(_LOCAL.findall(text)).items() if count > 1]
     for name in names:
         text = re.sub(rf"\blocal\.{name}\b", name, text)
     return [*(f"{name} = local.{name}" for name in names), *text.split("\n")]

@@ -12,9 +12,19 @@ from replispec.compiler.emit.python.binding_words import (
     BOUND,
     BindingWords,
     parameters,
+    reads_local,
     snake,
 )
 from replispec.compiler.emit.python.bound_instances import InstanceBindings
+from replispec.compiler.emit.python.bound_releases import (
+    PARAMETER,
+    RELEASES,
+    chosen_reader,
+    readers_of,
+    releases_text,
+    request_tables,
+)
+from replispec.compiler.emit.python.bound_sends import send_nodes, view_nodes
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.tree import (
     ABC,
@@ -54,50 +64,54 @@ class BindingsEmitter:
 
     def _nodes(self) -> Iterator[Node]:
         bindings = self._machine.bindings
-        yield Constant("ExtFields", f"{ABC.Mapping}[str, str | None]")
+        if bindings.sources:
+            yield Constant("ExtFields", f"{ABC.Mapping}[str, str | None]")
         if bindings.local:
             yield self._local()
-        if bindings.has_instances:
+        if bindings.is_answering:
             yield from InstanceBindings(self._machine, self._model, self._words).nodes()
         elif bindings.requests:
             yield from self._requests(bindings.requests)
         if bindings.outcomes:
             yield from self._outcomes(bindings.outcomes)
+        yield from view_nodes(self._machine, self._model, self._words)
+        yield from send_nodes(self._machine, self._model, self._words)
 
     def _local(self) -> Class:
-        fields = [
-            FunctionDef(each.name, "self", annotation(each.type), (), each.about, ["property"])
-            for each in self._machine.bindings.local.values()
-        ]
+        fields = []
+        for each in self._machine.bindings.local.values():
+            given = "".join(f", {name}: {annotation(kind)}" for name, kind in each.of.items())
+            parameters = f"self{given}{', /' if given else ''}"
+            decorators = () if each.of else ("property",)
+            fields.append(
+                FunctionDef(each.name, parameters, annotation(each.type), (), each.about, decorators)
+            )
         return Class("Local", "What only the role knows.", [str(TYPING.Protocol)], body=fields)
 
     # Requests that are heard
 
     def _requests(self, sources: tuple[Source, ...]) -> Iterator[Node]:
-        groups: dict[str, list[Source]] = {}
-        for each in sources:
-            groups.setdefault(each.header, []).append(each)
         about = (
             "The event that a request with this code and body is; None when it is none.\n\n"
             "Raises RemoteProtocolError when it cannot be read."
         )
-        event, given = self._words.event, f"ext_fields: ExtFields, data: bytes{self._with_local}"
+        readers, event = readers_of(sources), self._words.event
+        given = f"ext_fields: ExtFields, data: bytes{self._with_local}{self._with_release}"
         inside = [
-            "read = REQUESTS.get(code)",
+            *chosen_reader(self._machine),
             f"return None if read is None else read(ext_fields, data{self._local_argument})",
         ]
         yield FunctionDef("event_of", f"code: int, {given}", f"{event} | None", inside, about)
-        for name, found in groups.items():
+        for name, found in readers.items():
             yield self._request(name, found)
         kind = f"{ABC.Callable}[[ExtFields, bytes{self._local_kind}], {event} | None]"
-        rows = " ".join(f"{code}: _{snake(name)}," for name in groups for code in self._words.codes(name))
-        annotated = f"{TYPING.Final}[{ABC.Mapping}[int, {kind}]]"
-        yield Constant("REQUESTS", f"{{{rows}}}", annotated, "How each request is read, by its code.")
+        yield from request_tables(readers, kind, self._machine, self._words)
 
     def _request(self, name: str, sources: list[Source]) -> FunctionDef:
         events = " | ".join(dict.fromkeys(self._words.event_class(each.event) for each in sources))
         falls_through = " | None" * (sources[-1].condition is not None)
-        inside = [*self._read("header", name, sources), *self._read("body", sources[0].body, sources)]
+        first = sources[0]
+        inside = [*self._read("header", first.header, sources), *self._read("body", first.body, sources)]
         for each in sources:
             if each.condition is not None:
                 inside += [f"if {self._words.python(each.condition)}:", f"    return {self._made(each)}"]
@@ -106,13 +120,14 @@ class BindingsEmitter:
         if falls_through:
             inside.append("return None")
         given = self._parameters(("ext_fields: ExtFields", "data: bytes"), inside)
-        return FunctionDef(f"_{snake(name)}", given, f"{events}{falls_through}", inside)
+        return FunctionDef(name, given, f"{events}{falls_through}", inside)
 
     # Answers to what was asked
 
     def _outcomes(self, sources: tuple[Source, ...]) -> Iterator[Node]:
         asked = dict.fromkeys(name for each in sources for name in each.asked)
-        given = f"code: int | None, ext_fields: ExtFields, data: bytes{self._with_local}"
+        given = f"code: int | None, ext_fields: ExtFields, data: bytes{self._with_local}{self._with_release}"
+        release = ", release" if self._with_release else ""
         about = (
             "The event that the answer to a request is; None when the machine takes none from it.\n\n"
             "`asked` is the code of the request, `code` that of its answer: None when there is none that\n"
@@ -121,14 +136,15 @@ class BindingsEmitter:
         event, final = self._words.event, TYPING.Final
         inside = [
             "read = _OUTCOMES.get(asked)",
-            f"return None if read is None else read(code, ext_fields, data{self._local_argument})",
+            f"return None if read is None else read(code, ext_fields, data{self._local_argument}{release})",
         ]
         yield FunctionDef("outcome_of", f"asked: int, {given}", f"{event} | None", inside, about)
         readers: dict[str, str] = {}
         for names, reader in self._outcome_readers(asked, sources):
             readers |= dict.fromkeys(names, reader.name)
             yield reader
-        result = f"{ABC.Callable}[[int | None, ExtFields, bytes{self._local_kind}], {event} | None]"
+        kinds = f"{self._local_kind}{f', {RELEASES.Release} | None' if release else ''}"
+        result = f"{ABC.Callable}[[int | None, ExtFields, bytes{kinds}], {event} | None]"
         rows = " ".join(f"{code}: {readers[name]}," for name in asked for code in self._words.codes(name))
         yield Constant("_OUTCOMES", f"{{{rows}}}", f"{final}[{ABC.Mapping}[int, {result}]]")
         rows = " ".join(
@@ -163,30 +179,43 @@ class BindingsEmitter:
         result = " | ".join(events) + " | None" * (other is None or none is None)
         inside = ["match code:"]
         for each in named:
-            inside.append(f"    case {' | '.join(map(self._words.python, each.codes))}:")
+            inside.append(f"    case {' | '.join(map(self._words.python, each.codes))}{_when(each)}:")
             reads = [*self._read("header", each.header, [each]), *self._read("body", each.body, [each])]
             inside += [f"        {line}" for line in (*reads, f"return {self._made(each)}")]
         if none is not other:
             inside += ["    case None:", f"        return {self._made(none) if none is not None else None}"]
         inside += ["    case _:", f"        return {self._made(other) if other is not None else None}"]
-        given = self._parameters(("code: int | None", "ext_fields: ExtFields", "data: bytes"), inside)
+        last = (f"release: {RELEASES.Release} | None",) if self._with_release else ()
+        given = self._parameters(("code: int | None", "ext_fields: ExtFields", "data: bytes"), inside, last)
         return FunctionDef(f"_{snake(asked)}_answered", given, result, inside)
 
     @property
     def _with_local(self) -> str:
-        return ", local: Local" if self._machine.bindings.local else ""
+        return ", local: Local" if self._asks else ""
 
     @property
     def _local_argument(self) -> str:
-        return ", local" if self._machine.bindings.local else ""
+        return ", local" if self._asks else ""
 
     @property
     def _local_kind(self) -> str:
-        return ", Local" if self._machine.bindings.local else ""
+        return ", Local" if self._asks else ""
 
-    def _parameters(self, given: tuple[str, ...], inside: list[str]) -> str:
+    @property
+    def _asks(self) -> bool:
+        """Whether anything that is heard is made of what only the role knows."""
+        return any(
+            reads_local((*each.fields.values(), each.condition)) for each in self._machine.bindings.sources
+        )
+
+    @property
+    def _with_release(self) -> str:
+        return f", {PARAMETER}" if self._machine.bindings.has_releases else ""
+
+    def _parameters(self, given: tuple[str, ...], inside: list[str], last: tuple[str, ...] = ()) -> str:
         """The parameters of a reader; those that it does not use start with an underscore."""
-        return parameters((*given, "local: Local") if self._machine.bindings.local else given, inside)
+        local = ("local: Local",) if self._asks else ()
+        return parameters((*given, *local, *last), inside)
 
     def _read(self, what: str, message: str, sources: list[Source]) -> Iterator[str]:
         """The line that reads header or body, where anything is taken from it."""
@@ -217,3 +246,10 @@ class BindingsEmitter:
         text = self._words.python(node)
         label = self._words.label(node, source)
         return f'{BOUND.needed}({text}, "{label}")' if field in source.needed else text
+
+
+def _when(source: Source) -> str:
+    """The guard of a case that only some releases of a peer answer with."""
+    if source.releases is None:
+        return ""
+    return f" if {RELEASES.spoken_in}({releases_text(source.releases)}, release)"

@@ -10,22 +10,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, parameters
+from replispec.compiler.emit.python.bound_releases import RELEASES, releases_text
 from replispec.compiler.emit.python.tree import (
     ABC,
-    PRIMITIVES,
     TYPING,
     Constant,
     FunctionDef,
-    Names,
     Node,
     own,
 )
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
 from replispec.compiler.model.machine import MachineSpec
-from replispec.compiler.model.message import VersionRange
 
-_RELEASES = Names(f"{PRIMITIVES}.releases")
 _GIVEN = ("ext_fields: ExtFields", "data: bytes")
 _CLAIMS = f"dict[str, {TYPING.Any}]"
 
@@ -81,12 +78,12 @@ def _tables(machine: MachineSpec, words: BindingWords, readers: Mapping[str, str
         about = "What each notice says of the variables."
         yield Constant("CLAIMS_OF_NOTICES", f"{{{' '.join(rows)}}}", annotated, about)
     rows = [
-        f'"{name}": ("{form.counts_as}", {_releases(form.releases)}),'
+        f'"{name}": ("{form.counts_as}", {releases_text(form.releases) if form.releases else None}),'
         for name, form in bindings.answers.items()
         if form.counts_as
     ]
     if rows:
-        annotated = f"{final}[{ABC.Mapping}[str, tuple[str, {_RELEASES.Releases} | None]]]"
+        annotated = f"{final}[{ABC.Mapping}[str, tuple[str, {RELEASES.Releases} | None]]]"
         about = "Refusals that count as another answer, and the releases in which they do."
         yield Constant("COUNTS_AS", f"{{{' '.join(rows)}}}", annotated, about)
 
@@ -153,9 +150,3 @@ def _claims(source: str, fields: Mapping[str, Value], machine: MachineSpec) -> I
                 if kind.kind == "set":
                     value = f"{BOUND.as_set}({value})"
                 yield _Claim(name, source, value, kind.optional and isinstance(node, ex.Variable))
-
-
-def _releases(versions: VersionRange | None) -> str:
-    if versions is None:
-        return "None"
-    return f'{_RELEASES.Releases}("{versions.implementation}", {versions.first!r}, {versions.last!r})'

@@ -73,7 +73,7 @@ class _Records:
 
     def _list_writer(self, name: str, form: ListForm, kind: Type) -> FunctionDef:
         rows = ", ".join(
-            f'"{target}": {BOUND.first_of}(each.{field}, {absent})'
+            f'"{target}": {BOUND.first_of}(each.{field}, {self._words.python(absent)})'
             for (field, target), absent in zip(form.fields.items(), form.absent.values(), strict=True)
         )
         given = f"items: {ABC.Iterable}[{own(kind.name)}]"

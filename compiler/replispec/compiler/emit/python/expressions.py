@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, Names, Ref, plain
-from replispec.compiler.language.text import to_python
+from replispec.compiler.language.text import CONSTANTS, to_python
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.machine import VariableSpec
 from replispec.compiler.model.message import Model
@@ -21,9 +21,10 @@ ARGUMENTS: Final = ("variables", "event", "rules")
 
 
 def enum_refs(model: Model) -> dict[str, str]:
-    """The Python name of every enum class of a family."""
-    codes = Ref(f"replispec.wire.{model.family}", "codes")
-    return {name: f"{codes}.{name}" for name in model.enums}
+    """The Python name of every enum class of a family, and of its constants."""
+    package = f"replispec.wire.{model.family}"
+    codes = Ref(package, "codes")
+    return {CONSTANTS: str(Ref(package, "constants")), **{name: f"{codes}.{name}" for name in model.enums}}
 
 
 def python_of(

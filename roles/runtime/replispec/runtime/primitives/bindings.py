@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar, overload
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
+HeaderT_co = TypeVar("HeaderT_co", covariant=True)
 TEXT_MAX: Final = 1_024
 """Characters of a text that a request must have: a name, an address, a check code."""
 _SHOWN_MAX: Final = 10
@@ -33,6 +34,15 @@ class Notice:
 
     code: int
     ext_fields: dict[str, str | None]
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[HeaderT_co]):
+    """What this side asks or tells of its own: the code of the command, its header, a body."""
+
+    code: int
+    header: HeaderT_co
     body: bytes = b""
 
 
