@@ -1,4 +1,4 @@
-"""Every single edit of what binds a machine to messages, answers and records.
+"""Every single edit of what binds a machine to messages, answers, payloads and records.
 
 They work on the YAML of a machine as plain values. What an edit makes may be refused by the compiler, which
 then is who noticed it.
@@ -28,6 +28,12 @@ def binding_changes(document: Document) -> Iterator[Change]:
     for section in ("answers", "notices"):
         for name, form in document.get(section, {}).items():
             yield from _of_fields(section, name, form)
+    for name, event in document["events"].items():
+        yield from _of_payload(name, ("events", name, "sends"), event.get("sends"))
+    for name, sent in document.get("sends", {}).items():
+        yield from _of_payload(name, ("sends", name), sent)
+    for name, view in document.get("views", {}).items():
+        yield from _of_values(f"view {name}", "view", ("views", name, "fields"), view["fields"])
 
 
 def _codes(value: object) -> Iterator[str]:
@@ -95,20 +101,13 @@ def _changed(expression: str, kind: str) -> str | None:
 
 def _of_record(name: str, record: Document) -> Iterator[Change]:
     """Two fields of a record in each other's place, or what follows from others left out."""
+    path = ("events", name, "record", "fields")
     fields = [key for key, value in record.get("fields", {}).items() if isinstance(value, str)]
     for one, other in pairwise(fields):
-        yield "record", f"record of {name} swaps {one} and {other}", _swapped(name, one, other)
+        yield "record", f"record of {name} swaps {one} and {other}", _exchanged(path, one, other)
     for key in ("derived", "marks"):
         if key in record:
             yield "record", f"record of {name} has no {key}", _without(("events", name, "record"), key)
-
-
-def _swapped(name: str, one: str, other: str) -> Callable[[Document], None]:
-    def change(document: Document) -> None:
-        fields = document["events"][name]["record"]["fields"]
-        fields[one], fields[other] = fields[other], fields[one]
-
-    return change
 
 
 def _of_answer(name: str, answer: Any, codes: list[str]) -> Iterator[Change]:
@@ -137,6 +136,35 @@ def _of_fields(section: str, name: str, form: Any) -> Iterator[Change]:
         for field in form.get(part, {}) if isinstance(form, dict) else ():
             what = f"{section.removesuffix('s')} {name} says no {part}.{field}"
             yield section.removesuffix("s"), what, _without((section, name, part), field)
+
+
+def _of_payload(name: str, path: tuple[str | int, ...], sent: Any) -> Iterator[Change]:
+    """The fields of what is sent as an event, or by an effect, those of its body among them."""
+    for message, fields in sent.items() if isinstance(sent, dict) else ():
+        if fields is None:
+            continue
+        own = {field: value for field, value in fields.items() if field != "body"}
+        yield from _of_values(f"{message} of {name}", "payload", (*path, message), own)
+        yield from _of_values(
+            f"body of {message} of {name}", "payload", (*path, message, "body"), fields.get("body", {})
+        )
+
+
+def _of_values(title: str, kind: str, path: tuple[str | int, ...], fields: Document) -> Iterator[Change]:
+    """A field that is not said, and two fields with each other's value."""
+    for field in fields:
+        yield kind, f"{title} says no {field}", _without(path, field)
+    for one, other in pairwise(fields):
+        if fields[one] != fields[other]:
+            yield kind, f"{title} swaps {one} and {other}", _exchanged(path, one, other)
+
+
+def _exchanged(path: tuple[str | int, ...], one: str, other: str) -> Callable[[Document], None]:
+    def change(document: Document) -> None:
+        held = _held(document, path)
+        held[one], held[other] = held[other], held[one]
+
+    return change
 
 
 def _held(document: Document, path: tuple[str | int, ...]) -> Any:

@@ -21,8 +21,17 @@ from lab.binding_edits import Change, Document, binding_changes
 
 # What decides about controllers and replication. Overlays say what others do, and are left alone.
 MACHINES = ("broker_set", "ha_master", "ha_replica")
-# What is bound to messages of the remoting protocol; frames of replication are events as they are.
-BOUND = ("broker_set", "broker_registration", "broker_role", "replicas_manager", "learner")
+# What is bound to messages: of replication, the frames that are sent.
+BOUND = (
+    "broker_set",
+    "broker_registration",
+    "broker_role",
+    "controller",
+    "ha_master",
+    "ha_replica",
+    "learner",
+    "replicas_manager",
+)
 MESSAGES = ("controller", "ha")
 
 # Options that change bytes, with what each becomes. What only documents (clauses, units) is left alone.

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from replispec.compiler.evolution.verdict import Kind
+from replispec.compiler.evolution.verdict import Reach
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Edit:
 
     id: str
     edits: tuple[tuple[str, str], ...]
-    expected: tuple[tuple[Kind, str, str], ...]
+    expected: tuple[tuple[Reach, str, str], ...]
     says: str
     batch: str
 
@@ -30,7 +30,7 @@ def _edit(entry: dict[str, Any]) -> Edit:
     return Edit(
         entry["id"],
         tuple((each["old"], each["new"]) for each in entry["edit"]),
-        tuple((Kind(kind), name, what) for kind, name, what in entry["expected"]),
+        tuple((Reach(kind), name, what) for kind, name, what in entry["expected"]),
         entry.get("says", ""),
         entry.get("batch", "first"),
     )

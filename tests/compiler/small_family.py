@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replispec.compiler.family import Family, compile_family, read_family
+from replispec.compiler.family import FamilySpec, compile_family, read_family
 from replispec.compiler.model.message import Enum, EnumValue, Field, Message, Model, Place
 
 _PLACE = Place("proto/small.proto", 1)
@@ -191,6 +191,6 @@ def compiled(folder: Path, old: str = "", new: str = "") -> dict[str, str]:
     return {name: data.decode("utf-8") for name, data in files.items()}
 
 
-def read(folder: Path, old: str = "", new: str = "") -> Family:
+def read(folder: Path, old: str = "", new: str = "") -> FamilySpec:
     """The changed family as read, without output."""
     return read_family(small_model(), write(folder, old, new))

@@ -208,7 +208,7 @@ def test_requests_answers_and_records_of_instances_are_these(tmp_path: Path) -> 
         """\
     header = CountRequest.from_ext_fields(ext_fields)
     body = Members.decode(data) if data else Members()
-    instance = header.name if header.name is not None else "nobody"
+    instance = first_of(header.name, "nobody")
     variables, local = instances.known(instance)
     if header.by is not None and header.by > local.limit:
         raise Refused(codes.Told.FULL, f"at most {local.limit}")

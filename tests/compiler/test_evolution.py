@@ -10,13 +10,13 @@ import pytest
 
 from replispec.compiler.evolution.judge import Change, changes
 from replispec.compiler.evolution.read import read_specification
-from replispec.compiler.evolution.walk import Node
+from replispec.compiler.evolution.walk import SpecNode
 from tests.compiler.evolution_edits import EDITS, Edit
 from tests.compiler.small_specification import write
 
 
 @cache
-def _before() -> dict[str, Node]:
+def _before() -> dict[str, SpecNode]:
     with tempfile.TemporaryDirectory(prefix="replispec-test-") as folder:
         return read_specification(write(Path(folder, "spec")))
 

@@ -6,7 +6,7 @@ import pytest
 
 from replispec.compiler.check.citations import check_citations
 from replispec.compiler.emit.docs.examples import examples_document
-from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.clause import ClauseSpec
 from replispec.compiler.model.message import Field, Given, Message, Model, Place, SpecificationError, When
 from replispec.compiler.read.examples import read_examples
 from replispec.compiler.read.yaml_source import parse_yaml
@@ -64,7 +64,7 @@ def test_the_page_shows_the_groups_of_bytes() -> None:
 
 def test_an_example_cites_clauses_and_only_those_that_exist() -> None:
     examples = list(read_examples(parse_yaml(EXAMPLE, "vectors/sample.yaml"), model()))
-    clause = Clause("SAMPLE-PAIR-1", "It is a pair.", "REQUIRED", "ours", "This test", "", {}, PLACE)
+    clause = ClauseSpec("SAMPLE-PAIR-1", "It is a pair.", "REQUIRED", "ours", "This test", "", {}, PLACE)
     assert check_citations({clause.id: clause}, model(), {}, {}, {}, examples) == {
         clause.id: ["example: a pair"]
     }

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import RuleType, Scope, type_of
+from replispec.compiler.language.check import Scope, type_of
 from replispec.compiler.language.text import mutations, to_english, to_python, to_text
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.message import Place, SpecificationError
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, INT32, INT64, STRING, Type, parse_type
 from replispec.runtime.primitives.bindings import as_set
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_none, with_entry, without_entries

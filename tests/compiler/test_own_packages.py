@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from replispec.compiler.model.message import SpecificationError
-from replispec.compiler.read.own_messages import compile_own, own_packages
+from replispec.compiler.own_messages import compile_own
+from replispec.compiler.read.own_messages import own_packages
 from tests.compiler.specification import SPEC, changed
 
 NAME = "replispec.thing.v1"

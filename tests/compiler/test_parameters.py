@@ -106,7 +106,7 @@ def test_a_family_with_parameters_says_which_roles_there_are(tmp_path: Path) -> 
         ("options", "class CalledOptions:"),
         ("parameters", "changes=True"),
         ("parameters", 'aliases=("name",)'),
-        ("parameters", 'elsewhere=frozenset(["colour"])'),
+        ("parameters", 'CALLED: Final = role_parameters("called", CalledOptions, PARAMETERS, _KNOWN)'),
     ],
 )
 def test_the_modules_hold_this(tmp_path: Path, file: str, line: str) -> None:

@@ -26,6 +26,8 @@ BOUND: dict[str, Any] = {
                 "derived": {"more": "event.count"},
             },
         },
+        "said": {"sends": {"Tell": {"count": "count"}, "TellOld": None}},
+        "written": {"sends": "Line"},
         "told": {
             "heard": [
                 {"message": "Tell", "codes": "ResponseCode.OK"},
@@ -43,6 +45,8 @@ BOUND: dict[str, Any] = {
             "body": {"tags": "tags"},
         },
     },
+    "sends": {"beg": {"Beg": {"who": "local.who", "count": "count", "body": {"tags": "tags"}}}},
+    "views": {"shown": {"message": "Shown", "fields": {"count": "count"}}},
     "notices": {"shout": {"message": "Shout", "header": {"count": "count"}}},
 }
 EXPECTED = [
@@ -69,6 +73,12 @@ EXPECTED = [
     ("answer", "answer no says no header.count"),
     ("answer", "answer no says no body.tags"),
     ("notice", "notice shout says no header.count"),
+    ("payload", "Tell of said says no count"),
+    ("payload", "Beg of beg says no who"),
+    ("payload", "Beg of beg says no count"),
+    ("payload", "Beg of beg swaps who and count"),
+    ("payload", "body of Beg of beg says no tags"),
+    ("view", "view shown says no count"),
 ]
 
 

@@ -68,8 +68,10 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "source", "vector"), list(examples()))
 def test_a_golden_example_holds(name: str, source: Any, vector: Any) -> None:
-    arguments = [given_value(kind, vector["given"][each]) for each, kind in source["parameters"].items()]
-    answer = getattr(rules, name)(*arguments)
+    arguments = {
+        each: given_value(kind, vector["given"][each]) for each, kind in source["parameters"].items()
+    }
+    answer = getattr(rules, name)(**arguments)
     assert plain(answer) == vector["result"]
     assert type(plain(answer)) is type(vector["result"])
 
@@ -172,7 +174,9 @@ def test_every_acknowledged_byte_is_held_by_as_many_members_as_are_waited_for(
     log_end: int, acknowledged: list[int], unconnected: int, all_acknowledge: bool, in_sync_replicas: int
 ) -> None:
     others = len(acknowledged) + unconnected
-    offset = rules.acknowledged_offset(log_end, acknowledged, others, all_acknowledge, in_sync_replicas)
+    offset = rules.acknowledged_offset(
+        log_end, acknowledged, others, all_acknowledge=all_acknowledge, in_sync_replicas=in_sync_replicas
+    )
     needed = 1 + others if all_acknowledge else in_sync_replicas
     held = [sum(end > byte for end in (log_end, *acknowledged)) for byte in range(log_end)]
     assert offset == sum(holders >= needed for holders in held)

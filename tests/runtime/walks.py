@@ -21,6 +21,7 @@ from replispec.wire.rocketmq.machines import (
     broker_registration,
     broker_role,
     broker_set,
+    controller,
     ha_master,
     ha_replica,
     learner,
@@ -28,7 +29,16 @@ from replispec.wire.rocketmq.machines import (
 )
 
 KAFKA = (partition, replica)
-ROCKETMQ = (broker_registration, broker_role, broker_set, ha_master, ha_replica, learner, replicas_manager)
+ROCKETMQ = (
+    broker_registration,
+    broker_role,
+    broker_set,
+    controller,
+    ha_master,
+    ha_replica,
+    learner,
+    replicas_manager,
+)
 MODULES = (*ROCKETMQ, *KAFKA)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}
 
@@ -52,6 +62,8 @@ CHOICES: dict[Any, Chooser] = {
     int: lambda chance: chance.randint(-1, 3),
     bool: lambda chance: chance.random() < 0.5,
     str: lambda chance: chance.choice(["", "a", "b"]),
+    BrokerHeartbeatRequest: lambda chance: BrokerHeartbeatRequest(broker_id=chance.randint(1, 3)),
+    Sequence[str]: lambda chance: tuple(chance.sample(["", "a", "b"], chance.randint(0, 3))),
     Sequence[int]: lambda chance: tuple(chance.sample(range(1, 4), chance.randint(0, 3))),
     frozenset[int]: lambda chance: frozenset(chance.sample(range(1, 4), chance.randint(0, 3))),
     Sequence[HaEpochEntry]: _epochs,

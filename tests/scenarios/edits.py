@@ -49,7 +49,7 @@ def edits(document: dict[str, Any]) -> Iterator[Edit]:
         for says, mutant in mutants(text):
             if not says.startswith("negated"):
                 yield _edited(document, ("let",), f"let {name}: {says}", _put(name, mutant))
-    for name, variable in document["variables"].items():
+    for name, variable in document.get("variables", {}).items():
         if isinstance(variable.get("initial"), int):
             change = _put("initial", variable["initial"] + 1)
             yield _edited(document, ("variables", name), f"{name} begins elsewhere", change)

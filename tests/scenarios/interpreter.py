@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -101,7 +102,9 @@ class Scope:
             case ast.Call(ast.Name(name), arguments):
                 return _FUNCTIONS[name](*map(self._of, arguments))
             case ast.Call(ast.Attribute(ast.Name("rule"), name), arguments):
-                return getattr(self.rules, name)(*map(self._of, arguments))
+                rule = getattr(self.rules, name)
+                given = zip(inspect.signature(rule).parameters, map(self._of, arguments), strict=True)
+                return rule(**dict(given))
         raise AssertionError(ast.dump(node))
 
 
@@ -149,7 +152,7 @@ class Interpreted:
     def initial(self) -> dict[str, Any]:
         """What the machine remembers at its beginning."""
         found = {}
-        for name, variable in self.document["variables"].items():
+        for name, variable in self.document.get("variables", {}).items():
             kind, _, optional = variable["type"].partition(" or ")
             found[name] = variable.get("initial", None if optional else _EMPTY[kind.split()[0]])
         return found

@@ -64,12 +64,13 @@ def _own_flush_not_awaited() -> Iterator[None]:
         yield
 
 
-def _elect_anybody(_: object, everyone: frozenset[int], beats: Sequence[Any], *rest: Any) -> int | None:
-    return ELECT(everyone, everyone, beats, None, rest[1], True)
+def _elect_anybody(
+    _: object, everyone: frozenset[int], beats: Sequence[Any], *rest: Any, **_rest: bool
+) -> int | None:
+    return ELECT(everyone, everyone, beats, None, rest[1], unclean=True)
 
 
-def _joins_early(*known: object) -> bool:
-    *_, is_member, is_learner = known
+def _joins_early(*_: int, is_member: bool, is_learner: bool) -> bool:
     return not is_member and not is_learner
 
 
@@ -86,7 +87,7 @@ LATE: Final = {
 """What only one seed in fifty finds, and from where on to look for it; one in a thousand finds `UNION`."""
 MUTANTS: Final[dict[str, Mutant]] = {
     "a master acknowledges before its own flush": _own_flush_not_awaited,
-    "a master acknowledges what it has alone": _rule("acknowledged_offset", lambda end, *_: end),
+    "a master acknowledges what it has alone": _rule("acknowledged_offset", lambda end, *_, **__: end),
     "a replica reports what has arrived, not what is on its disk": _method(
         HaReplica, "_reachable", lambda self: vars(self)["_store"].log.end
     ),
@@ -95,7 +96,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     UNION: _method(Role, "counted", property(lambda self: self.members)),
     "who is not in the SyncStateSet is elected": _rule("elect", _elect_anybody),
     "a replica joins before it has everything": _rule("may_join", _joins_early),
-    "consumers see what is not confirmed": _rule("confirm_offset", lambda end, *_: end),
+    "consumers see what is not confirmed": _rule("confirm_offset", lambda end, *_, **__: end),
     "nothing is cut after a fail-over": _rule("consistent_point", lambda _, end, *__: end),
     "the shorter log decides where to cut": _rule("consistent_point", _shorter),
     "an identity is forgotten": _method(IdentityFiles, "granted", IdentityFiles.refused),

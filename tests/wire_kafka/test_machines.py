@@ -28,11 +28,11 @@ OFFERED: Rules = rules
 )
 def test_a_golden_example_of_a_rule_holds(name: str, source: Any, vector: Any) -> None:
     kinds = source["parameters"]
-    arguments = [
-        frozenset(value) if kinds[each].startswith("set ") else value
+    arguments = {
+        each: frozenset(value) if kinds[each].startswith("set ") else value
         for each, value in vector["given"].items()
-    ]
-    answer = getattr(rules, name)(*arguments)
+    }
+    answer = getattr(rules, name)(**arguments)
     assert (sorted(answer) if isinstance(answer, frozenset) else answer) == vector["result"]
 
 

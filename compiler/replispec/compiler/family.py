@@ -18,29 +18,31 @@ from replispec.compiler.check.citations import check_citations
 from replispec.compiler.emit.data.golden import clauses_json, vectors_json
 from replispec.compiler.emit.docs.clauses import clauses_document
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
+from replispec.compiler.emit.docs.constants import constants_document
 from replispec.compiler.emit.docs.examples import examples_document
 from replispec.compiler.emit.docs.invariants import invariants_document
 from replispec.compiler.emit.docs.machines import machine_document
 from replispec.compiler.emit.docs.parameters import parameters_document
 from replispec.compiler.emit.docs.rules import rules_document
 from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
-from replispec.compiler.emit.python.constants import constants_document, constants_text
+from replispec.compiler.emit.python.constants import constants_text
 from replispec.compiler.emit.python.data import clauses_text, vectors_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.invariants import invariants_text
 from replispec.compiler.emit.python.machines import MachineEmitter, package_module
 from replispec.compiler.emit.python.parameters import options_text, parameters_text
 from replispec.compiler.emit.python.rules import rules_text
+from replispec.compiler.model.constant import NamedConstant
 from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.example import Example
 from replispec.compiler.model.faults import attempt, whole_since
-from replispec.compiler.model.invariant import Invariant
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.invariant import InvariantSpec
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, SpecificationError
-from replispec.compiler.model.parameter import Configuration
+from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.model.rule import RuleSource
 from replispec.compiler.read.clauses import read_clauses
-from replispec.compiler.read.constants import Constant, read_constants
+from replispec.compiler.read.constants import read_constants
 from replispec.compiler.read.coverage import read_coverage
 from replispec.compiler.read.examples import read_examples
 from replispec.compiler.read.invariants import read_invariants, read_streams
@@ -55,16 +57,16 @@ _CLAUSES_FILE = re.compile(r"clauses/\w+/(?!coverage\.)\w+\.yaml")
 
 
 @dataclass(frozen=True, slots=True)
-class Family:
+class FamilySpec:
     """What was read of a family's YAML; `sources` maps each file, relative to spec/, to its bytes."""
 
     model: Model
-    machines: Mapping[str, Machine]
+    machines: Mapping[str, MachineSpec]
     rules: Mapping[str, RuleSource]
-    invariants: Mapping[str, Invariant]
+    invariants: Mapping[str, InvariantSpec]
     examples: Sequence[Example]
-    configuration: Configuration
-    constants: Mapping[str, Constant]
+    configuration: ConfigurationSpec
+    constants: Mapping[str, NamedConstant]
     sources: Mapping[str, bytes]
 
 
@@ -103,7 +105,7 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     return {name: text.encode("utf-8") for name, text in sorted(written_out.items())}
 
 
-def read_family(model: Model, spec_dir: Path) -> Family:
+def read_family(model: Model, spec_dir: Path) -> FamilySpec:
     """Machines, rules and invariants of a family, checked, without the texts they become."""
     sources = _sources(model, spec_dir)
     trees = _trees(spec_dir, sources)
@@ -143,7 +145,7 @@ def _only(sources: Mapping[str, T], start: str) -> dict[str, T]:
     return {name: data for name, data in sources.items() if name.startswith(start)}
 
 
-def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes]) -> Family:
+def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes]) -> FamilySpec:
     rules: dict[str, RuleSource] = {}
     examples: list[Example] = []
     for tree in _only(trees, "vectors/").values():
@@ -153,10 +155,15 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             else:
                 _take_rules(tree, model, rules)
     types = {name: rule.type for name, rule in rules.items()}
-    configuration = Configuration()
+    model.keywords = {name: kind.named for name, kind in types.items()}
+    configuration = ConfigurationSpec()
     with attempt(gap=True):
         configuration = read_parameters(_only(trees, "parameters/"))
-    machines: dict[str, Machine] = {}
+    constants: Mapping[str, NamedConstant] = {}
+    with attempt(gap=True):
+        constants = read_constants(_only(trees, "constants/"), model, configuration)
+    model.constants = {name: each.value for name, each in constants.items()}
+    machines: dict[str, MachineSpec] = {}
     for name, tree in _only(trees, f"statemachines/{model.family}/").items():
         with attempt(Path(name).stem):
             machine = read_machine(tree, model, types, configuration)
@@ -169,10 +176,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             machines[machine.name] = machine
     with attempt():
         check_timers(configuration, machines)
-    constants: Mapping[str, Constant] = {}
-    with attempt(gap=True):
-        constants = read_constants(_only(trees, "constants/"), model, configuration)
-    invariants: dict[str, Invariant] = {}
+    invariants: dict[str, InvariantSpec] = {}
     folder = f"invariants/{model.family}"
     if f"{folder}/streams.yaml" in trees:
         streams = read_streams(trees[f"{folder}/streams.yaml"], model)
@@ -187,7 +191,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
                         invariants[found.id] = found
     with attempt():
         _check_findings(machines, invariants)
-    return Family(model, machines, rules, invariants, tuple(examples), configuration, constants, sources)
+    return FamilySpec(model, machines, rules, invariants, tuple(examples), configuration, constants, sources)
 
 
 def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:
@@ -199,7 +203,7 @@ def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:
         rules[rule.name] = rule
 
 
-def _check_findings(machines: Mapping[str, Machine], invariants: Mapping[str, Invariant]) -> None:
+def _check_findings(machines: Mapping[str, MachineSpec], invariants: Mapping[str, InvariantSpec]) -> None:
     """Refuse two rules whose findings have one name."""
     known = {name: str(each.place) for name, each in invariants.items()}
     for each in machines.values():
@@ -211,7 +215,7 @@ def _check_findings(machines: Mapping[str, Machine], invariants: Mapping[str, In
             known[each.finding] = str(each.place)
 
 
-def _python(family: Family) -> dict[str, str]:
+def _python(family: FamilySpec) -> dict[str, str]:
     """The Python modules, not yet formatted."""
     root = f"replispec/wire/{family.model.family}"
     texts: dict[str, str] = {}
@@ -246,13 +250,13 @@ def _python(family: Family) -> dict[str, str]:
     return texts
 
 
-def _rule_sources(family: Family) -> dict[str, bytes]:
+def _rule_sources(family: FamilySpec) -> dict[str, bytes]:
     """The files of vectors that hold rules."""
     files = {rule.place.file for rule in family.rules.values()}
     return {name: data for name, data in family.sources.items() if name in files}
 
 
-def _documents(family: Family) -> dict[str, str]:
+def _documents(family: FamilySpec) -> dict[str, str]:
     """The Markdown pages, without that of the clauses."""
     root = f"docs/{family.model.family}"
     pages: dict[str, str] = {}

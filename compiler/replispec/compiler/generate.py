@@ -21,9 +21,10 @@ from replispec.compiler.evolution.read import read_specification
 from replispec.compiler.family import check_alone, compile_family
 from replispec.compiler.model.faults import attempt, collecting, whole_since
 from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.own_messages import compile_own
 from replispec.compiler.read.declared import declare, read_declared
 from replispec.compiler.read.descriptors import proto_files, read_descriptors
-from replispec.compiler.read.own_messages import compile_own, own_packages
+from replispec.compiler.read.own_messages import own_packages
 from replispec.compiler.read.protos import fingerprints, read_model
 
 # What the compiler owns below generated/, and replaces whole.

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 
 from replispec.runtime.configuration import ConfigurationError, parse
 from replispec.runtime.configuration.properties import read_properties, write_properties
-from replispec.runtime.primitives.parameters import FLAG, Parameter, RoleParameters
+from replispec.runtime.primitives.parameters import (
+    FLAG,
+    Parameter,
+    RoleParameters,
+    names_known,
+    number,
+    role_parameters,
+)
 from replispec.runtime.rocketmq.replication.settings import BATCH_BYTES_MAX
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.parameters import BROKER, CONTROLLER, LEARNER, NAMESERVER, ROLES
@@ -161,10 +168,37 @@ class ToyOptions:
 TOY = RoleParameters(
     "toy",
     ToyOptions,
-    (Parameter("isOpen", "is_open", FLAG, "Whether it is.", aliases=("open", "unlocked")),),
+    (Parameter("isOpen", "is_open", FLAG, aliases=("open", "unlocked")),),
     groups={},
     elsewhere=frozenset(),
 )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doors:
+    """Options that a role holds as one object."""
+
+    doors_max: int = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HouseOptions:
+    """What a role with a group of parameters is made of, and with a name that does nothing."""
+
+    is_open: bool = False
+    doors: Doors = Doors()
+    without_effect: tuple[tuple[str, str], ...] = (("colour", ""),)
+
+
+def test_a_role_has_the_parameters_that_its_options_hold() -> None:
+    is_open = Parameter("isOpen", "is_open", FLAG)
+    doors_max = Parameter("doorsMax", "doors_max", number(1, 9), group="doors")
+    parameters = (is_open, doors_max)
+    known = names_known(parameters, ToyOptions, HouseOptions)
+    toy = role_parameters("toy", ToyOptions, parameters, known)
+    house = role_parameters("house", HouseOptions, parameters, known)
+    assert (toy.parameters, toy.groups, set(toy.elsewhere)) == ((is_open,), {}, {"doorsMax", "colour"})
+    assert (house.parameters, house.groups, set(house.elsewhere)) == (parameters, {"doors": Doors}, set())
 
 
 def test_an_alias_stands_for_its_parameter_and_counts_less() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from replispec.compiler.language.expressions import EnumMember
 from replispec.compiler.model.binding import Bindings, Source
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.expressions import EnumMember
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, SpecificationError
 
 
-def check_bindings(machine: Machine, bindings: Bindings, model: Model) -> None:
+def check_bindings(machine: MachineSpec, bindings: Bindings, model: Model) -> None:
     """Refuse a request or an answer that two events claim, and answers of which only some are heard."""
     _check_requests(bindings, model)
     _check_outcomes(machine, bindings, model)
+    _check_answers_by_release(bindings)
     if bindings.has_instances:
         _check_effects(machine, bindings)
     if bindings.log is not None:
@@ -20,34 +21,68 @@ def check_bindings(machine: Machine, bindings: Bindings, model: Model) -> None:
 
 def _check_requests(bindings: Bindings, model: Model) -> None:
     """All but the last event of a request must say by `if` which ones they are."""
-    claimed: dict[int, Source] = {}
+    claimed: dict[int, list[Source]] = {}
     for source in bindings.requests:
         for code in model.messages[source.header].codes:
-            other = claimed.get(code)
-            if other is not None and other.condition is None:
+            others = claimed.setdefault(code, [])
+            other = next((each for each in others if _meet(each, source) and each.condition is None), None)
+            if other is not None:
                 raise SpecificationError(
                     source.place,
-                    f"{source.event} and {other.event} are both {source.header}",
-                    "tell them apart: give all but the last one if:",
+                    f"{source.event} and {other.event} are both {source.header}{_when(source, other)}",
+                    "tell them apart: give all but the last one if:, or releases: that do not overlap",
                 )
-            claimed[code] = source
+            others.append(source)
 
 
-def _check_outcomes(machine: Machine, bindings: Bindings, model: Model) -> None:
-    claimed: dict[tuple[str, object], Source] = {}
+def _meet(one: Source, other: Source) -> bool:
+    """Whether both hold in some release."""
+    return one.releases is None or other.releases is None or one.releases.overlaps(other.releases)
+
+
+def _when(one: Source, other: Source) -> str:
+    """The releases of both, where they have some."""
+    said = [str(each.releases) for each in (one, other) if each.releases is not None]
+    return f" in {' and '.join(said)}" if said else ""
+
+
+def _check_answers_by_release(bindings: Bindings) -> None:
+    """Refuse an answer that two ranges of releases claim, or that no range has for whoever says none."""
+    for form in bindings.answers.values():
+        forms = list(form.by_release.values())
+        for number, one in enumerate(forms):
+            for other in forms[:number]:
+                if one.releases is None or other.releases is None or one.releases.overlaps(other.releases):
+                    raise SpecificationError(
+                        one.place,
+                        f"{form.effect} says two things in {one.releases} and {other.releases}",
+                        "give releases that do not overlap",
+                    )
+        if forms and all(each.releases is not None and each.releases.last for each in forms):
+            raise SpecificationError(
+                form.place,
+                f"{form.effect} says nothing to releases to come",
+                "give one range without an end, as apache@5.1.1..",
+            )
+
+
+def _check_outcomes(machine: MachineSpec, bindings: Bindings, model: Model) -> None:
+    claimed: dict[tuple[str, object], list[Source]] = {}
     for source in bindings.outcomes:
         for asked in source.asked:
             marks: list[object] = [_number(code, model) for code in source.codes]
             marks += ["otherwise"] * source.otherwise + ["unanswered"] * source.unanswered
             for mark in marks:
-                other = claimed.get((asked, mark))
+                others = claimed.setdefault((asked, mark), [])
+                other = next((each for each in others if _meet(each, source)), None)
                 if other is not None:
+                    what = f"the answer {mark} to {asked}{_when(source, other)}"
                     raise SpecificationError(
                         source.place,
-                        f"{source.event} and {other.event} are both the answer {mark} to {asked}",
-                        "leave it to one of them",
+                        f"{source.event} and {other.event} are both {what}",
+                        "leave it to one of them, or give releases: that do not overlap",
                     )
-                claimed[asked, mark] = source
+                others.append(source)
     heard = {asked for asked, _ in claimed}
     sent = {name for each in machine.events.values() if each.sends for name in each.messages}
     for asked in sorted(heard & sent):
@@ -65,7 +100,7 @@ def _number(code: EnumMember, model: Model) -> int:
     return next(each.number for each in model.enums[code.enum].values if each.name == code.member)
 
 
-def _check_effects(machine: Machine, bindings: Bindings) -> None:
+def _check_effects(machine: MachineSpec, bindings: Bindings) -> None:
     """Refuse an effect of which nothing says what it does, and a machine that cannot refuse a request."""
     for edge in machine.transitions():
         for effect in edge.do:
@@ -81,7 +116,7 @@ def _check_effects(machine: Machine, bindings: Bindings) -> None:
         )
 
 
-def _check_records(machine: Machine, bindings: Bindings) -> None:
+def _check_records(machine: MachineSpec, bindings: Bindings) -> None:
     """Refuse a change that would be forgotten, and two events that are one record."""
     for edge in machine.transitions():
         if edge.event not in bindings.records and (edge.assign or set(edge.sources) != {edge.to}):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.clause import ClauseSpec
 from replispec.compiler.model.example import Example
 from replispec.compiler.model.faults import attempt
-from replispec.compiler.model.invariant import Invariant
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.invariant import InvariantSpec
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleSource
 
 
 def check_citations(
-    clauses: Mapping[str, Clause],
+    clauses: Mapping[str, ClauseSpec],
     model: Model,
-    machines: Mapping[str, Machine],
+    machines: Mapping[str, MachineSpec],
     rules: Mapping[str, RuleSource],
-    invariants: Mapping[str, Invariant],
+    invariants: Mapping[str, InvariantSpec],
     examples: Sequence[Example] = (),
 ) -> dict[str, list[str]]:
     """Where each clause is cited. Raises SpecificationError when a cited clause is not defined."""
@@ -39,9 +39,9 @@ def check_citations(
 
 def _citations(
     model: Model,
-    machines: Mapping[str, Machine],
+    machines: Mapping[str, MachineSpec],
     rules: Mapping[str, RuleSource],
-    invariants: Mapping[str, Invariant],
+    invariants: Mapping[str, InvariantSpec],
 ) -> Iterator[tuple[str, str, Place]]:
     """(clause, where it is cited, place)."""
     for cited, where, place in (*_of_messages(model), *_of_machines(machines)):
@@ -68,7 +68,7 @@ def _of_messages(model: Model) -> Iterator[_Cited]:
             yield value.clauses, f"value {enum.name}.{value.name}", value.place
 
 
-def _of_machines(machines: Mapping[str, Machine]) -> Iterator[_Cited]:
+def _of_machines(machines: Mapping[str, MachineSpec]) -> Iterator[_Cited]:
     for machine in machines.values():
         for edge in machine.transitions():
             yield edge.clauses, f"edge {machine.name}: {'/'.join(edge.sources)} on {edge.event}", edge.place

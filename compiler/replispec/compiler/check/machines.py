@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replispec.compiler.model.machine import Machine, Overlay, Pair, State, Transition
+from replispec.compiler.model.machine import MachineSpec, OverlaySpec, Pair, StateSpec, Transition
 from replispec.compiler.model.message import Model, SpecificationError
 
 
@@ -38,7 +38,7 @@ def check_pair(pair: Pair, edges: Sequence[Transition]) -> None:
         )
 
 
-def check_overlays(overlays: Sequence[Overlay]) -> None:
+def check_overlays(overlays: Sequence[OverlaySpec]) -> None:
     """Refuse two overlays that change the same pair in the same release."""
     for number, one in enumerate(overlays):
         for other in overlays[:number]:
@@ -52,7 +52,7 @@ def check_overlays(overlays: Sequence[Overlay]) -> None:
                 )
 
 
-def check_machine(machine: Machine, model: Model) -> None:
+def check_machine(machine: MachineSpec, model: Model) -> None:
     """Refuse a machine with a missing start, unreached states, unused events or ambiguous messages."""
     initial = [state for state in machine.states.values() if state.initial]
     if len(initial) != 1:
@@ -77,7 +77,7 @@ def check_machine(machine: Machine, model: Model) -> None:
     _check_messages(machine)
 
 
-def _check_deviations(machine: Machine) -> None:
+def _check_deviations(machine: MachineSpec) -> None:
     """Of an edge one thing is said: that it is let pass, that it diverges, or who is to blame."""
     for edges in machine.table.values():
         for each in edges:
@@ -94,7 +94,7 @@ def _check_deviations(machine: Machine) -> None:
             )
 
 
-def _check_enum(machine: Machine, model: Model) -> None:
+def _check_enum(machine: MachineSpec, model: Model) -> None:
     if not machine.enum:
         return
     known = {value.name for value in model.enums[machine.enum].values}
@@ -107,7 +107,7 @@ def _check_enum(machine: Machine, model: Model) -> None:
             )
 
 
-def _check_reached(machine: Machine, initial: State) -> None:
+def _check_reached(machine: MachineSpec, initial: StateSpec) -> None:
     reached = {initial.name}
     while True:
         more = {each.to for each in machine.transitions() if reached.intersection(each.sources)} - reached
@@ -127,7 +127,7 @@ def _check_reached(machine: Machine, initial: State) -> None:
             )
 
 
-def _check_messages(machine: Machine) -> None:
+def _check_messages(machine: MachineSpec) -> None:
     """Of several events of one message all but the last must say by `where` which ones they are."""
     seen: dict[tuple[str, bool], str] = {}
     for event in machine.events.values():

@@ -5,15 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.compiler.evolution.compare import Difference
-from replispec.compiler.evolution.verdict import Context, Kind, Table, Verdict, fixed, listed, words
-from replispec.compiler.evolution.walk import Node, shown
+from replispec.compiler.evolution.verdict import (
+    Context,
+    Reach,
+    Ruling,
+    Table,
+    fixed,
+    listed,
+    words,
+)
+from replispec.compiler.evolution.walk import SpecNode, shown
 
-_B: Final = Kind.BEHAVIOUR
+_B: Final = Reach.BEHAVIOUR
 _DEMANDED: Final = fixed(_B, "{name} is demanded now: whoever follows the old specification may break it")
 _DROPPED: Final = fixed(_B, "{name} is demanded no more: whoever relies on it is not warned")
 
 
-def _edge(node: Node) -> str:
+def _edge(node: SpecNode) -> str:
     """What an edge does: where it leads and its effects."""
     effects = node.facts.get("do")
     done = f", doing {shown(effects)}" if effects else ", doing nothing"
@@ -22,30 +30,30 @@ def _edge(node: Node) -> str:
     return f"{node.name}{when} to {node.facts.get('to')}{done}"
 
 
-def _edge_removed(difference: Difference, _context: Context) -> Verdict:
-    return Verdict(_B, f"no longer: {_edge(difference.node)}; the event is taken by another edge, or by none")
+def _edge_removed(difference: Difference, _context: Context) -> Ruling:
+    return Ruling(_B, f"no longer: {_edge(difference.node)}; the event is taken by another edge, or by none")
 
 
-def _edge_added(difference: Difference, _context: Context) -> Verdict:
-    return Verdict(_B, f"new: {_edge(difference.node)}")
+def _edge_added(difference: Difference, _context: Context) -> Ruling:
+    return Ruling(_B, f"new: {_edge(difference.node)}")
 
 
-def _effects(difference: Difference, _context: Context) -> Verdict:
+def _effects(difference: Difference, _context: Context) -> Ruling:
     lost, gained = listed(difference)
     parts = [f"no longer does {shown(lost)}"] * bool(lost) + [f"does {shown(gained)} now"] * bool(gained)
-    return Verdict(_B, " and ".join(parts) or "does the same in another order")
+    return Ruling(_B, " and ".join(parts) or "does the same in another order")
 
 
-def _assign(difference: Difference, _context: Context) -> Verdict:
+def _assign(difference: Difference, _context: Context) -> Ruling:
     before, after = shown(difference.before), shown(difference.after)
     if difference.after is None:
-        return Verdict(_B, f"{difference.key} keeps its value; it became {before}")
+        return Ruling(_B, f"{difference.key} keeps its value; it became {before}")
     if difference.before is None:
-        return Verdict(_B, f"{difference.key} becomes {after}; it kept its value")
-    return Verdict(_B, f"{difference.key} becomes {after} instead of {before}")
+        return Ruling(_B, f"{difference.key} becomes {after}; it kept its value")
+    return Ruling(_B, f"{difference.key} becomes {after} instead of {before}")
 
 
-def _guard(difference: Difference, _context: Context) -> Verdict:
+def _guard(difference: Difference, _context: Context) -> Ruling:
     machine = difference.node.parent
     name = f"guard.{difference.node.name}"
     edges = [
@@ -55,42 +63,42 @@ def _guard(difference: Difference, _context: Context) -> Verdict:
     ]
     asked = ", ".join(dict.fromkeys(edges)) or "no edge of its machine"
     before, after = shown(difference.before), shown(difference.after)
-    return Verdict(_B, f"holds when {after}, no longer when {before}; it decides {asked}")
+    return Ruling(_B, f"holds when {after}, no longer when {before}; it decides {asked}")
 
 
-def _timer(difference: Difference, _context: Context) -> Verdict:
+def _timer(difference: Difference, _context: Context) -> Ruling:
     before, after = (
         "no time" if each is None else f"{each / 1000:g} s" for each in (difference.before, difference.after)
     )
-    return Verdict(_B, f"waits {after} instead of {before}, where nothing is configured")
+    return Ruling(_B, f"waits {after} instead of {before}, where nothing is configured")
 
 
-def _finding(difference: Difference, _context: Context) -> Verdict:
-    return Verdict(_B, f"reports say {shown(difference.after)} where they said {shown(difference.before)}")
+def _finding(difference: Difference, _context: Context) -> Ruling:
+    return Ruling(_B, f"reports say {shown(difference.after)} where they said {shown(difference.before)}")
 
 
-def _machine_added(difference: Difference, _context: Context) -> Verdict:
+def _machine_added(difference: Difference, _context: Context) -> Ruling:
     finding = difference.node.facts.get("finding")
     if finding:
-        return Verdict(_B, f"traffic is judged by it, too: reports hold {finding}")
-    return Verdict(Kind.COMPATIBLE, "no machine that was there before does anything else")
+        return Ruling(_B, f"traffic is judged by it, too: reports hold {finding}")
+    return Ruling(Reach.COMPATIBLE, "no machine that was there before does anything else")
 
 
-def _divergence(difference: Difference, _context: Context) -> Verdict:
+def _divergence(difference: Difference, _context: Context) -> Ruling:
     if difference.before and difference.after:
-        return Verdict(Kind.WORDS, "the deviation is described in other words")
+        return Ruling(Reach.WORDS, "the deviation is described in other words")
     if difference.after:
-        return Verdict(_B, f"{difference.key} is known to do otherwise, and is no longer blamed for it")
-    return Verdict(_B, f"{difference.key} is expected to do as the clause demands")
+        return Ruling(_B, f"{difference.key} is known to do otherwise, and is no longer blamed for it")
+    return Ruling(_B, f"{difference.key} is expected to do as the clause demands")
 
 
 def _when_empty(says: str) -> Table:
     """Texts whose presence decides and whose words do not."""
 
-    def judge(difference: Difference, _context: Context) -> Verdict:
+    def judge(difference: Difference, _context: Context) -> Ruling:
         if difference.before and difference.after:
-            return Verdict(Kind.WORDS, "only the reason is worded otherwise")
-        return Verdict(_B, f"{difference.node.name}: {'no longer ' if difference.before else ''}{says}")
+            return Ruling(Reach.WORDS, "only the reason is worded otherwise")
+        return Ruling(_B, f"{difference.node.name}: {'no longer ' if difference.before else ''}{says}")
 
     return {("edge", "tolerated"): judge, ("edge", "diverges"): judge, ("otherwise", "divergence"): judge}
 
@@ -101,7 +109,9 @@ BEHAVIOUR: Table = {
     ("machine", "removed"): fixed(
         _B, "nothing says any longer what {name} does, and no traffic is judged by it"
     ),
-    ("machine", "renamed"): fixed(Kind.COMPATIBLE, "{before} is {after} in our code; its edges are the same"),
+    ("machine", "renamed"): fixed(
+        Reach.COMPATIBLE, "{before} is {after} in our code; its edges are the same"
+    ),
     ("machine", "instance_key"): words("says of what there is one machine each"),
     ("machine", "evaluated"): words("says what is counted"),
     ("machine", "finding"): _finding,
@@ -131,7 +141,7 @@ BEHAVIOUR: Table = {
     ("event", "timer"): fixed(_B, "its time is configured as {after}, no longer as {before}"),
     ("event", "where"): fixed(_B, "means messages of which {after}, no longer those of which {before}"),
     ("event", "messages"): fixed(_B, "is raised by {after}, no longer by {before}"),
-    ("parameter", "added"): fixed(Kind.COMPATIBLE, "files that do not set it mean what they meant"),
+    ("parameter", "added"): fixed(Reach.COMPATIBLE, "files that do not set it mean what they meant"),
     ("parameter", "removed"): fixed(_B, "a file that sets {name} is noted, and it does nothing"),
     ("parameter", "default"): fixed(_B, "is {after} instead of {before}, where nothing is configured"),
     ("parameter", "deviates"): words("says what another implementation has by default"),
@@ -148,6 +158,18 @@ BEHAVIOUR: Table = {
         _B, "a peer that sends it is not heard: the event of {name} does not come of it"
     ),
     ("source", "reordered order"): fixed(_B, "the first message that fits is the event, in another order"),
+    **{
+        ("payload", name): fixed(_B, "{key} is sent as {after} instead of {before}")
+        for name in ("fields", "body_fields")
+    },
+    **{
+        ("payload", name): fixed(_B, "{after} is sent where {before} was")
+        for name in ("message", "body", "is_fixed")
+    },
+    ("payload", "added"): fixed(Reach.COMPATIBLE, "it says what was left to whoever sends {name}"),
+    ("payload", "removed"): fixed(_B, "nothing says any longer what is sent as {name}"),
+    ("view", "fields"): fixed(_B, "{key} is shown as {after} instead of {before}"),
+    ("view", "added"): fixed(Reach.COMPATIBLE, "nothing that was there before shows it"),
     ("answer", "code"): fixed(_B, "whoever asked gets {after} where it got {before}, and acts on it"),
     ("answer", "counts_as"): fixed(_B, "a refusal that counted as {before} counts as {after}"),
     ("answer", "header_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
@@ -155,17 +177,18 @@ BEHAVIOUR: Table = {
     ("answer", "removed"): fixed(_B, "whoever asked gets no answer of {name}"),
     **{
         ("record", name): fixed(
-            Kind.WIRE, "{before} becomes {after}: what was logged by the old text is read as something else"
+            Reach.WIRE,
+            "{before} becomes {after}: what was logged by the old text is read as something else",
         )
         for name in ("case", "fields", "envelope", "mark", "marks")
     },
-    ("record", "removed"): fixed(Kind.WIRE, "what was logged of {name} is no longer read"),
-    ("record", "added"): fixed(Kind.COMPATIBLE, "nothing that was logged before holds it"),
+    ("record", "removed"): fixed(Reach.WIRE, "what was logged of {name} is no longer read"),
+    ("record", "added"): fixed(Reach.COMPATIBLE, "nothing that was logged before holds it"),
     ("parameter", "defaults"): fixed(
         _B, "where nothing is configured, a {key} has {after} instead of {before}"
     ),
     ("group of parameters", "title"): words("says what stands together on the page"),
-    ("rule", "added"): fixed(Kind.COMPATIBLE, "nothing that was there before asks it"),
+    ("rule", "added"): fixed(Reach.COMPATIBLE, "nothing that was there before asks it"),
     ("rule", "removed"): fixed(_B, "no vectors say any longer what {name} returns"),
     ("vector", "result"): fixed(
         _B, "an implementation that returns {before} is wrong now; {after} is demanded"
@@ -174,11 +197,11 @@ BEHAVIOUR: Table = {
     ("vector", "removed"): fixed(_B, "one result is no longer demanded of implementations"),
     ("vector", "renamed"): words("the example has another name"),
     ("rule", "reordered vectors"): words("examples stand in another order"),
-    ("example", "added"): fixed(Kind.COMPATIBLE, "golden bytes that follow from the message as it is"),
-    ("example", "removed"): fixed(Kind.COMPATIBLE, "the message decides, and is compared by itself"),
+    ("example", "added"): fixed(Reach.COMPATIBLE, "golden bytes that follow from the message as it is"),
+    ("example", "removed"): fixed(Reach.COMPATIBLE, "the message decides, and is compared by itself"),
     ("example", "renamed"): words("the example has another name"),
     **{
-        ("example", name): fixed(Kind.COMPATIBLE, "the message decides, and is compared by itself")
+        ("example", name): fixed(Reach.COMPATIBLE, "the message decides, and is compared by itself")
         for name in ("groups", "values", "given", "message")
     },
     ("invariant", "added"): fixed(_B, "traffic is judged by {name}, too: captures may break it"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any, Final
 
-from replispec.compiler.evolution.walk import Node, plain
+from replispec.compiler.evolution.walk import SpecNode, plain
 
 ADDED: Final = "added"
 REMOVED: Final = "removed"
@@ -33,22 +33,22 @@ class Difference:
     """
 
     operation: str
-    old: Node | None
-    new: Node | None
+    old: SpecNode | None
+    new: SpecNode | None
     attribute: str = ""
     key: str = ""
     before: Any = None
     after: Any = None
 
     @property
-    def node(self) -> Node:
+    def node(self) -> SpecNode:
         """The object as it is now, or as it was when it is gone."""
         node = self.new or self.old
         assert node is not None
         return node
 
 
-def compare(old: Node, new: Node) -> Iterator[Difference]:
+def compare(old: SpecNode, new: SpecNode) -> Iterator[Difference]:
     """Every difference between two objects that are one, and between what they hold."""
     for attribute in dict.fromkeys((*old.facts, *new.facts)):
         before, after = old.facts.get(attribute), new.facts.get(attribute)
@@ -64,11 +64,15 @@ def compare(old: Node, new: Node) -> Iterator[Difference]:
 
 
 def _named(
-    old: Node, new: Node, attribute: str, before: Mapping[str, Node], after: Mapping[str, Node]
+    old: SpecNode,
+    new: SpecNode,
+    attribute: str,
+    before: Mapping[str, SpecNode],
+    after: Mapping[str, SpecNode],
 ) -> Iterator[Difference]:
     gone = [node for name, node in before.items() if name not in after]
     come = [node for name, node in after.items() if name not in before]
-    renamed: dict[str, Node] = {}
+    renamed: dict[str, SpecNode] = {}
     for node in gone:
         other = next((each for each in come if _is_one(node, each)), None)
         if other is None:
@@ -89,7 +93,7 @@ def _named(
         yield Difference(REORDERED, old, new, attribute, before=tuple(kept), after=tuple(order))
 
 
-def _is_one(old: Node, new: Node) -> bool:
+def _is_one(old: SpecNode, new: SpecNode) -> bool:
     """True when two objects are one that was renamed."""
     numbered = _NUMBERED.get(old.kind, ())
     if numbered and any(old.facts.get(each) for each in numbered):
@@ -97,14 +101,14 @@ def _is_one(old: Node, new: Node) -> bool:
     return bool(_content(old) == _content(new))
 
 
-def _content(node: Node) -> Any:
+def _content(node: SpecNode) -> Any:
     """What the object says, without its name and words."""
     facts = {name: plain(value) for name, value in node.facts.items() if name not in _WORDS}
     below = {attribute: list(map(_content, each.values())) for attribute, each in node.children.items()}
     return node.kind, facts, below
 
 
-def _lists(before: Mapping[str, Node], after: Mapping[str, Node]) -> Iterator[Difference]:
+def _lists(before: Mapping[str, SpecNode], after: Mapping[str, SpecNode]) -> Iterator[Difference]:
     """Objects without names: those of one name (the edges of a pair) are aligned by what they say."""
     groups = dict.fromkeys(key.rpartition("#")[0] for key in (*before, *after))
     for group in groups:
@@ -113,7 +117,7 @@ def _lists(before: Mapping[str, Node], after: Mapping[str, Node]) -> Iterator[Di
         yield from _aligned(old, new)
 
 
-def _aligned(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Difference]:
+def _aligned(old: Sequence[SpecNode], new: Sequence[SpecNode]) -> Iterator[Difference]:
     left, right = list(map(_content, old)), list(map(_content, new))
     if left != right and sorted(map(repr, left)) == sorted(map(repr, right)):
         first = next(at for at, (one, other) in enumerate(zip(left, right, strict=True)) if one != other)
@@ -131,7 +135,7 @@ def _aligned(old: Sequence[Node], new: Sequence[Node]) -> Iterator[Difference]:
         yield from (Difference(ADDED, None, each) for each in new[start:end] if id(each) not in matched_new)
 
 
-def _partners(old: Sequence[Node], new: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
+def _partners(old: Sequence[SpecNode], new: Sequence[SpecNode]) -> Iterator[tuple[SpecNode, SpecNode]]:
     """Which of the new objects stands for which of the old: the one that shares most with it, in order."""
     if len(old) == len(new):
         yield from zip(old, new, strict=True)
@@ -144,5 +148,5 @@ def _partners(old: Sequence[Node], new: Sequence[Node]) -> Iterator[tuple[Node, 
             yield one, best
 
 
-def _shared(one: Node, other: Node) -> int:
+def _shared(one: SpecNode, other: SpecNode) -> int:
     return sum(one.facts[name] == other.facts.get(name) for name in one.facts)

@@ -9,11 +9,11 @@ from typing import Final
 from replispec.compiler.evolution.behaviour import BEHAVIOUR
 from replispec.compiler.evolution.compare import CHANGED, RENAMED, REORDERED, Difference, compare
 from replispec.compiler.evolution.releases import text_of
-from replispec.compiler.evolution.verdict import Context, Kind, Table, Verdict, releases_of, words
-from replispec.compiler.evolution.walk import Node, shown
+from replispec.compiler.evolution.verdict import Context, Reach, Ruling, Table, releases_of, words
+from replispec.compiler.evolution.walk import SpecNode, shown
 from replispec.compiler.evolution.wire import WIRE
 
-ORDER: Final = tuple(Kind)
+ORDER: Final = tuple(Reach)
 _EVERYWHERE: Final = {
     "about": words("nothing but the words has changed"),
     "clauses": words("another clause is cited; what is done is the same"),
@@ -35,7 +35,7 @@ class Change:
     what: str
     before: str
     after: str
-    kind: Kind
+    kind: Reach
     says: str
     releases: str
     place: str
@@ -43,7 +43,7 @@ class Change:
     others: tuple[str, ...] = ()
 
 
-def changes(old: Node, new: Node) -> list[Change]:
+def changes(old: SpecNode, new: SpecNode) -> list[Change]:
     """Every change between two trees of one family, the worst first, each line of the source once."""
     context = Context(old, new)
     found: dict[tuple[object, ...], Change] = {}
@@ -61,13 +61,13 @@ def changes(old: Node, new: Node) -> list[Change]:
     return sorted(found.values(), key=lambda change: ORDER.index(change.kind))
 
 
-def judged(difference: Difference, context: Context) -> Verdict:
+def judged(difference: Difference, context: Context) -> Ruling:
     """The verdict on one difference. What no table knows changes behaviour: nobody knows what it decides."""
     what = _what(difference)
     judge = TABLE.get((difference.node.kind, what)) or _EVERYWHERE.get(what)
     if judge is not None:
         return judge(difference, context)
-    return Verdict(Kind.BEHAVIOUR, _unknown(difference))
+    return Ruling(Reach.BEHAVIOUR, _unknown(difference))
 
 
 def _follows(difference: Difference, every: Sequence[Difference]) -> bool:
@@ -109,7 +109,7 @@ def _unknown(difference: Difference) -> str:
     return f"{difference.node.kind} {difference.node.name} {difference.operation}; {_OTHERWISE}"
 
 
-def _change(difference: Difference, verdict: Verdict, family: str) -> Change:
+def _change(difference: Difference, verdict: Ruling, family: str) -> Change:
     node = difference.node
     is_whole = difference.operation not in (CHANGED, REORDERED, RENAMED)
     before, after = ("", "") if is_whole else (shown(difference.before), shown(difference.after))

@@ -12,7 +12,7 @@ from google.protobuf import descriptor_pb2
 from replispec.compiler.check.citations import check_citations
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.check.own_messages import OwnFile, read_file
-from replispec.compiler.evolution.walk import Node, tree
+from replispec.compiler.evolution.walk import SpecNode, tree
 from replispec.compiler.family import read_family
 from replispec.compiler.model.invariant import EventStream
 from replispec.compiler.model.message import Model, Place
@@ -89,7 +89,7 @@ def specification_folder(folder: Path) -> Path:
     )
 
 
-def read_specification(spec: Path) -> dict[str, Node]:
+def read_specification(spec: Path) -> dict[str, SpecNode]:
     """The tree of every family of the specification, our own packages among them, by name.
 
     Raises SpecificationError, with the place, for what does not compile.
@@ -101,7 +101,7 @@ def read_specification(spec: Path) -> dict[str, Node]:
     return trees | {name: tree(name, parts) for name, parts in _own(parsed, own)}
 
 
-def _family(spec: Path, parsed: Sequence[_File], name: str) -> Node:
+def _family(spec: Path, parsed: Sequence[_File], name: str) -> SpecNode:
     model = read_model(parsed, name)
     declared = read_declared(spec, name)
     if (spec / declared.file).is_file():  # older specifications declare nothing

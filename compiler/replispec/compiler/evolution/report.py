@@ -13,14 +13,14 @@ from replispec.compiler.evolution.compare import ADDED, REMOVED, Difference
 from replispec.compiler.evolution.judge import ORDER, Change, changes
 from replispec.compiler.evolution.revisions import Side, read_side
 from replispec.compiler.evolution.touched import Touched
-from replispec.compiler.evolution.verdict import Kind
-from replispec.compiler.evolution.walk import Node
+from replispec.compiler.evolution.verdict import Reach
+from replispec.compiler.evolution.walk import SpecNode
 
 _SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReportEntry:
     """One change with its family and what it touches; `is_named`: a new line of the changelog names it."""
 
     family: str
@@ -35,13 +35,13 @@ class Report:
 
     old: str
     new: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ReportEntry, ...]
 
-    def breaks(self) -> tuple[Entry, ...]:
+    def breaks(self) -> tuple[ReportEntry, ...]:
         """The changes that break the wire."""
-        return tuple(entry for entry in self.entries if entry.change.kind is Kind.WIRE)
+        return tuple(entry for entry in self.entries if entry.change.kind is Reach.WIRE)
 
-    def unnamed(self) -> tuple[Entry, ...]:
+    def unnamed(self) -> tuple[ReportEntry, ...]:
         """The breaks that no new line of the changelog names."""
         return tuple(entry for entry in self.breaks() if not entry.is_named)
 
@@ -57,11 +57,11 @@ def compare_sides(old: str, new: str, *, repository: Path) -> Report:
     theirs = read_side(new, repository=repository, is_past=False)
     named = named_breaks(theirs.changelog, ours.changelog)
     entries = [
-        Entry(
+        ReportEntry(
             family,
             _placed(change, ours, theirs),
             _touched(change, family, ours, theirs),
-            change.kind is Kind.WIRE and _ids(change) <= named,
+            change.kind is Reach.WIRE and _ids(change) <= named,
         )
         for family, change in _changes(ours, theirs)
     ]
@@ -83,11 +83,11 @@ def _changes(old: Side, new: Side) -> Iterator[tuple[str, Change]]:
             yield family, _whole(family, after, ADDED)
 
 
-def _whole(family: str, node: Node, operation: str) -> Change:
+def _whole(family: str, node: SpecNode, operation: str) -> Change:
     """A family that came or went."""
     is_gone = operation == REMOVED
     says = "nothing of it is read or written any longer" if is_gone else "no other family changes"
-    kind = Kind.WIRE if is_gone else Kind.COMPATIBLE
+    kind = Reach.WIRE if is_gone else Reach.COMPATIBLE
     difference = Difference(operation, node if is_gone else None, None if is_gone else node)
     place = f"proto/replispec/{family}"
     return Change(family, "family", operation, "", "", kind, says, "every release", place, difference)
@@ -114,7 +114,7 @@ def to_plain(report: Report) -> dict[str, Any]:
     }
 
 
-def _plain(entry: Entry) -> dict[str, Any]:
+def _plain(entry: ReportEntry) -> dict[str, Any]:
     change = entry.change
     return {
         "id": change.id,
@@ -141,7 +141,7 @@ def to_lines(report: Report, *, everything: bool = False) -> Iterator[str]:
     yield f"{report.old} to {report.new}: {counts or 'no change'}" + (f"; {total} in all" if total else "")
 
 
-def _lines(entry: Entry, *, everything: bool) -> Iterator[str]:
+def _lines(entry: ReportEntry, *, everything: bool) -> Iterator[str]:
     change = entry.change
     named = "; named in the changelog" if entry.is_named else ""
     yield f"{change.kind.value}: {change.id}  ({change.releases}{named})"

@@ -14,7 +14,7 @@ from typing import Final
 
 from replispec.compiler.evolution.read import NoSpecification, read_specification, specification_folder
 from replispec.compiler.evolution.touched import Project
-from replispec.compiler.evolution.walk import Node
+from replispec.compiler.evolution.walk import SpecNode
 from replispec.compiler.model.message import SpecificationError
 
 # What is taken out of a revision: the specification, and what speaks of it.
@@ -33,7 +33,7 @@ class Side:
     `prefix` is what places of the specification begin with, seen from the folder that was named.
     """
 
-    families: dict[str, Node]
+    families: dict[str, SpecNode]
     project: Project
     changelog: str
     prefix: str

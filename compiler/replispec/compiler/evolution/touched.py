@@ -17,8 +17,8 @@ from typing import Final
 import yaml
 
 from replispec.compiler.evolution.judge import Change
-from replispec.compiler.evolution.walk import Node, shown
-from replispec.compiler.language.expressions import Expression
+from replispec.compiler.evolution.walk import SpecNode, shown
+from replispec.compiler.model.expressions import Expression
 
 _CASES: Final = Path("conformance/cases")
 _EXPECTED: Final = Path("spark_replay/captures/expected")
@@ -147,7 +147,7 @@ def _expected(value: object) -> Iterator[str]:
             yield from _expected(item)
 
 
-def clauses_of(node: Node | None) -> Iterator[str]:
+def clauses_of(node: SpecNode | None) -> Iterator[str]:
     """The clauses of the object, or of the nearest object above it that has some, or the clause itself."""
     for each in node.up() if node is not None else ():
         if each.kind == "clause":
@@ -159,11 +159,11 @@ def clauses_of(node: Node | None) -> Iterator[str]:
             return
 
 
-def _message(node: Node) -> Node | None:
+def _message(node: SpecNode) -> SpecNode | None:
     return next((each for each in node.up() if each.kind == "message"), None)
 
 
-def _speaks(case: _Case, node: Node) -> bool:
+def _speaks(case: _Case, node: SpecNode) -> bool:
     """True when the case sends or expects the message, and where a field has changed, names it."""
     message = _message(node)
     if node.kind == "value":
@@ -175,7 +175,7 @@ def _speaks(case: _Case, node: Node) -> bool:
     return node is message or bool({node.name, str(node.facts.get("key"))} & case.words)
 
 
-def _aliases(message: Node) -> set[str]:
+def _aliases(message: SpecNode) -> set[str]:
     """Every name by which a case may speak of a message: its own, its commands', those of its users."""
     root = message.root
     found, names, waiting = set[str](), set[str](), [message]
@@ -190,12 +190,12 @@ def _aliases(message: Node) -> set[str]:
     return found
 
 
-def _uses(message: Node, name: str) -> bool:
+def _uses(message: SpecNode, name: str) -> bool:
     fields = message.children.get("fields", {}).values()
     return name in message.facts.get("bodies", ()) or any(field.facts.get("type") == name for field in fields)
 
 
-def _commands(root: Node, codes: Iterable[int]) -> Iterator[str]:
+def _commands(root: SpecNode, codes: Iterable[int]) -> Iterator[str]:
     wanted = set(codes)
     for enum in root.children.get("enums", {}).values():
         if enum.facts.get("codes"):
@@ -204,7 +204,7 @@ def _commands(root: Node, codes: Iterable[int]) -> Iterator[str]:
                     yield from (value.name, str(value.facts.get("wire_name")))
 
 
-def findings_of(node: Node) -> Iterator[str]:
+def findings_of(node: SpecNode) -> Iterator[str]:
     """What judges of traffic find that rests on the object."""
     for each in node.up():
         if each.kind == "invariant":
@@ -215,7 +215,7 @@ def findings_of(node: Node) -> Iterator[str]:
             yield from _resting(each)
 
 
-def _resting(node: Node) -> Iterator[str]:
+def _resting(node: SpecNode) -> Iterator[str]:
     """The machines and invariants that mention a message, a rule or a stream of events."""
     root, word = node.root, re.compile(rf"\b{re.escape(node.name)}\b")
     streams = {
@@ -231,7 +231,7 @@ def _resting(node: Node) -> Iterator[str]:
             yield str(machine.facts["finding"])
 
 
-def _mentions(node: Node, word: re.Pattern[str]) -> bool:
+def _mentions(node: SpecNode, word: re.Pattern[str]) -> bool:
     return any(
         word.search(shown(value))
         for each in node.below()
@@ -251,7 +251,7 @@ _PAGES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-def _generated(node: Node, family: str) -> Iterator[str]:
+def _generated(node: SpecNode, family: str) -> Iterator[str]:
     """The generated pages, relative to generated/docs, that show the object."""
     for each in node.up():
         if each.kind in _OWN:

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 
 from replispec.compiler.evolution.compare import Difference
 from replispec.compiler.evolution.releases import common, text_of
-from replispec.compiler.evolution.walk import Node, shown
+from replispec.compiler.evolution.walk import SpecNode, shown
 from replispec.compiler.model.message import VersionRange
 
 
-class Kind(StrEnum):
+class Reach(StrEnum):
     """What a change does to whoever follows the old specification, from the worst on."""
 
     WIRE = "breaks the wire"
@@ -22,10 +22,10 @@ class Kind(StrEnum):
     WORDS = "only words"
 
 
-class Verdict(NamedTuple):
+class Ruling(NamedTuple):
     """The kind of a change and a sentence that says who is hurt; `releases` where the kind knows better."""
 
-    kind: Kind
+    kind: Reach
     says: str
     releases: str = ""
 
@@ -34,8 +34,8 @@ class Verdict(NamedTuple):
 class Context:
     """The two trees that are compared."""
 
-    old: Node
-    new: Node
+    old: SpecNode
+    new: SpecNode
 
     def is_new_release(self, versions: VersionRange | None) -> bool:
         """True when the range holds only releases that the old specification nowhere speaks of."""
@@ -52,11 +52,11 @@ class Context:
         return versions.first > max(known, default=())
 
 
-Judge = Callable[[Difference, Context], Verdict]
+Judge = Callable[[Difference, Context], Ruling]
 Table = Mapping[tuple[str, str], Judge]
 
 
-def releases_of(node: Node) -> VersionRange | None:
+def releases_of(node: SpecNode) -> VersionRange | None:
     """The releases in which an object holds, by itself and by what it stands in; None: all."""
     found: VersionRange | None = None
     for each in reversed(list(node.up())):
@@ -80,14 +80,14 @@ def listed(difference: Difference) -> tuple[list[str], list[str]]:
 
 def words(says: str) -> Judge:
     """A judge for what nobody but a reader sees."""
-    return lambda _difference, _context: Verdict(Kind.WORDS, says)
+    return lambda _difference, _context: Ruling(Reach.WORDS, says)
 
 
-def fixed(kind: Kind, says: str) -> Judge:
+def fixed(kind: Reach, says: str) -> Judge:
     """A judge with one answer; {before}, {after}, {name} and {peer} are filled in."""
 
-    def judge(difference: Difference, _context: Context) -> Verdict:
-        return Verdict(kind, filled(says, difference))
+    def judge(difference: Difference, _context: Context) -> Ruling:
+        return Ruling(kind, filled(says, difference))
 
     return judge
 

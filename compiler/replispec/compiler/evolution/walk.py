@@ -1,8 +1,8 @@
 """The compiler's model as one tree of nodes, made without knowing its classes.
 
 Every dataclass of the model becomes a node with its attributes as facts; what it holds under names or in
-lists becomes its children. Nothing is left out but places, and what is none or empty, so that two trees
-differ wherever two models do.
+lists becomes its children. Nothing is left out but places, what no comparison looks at, and what is none
+or empty, so that two trees differ wherever two models do.
 """
 
 from __future__ import annotations
@@ -12,14 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final
 
-from replispec.compiler.language.expressions import Expression
 from replispec.compiler.language.text import to_text
+from replispec.compiler.model.expressions import Expression
 from replispec.compiler.model.message import Place, VersionRange
 from replispec.compiler.model.value_types import Type
 
 # What a class of the model is called in a report; others get their own name in small letters.
 KINDS: Final = {
     "EnumValue": "value",
+    "NamedConstant": "constant",
     "RuleSource": "rule",
     "Transition": "edge",
     "EventStream": "stream",
@@ -43,7 +44,7 @@ _NAMES: Final = ("name", "id", "place")
 
 
 @dataclass(eq=False, slots=True)
-class Node:
+class SpecNode:
     """One object of the model.
 
     `facts` holds its attributes; an entry of a mapping stands under ATTRIBUTE.KEY. `children` are by
@@ -55,19 +56,19 @@ class Node:
     id: str
     place: Place
     thing: object
-    parent: Node | None
+    parent: SpecNode | None
     facts: dict[str, Any] = field(default_factory=dict)
-    children: dict[str, dict[str, Node]] = field(default_factory=dict)
+    children: dict[str, dict[str, SpecNode]] = field(default_factory=dict)
     lists: set[str] = field(default_factory=set)
 
-    def up(self) -> Iterator[Node]:
+    def up(self) -> Iterator[SpecNode]:
         """This node and all above it, nearest first."""
-        node: Node | None = self
+        node: SpecNode | None = self
         while node is not None:
             yield node
             node = node.parent
 
-    def below(self) -> Iterator[Node]:
+    def below(self) -> Iterator[SpecNode]:
         """This node and all below it."""
         yield self
         for children in self.children.values():
@@ -75,21 +76,21 @@ class Node:
                 yield from child.below()
 
     @property
-    def root(self) -> Node:
+    def root(self) -> SpecNode:
         """The node of the whole family."""
         return list(self.up())[-1]
 
 
-def tree(family: str, parts: Mapping[str, object]) -> Node:
+def tree(family: str, parts: Mapping[str, object]) -> SpecNode:
     """The tree of a family: `parts` are collections of objects by what they are called."""
-    root = Node("family", family, "", Place(""), None, None)
+    root = SpecNode("family", family, "", Place(""), None, None)
     owned = {id(thing) for part in parts.values() for thing in _objects(part)}
     for attribute, part in parts.items():
         _part(root, attribute, part, owned)
     return root
 
 
-def _part(root: Node, attribute: str, part: Any, owned: set[int]) -> None:
+def _part(root: SpecNode, attribute: str, part: Any, owned: set[int]) -> None:
     """One collection of the family; an object without a name of its own only holds further ones."""
     if _is_dataclass(part) and not _is_object(part):
         for each in fields(part):
@@ -108,23 +109,23 @@ def _objects(part: Any) -> Iterator[object]:
         yield from part
 
 
-def _node(parent: Node, thing: Any, name: str, identity: str, owned: set[int]) -> Node:
+def _node(parent: SpecNode, thing: Any, name: str, identity: str, owned: set[int]) -> SpecNode:
     place = getattr(thing, "place", None) or parent.place
-    node = Node(_kind(thing), name, identity, place, thing, parent)
+    node = SpecNode(_kind(thing), name, identity, place, thing, parent)
     for each in fields(thing):
-        if each.name not in _NAMES:
+        if each.name not in _NAMES and each.compare:
             _take(node, each.name, getattr(thing, each.name), owned)
     return node
 
 
-def _take(node: Node, attribute: str, value: Any, owned: set[int]) -> None:
+def _take(node: SpecNode, attribute: str, value: Any, owned: set[int]) -> None:
     """Make facts or children of one attribute."""
     if node.parent is not None and id(value) in owned:
         node.facts[attribute] = getattr(value, "name", "")
     elif isinstance(value, Mapping):
         for key, item in value.items():
             _entry(node, attribute, key, item, owned)
-    elif value is None or value == ():
+    elif value is None or value == () or (_is_dataclass(value) and not value):
         return
     elif isinstance(value, (list, tuple)) and all(map(_is_object, value)):
         _listed(node, attribute, value, owned)
@@ -138,7 +139,7 @@ def _take(node: Node, attribute: str, value: Any, owned: set[int]) -> None:
         node.facts[attribute] = value
 
 
-def _entry(node: Node, attribute: str, key: object, item: Any, owned: set[int]) -> None:
+def _entry(node: SpecNode, attribute: str, key: object, item: Any, owned: set[int]) -> None:
     """One entry of a mapping: a child, several (the edges of a pair), or a fact."""
     name = " on ".join(key) if isinstance(key, tuple) else str(key)
     children = node.children.setdefault(attribute, {})
@@ -153,7 +154,7 @@ def _entry(node: Node, attribute: str, key: object, item: Any, owned: set[int]) 
         node.facts[f"{attribute}.{name}"] = item
 
 
-def _listed(node: Node, attribute: str, items: Sequence[Any], owned: set[int]) -> None:
+def _listed(node: SpecNode, attribute: str, items: Sequence[Any], owned: set[int]) -> None:
     names = [str(getattr(each, "name", "") or getattr(each, "id", "")) for each in items]
     children = node.children.setdefault(attribute, {})
     is_named = all(names) and len(set(names)) == len(names)
@@ -173,11 +174,11 @@ def _label(thing: Any) -> str:
 
 
 def _kind(thing: object) -> str:
-    name = type(thing).__name__
+    name = type(thing).__name__.removesuffix("Spec")
     return KINDS.get(name) or "".join(f" {each.lower()}" if each.isupper() else each for each in name).strip()
 
 
-def _joined(node: Node, name: str) -> str:
+def _joined(node: SpecNode, name: str) -> str:
     if type(node.thing).__name__ in _FRAMES:
         return name
     return f"{node.id}.{name}" if node.id else name

@@ -9,28 +9,28 @@ from replispec.compiler.evolution.releases import moved
 from replispec.compiler.evolution.verdict import (
     Context,
     Judge,
-    Kind,
+    Reach,
+    Ruling,
     Table,
-    Verdict,
     filled,
     fixed,
     listed,
     peer,
     words,
 )
-from replispec.compiler.evolution.walk import Node, shown
+from replispec.compiler.evolution.walk import SpecNode, shown
 
 _KEYED: Final = ("REMOTING_HEADER", "JSON")
 _LAYOUT: Final = fixed(
-    Kind.WIRE,
+    Reach.WIRE,
     "{before} becomes {after}: the bytes lie elsewhere, and {peer} that follows the old layout is misread",
 )
 _TYPE: Final = fixed(
-    Kind.WIRE, "{before} becomes {after}: what {peer} writes by the old text is read as something else"
+    Reach.WIRE, "{before} becomes {after}: what {peer} writes by the old text is read as something else"
 )
 
 
-def _facts(node: Node | None) -> dict[str, object]:
+def _facts(node: SpecNode | None) -> dict[str, object]:
     return node.facts if node is not None else {}
 
 
@@ -46,158 +46,160 @@ def _is_placed(difference: Difference) -> bool:
     return any(parent.get(name) in ("BINARY", "TEXT") for name in ("layout", "also"))
 
 
-def _message_removed(difference: Difference, _context: Context) -> Verdict:
+def _message_removed(difference: Difference, _context: Context) -> Ruling:
     facts = difference.node.facts
     if facts.get("codes"):
         numbers = shown(facts["codes"])
-        return Verdict(Kind.WIRE, f"{peer(difference)} that sends code {numbers} is no longer understood")
+        return Ruling(Reach.WIRE, f"{peer(difference)} that sends code {numbers} is no longer understood")
     if facts.get("streams"):
-        return Verdict(
-            Kind.WIRE, f"{peer(difference)} that sends it on {shown(facts['streams'])} is no longer read"
+        return Ruling(
+            Reach.WIRE,
+            f"{peer(difference)} that sends it on {shown(facts['streams'])} is no longer read",
         )
-    return Verdict(Kind.WIRE, f"{peer(difference)} that writes it is no longer read")
+    return Ruling(Reach.WIRE, f"{peer(difference)} that writes it is no longer read")
 
 
-def _message_added(difference: Difference, context: Context) -> Verdict:
+def _message_added(difference: Difference, context: Context) -> Ruling:
     facts = difference.node.facts
     if facts.get("streams") and not context.is_new_release(facts.get("versions")):
         says = f"a reader of the old specification cannot skip it on {shown(facts['streams'])}"
-        return Verdict(Kind.WIRE, says)
+        return Ruling(Reach.WIRE, says)
     if facts.get("codes"):
         says = f"whoever does not know code {shown(facts['codes'])} answers that it is not supported"
-        return Verdict(Kind.COMPATIBLE, says)
-    return Verdict(Kind.COMPATIBLE, "nothing that was there before is written or read otherwise")
+        return Ruling(Reach.COMPATIBLE, says)
+    return Ruling(Reach.COMPATIBLE, "nothing that was there before is written or read otherwise")
 
 
-def _codes(difference: Difference, _context: Context) -> Verdict:
+def _codes(difference: Difference, _context: Context) -> Ruling:
     lost, gained = listed(difference)
     if lost:
-        return Verdict(
-            Kind.WIRE, f"{peer(difference)} that sends it with code {shown(lost)} is not understood"
+        return Ruling(
+            Reach.WIRE, f"{peer(difference)} that sends it with code {shown(lost)} is not understood"
         )
-    return Verdict(Kind.COMPATIBLE, f"it may come with code {shown(gained)}, too")
+    return Ruling(Reach.COMPATIBLE, f"it may come with code {shown(gained)}, too")
 
 
-def _also(difference: Difference, _context: Context) -> Verdict:
+def _also(difference: Difference, _context: Context) -> Ruling:
     if difference.before is None:
-        return Verdict(Kind.COMPATIBLE, f"it may be written as {difference.after}, too")
-    return Verdict(Kind.WIRE, f"{peer(difference)} that writes it as {difference.before} is no longer read")
+        return Ruling(Reach.COMPATIBLE, f"it may be written as {difference.after}, too")
+    return Ruling(Reach.WIRE, f"{peer(difference)} that writes it as {difference.before} is no longer read")
 
 
-def _bodies(difference: Difference, _context: Context) -> Verdict:
+def _bodies(difference: Difference, _context: Context) -> Ruling:
     lost, gained = listed(difference)
     if lost:
-        return Verdict(
-            Kind.WIRE, f"{peer(difference)} that sends {shown(lost)} as its body is no longer read"
+        return Ruling(
+            Reach.WIRE, f"{peer(difference)} that sends {shown(lost)} as its body is no longer read"
         )
-    return Verdict(
-        Kind.BEHAVIOUR, f"a body {shown(gained)} comes with it; a reader of the old text leaves it aside"
+    return Ruling(
+        Reach.BEHAVIOUR,
+        f"a body {shown(gained)} comes with it; a reader of the old text leaves it aside",
     )
 
 
-def _versions(difference: Difference, context: Context) -> Verdict:
+def _versions(difference: Difference, context: Context) -> Ruling:
     """Releases were added to, or taken from, those that have the object."""
     change = moved(difference.before, difference.after)
     what = f'"{difference.node.facts["key"]}"' if "key" in difference.node.facts else difference.node.name
     if change.lost:
         lost = " and ".join(change.lost)
-        return Verdict(Kind.WIRE, f"a peer of {lost} that sends {what} is no longer read", lost)
+        return Ruling(Reach.WIRE, f"a peer of {lost} that sends {what} is no longer read", lost)
     gained = " and ".join(change.gained)
     is_required = difference.node.kind == "field" and not difference.node.facts.get("optional")
     if is_required and not context.is_new_release(difference.after):
-        return Verdict(Kind.WIRE, f"a peer of {gained} that does not send {what} no longer fits", gained)
-    return Verdict(Kind.COMPATIBLE, f"what was said of other releases holds for {gained}, too", gained)
+        return Ruling(Reach.WIRE, f"a peer of {gained} that does not send {what} no longer fits", gained)
+    return Ruling(Reach.COMPATIBLE, f"what was said of other releases holds for {gained}, too", gained)
 
 
-def _field_removed(difference: Difference, _context: Context) -> Verdict:
+def _field_removed(difference: Difference, _context: Context) -> Ruling:
     key = difference.node.facts.get("key", difference.node.name)
     if _is_placed(difference) and not difference.node.facts.get("json_only"):
         says = f"the bytes after it lie elsewhere: what {peer(difference)} writes by the old text is misread"
-        return Verdict(Kind.WIRE, says)
-    return Verdict(
-        Kind.WIRE, f'{peer(difference)} that sends "{key}" is no longer read, and none is sent to it'
+        return Ruling(Reach.WIRE, says)
+    return Ruling(
+        Reach.WIRE, f'{peer(difference)} that sends "{key}" is no longer read, and none is sent to it'
     )
 
 
-def _field_added(difference: Difference, context: Context) -> Verdict:
+def _field_added(difference: Difference, context: Context) -> Ruling:
     facts = difference.node.facts
     key = facts.get("key", difference.node.name)
     if context.is_new_release(facts.get("versions")):
-        return Verdict(Kind.COMPATIBLE, "only releases that the old specification does not speak of have it")
+        return Ruling(Reach.COMPATIBLE, "only releases that the old specification does not speak of have it")
     if _is_placed(difference) and not facts.get("json_only"):
         says = f"the bytes after it lie elsewhere: what {peer(difference)} writes by the old text is misread"
-        return Verdict(Kind.WIRE, says)
+        return Ruling(Reach.WIRE, says)
     if facts.get("optional"):
-        return Verdict(
-            Kind.COMPATIBLE, f'whoever does not know "{key}" leaves it out, and skips what it is sent'
+        return Ruling(
+            Reach.COMPATIBLE, f'whoever does not know "{key}" leaves it out, and skips what it is sent'
         )
-    return Verdict(Kind.WIRE, f'{peer(difference)} that does not send "{key}" no longer fits')
+    return Ruling(Reach.WIRE, f'{peer(difference)} that does not send "{key}" no longer fits')
 
 
-def _field_renamed(difference: Difference, _context: Context) -> Verdict:
-    return Verdict(
-        Kind.COMPATIBLE,
+def _field_renamed(difference: Difference, _context: Context) -> Ruling:
+    return Ruling(
+        Reach.COMPATIBLE,
         filled(
             "{before} is {after} in our code; no byte changes by the name alone (see its key)", difference
         ),
     )
 
 
-def _key(difference: Difference, _context: Context) -> Verdict:
+def _key(difference: Difference, _context: Context) -> Ruling:
     if not _is_keyed(difference):
-        return Verdict(Kind.COMPATIBLE, "this message has no keys on the wire: no byte changes")
+        return Ruling(Reach.COMPATIBLE, "this message has no keys on the wire: no byte changes")
     says = '{peer} that sends "{before}" is no longer read, and one that looks for it finds "{after}"'
-    return Verdict(Kind.WIRE, filled(says, difference))
+    return Ruling(Reach.WIRE, filled(says, difference))
 
 
-def _optional(difference: Difference, _context: Context) -> Verdict:
+def _optional(difference: Difference, _context: Context) -> Ruling:
     if difference.after:
         says = "what lacks it is taken; a reader of the old text, which demands it, may now get none"
-        return Verdict(Kind.BEHAVIOUR, says)
-    return Verdict(Kind.WIRE, f"{peer(difference)} that leaves it out no longer fits")
+        return Ruling(Reach.BEHAVIOUR, says)
+    return Ruling(Reach.WIRE, f"{peer(difference)} that leaves it out no longer fits")
 
 
 def _bound(is_lower: bool) -> Judge:
-    def judge(difference: Difference, _context: Context) -> Verdict:
+    def judge(difference: Difference, _context: Context) -> Ruling:
         before, after = difference.before, difference.after
         is_tighter = after is not None and (
             before is None or (after > before if is_lower else after < before)
         )
         side = "below" if is_lower else "above"
         if is_tighter:
-            return Verdict(Kind.WIRE, f"{peer(difference)} that sends a value {side} {after} is refused")
+            return Ruling(Reach.WIRE, f"{peer(difference)} that sends a value {side} {after} is refused")
         limit = before if before is not None else "the old bound"
-        return Verdict(
-            Kind.COMPATIBLE, f"values {side} {limit} are read; a reader of the old text refuses them"
+        return Ruling(
+            Reach.COMPATIBLE, f"values {side} {limit} are read; a reader of the old text refuses them"
         )
 
     return judge
 
 
-def _tighter(says: str, looser: str, kind: Kind = Kind.COMPATIBLE) -> Judge:
+def _tighter(says: str, looser: str, kind: Reach = Reach.COMPATIBLE) -> Judge:
     """A demand that is made or dropped."""
 
-    def judge(difference: Difference, _context: Context) -> Verdict:
-        return Verdict(Kind.WIRE, filled(says, difference)) if difference.after else Verdict(kind, looser)
+    def judge(difference: Difference, _context: Context) -> Ruling:
+        return Ruling(Reach.WIRE, filled(says, difference)) if difference.after else Ruling(kind, looser)
 
     return judge
 
 
-def _order(difference: Difference, _context: Context) -> Verdict:
+def _order(difference: Difference, _context: Context) -> Ruling:
     if difference.node.facts.get("layout") in ("BINARY", "TEXT"):
-        return Verdict(Kind.WIRE, f"the fields lie in another order: {peer(difference)} is misread")
-    return Verdict(
-        Kind.BEHAVIOUR,
+        return Ruling(Reach.WIRE, f"the fields lie in another order: {peer(difference)} is misread")
+    return Ruling(
+        Reach.BEHAVIOUR,
         "keys may be written in another order: bytes differ, whoever reads by key notices nothing",
     )
 
 
-def _enum_value_removed(difference: Difference, _context: Context) -> Verdict:
+def _enum_value_removed(difference: Difference, _context: Context) -> Ruling:
     number = difference.node.facts.get("number")
-    return Verdict(Kind.WIRE, f"{peer(difference)} that sends {number} for it is no longer understood")
+    return Ruling(Reach.WIRE, f"{peer(difference)} that sends {number} for it is no longer understood")
 
 
-def _wire_name(difference: Difference, _context: Context) -> Verdict:
+def _wire_name(difference: Difference, _context: Context) -> Ruling:
     enum = difference.node.parent
     by_name = [
         node
@@ -206,18 +208,18 @@ def _wire_name(difference: Difference, _context: Context) -> Verdict:
     ]
     if by_name:
         names = ", ".join(node.id for node in by_name)
-        return Verdict(
-            Kind.WIRE, filled('{peer} that sends "{before}" is no longer read: ' + names, difference)
+        return Ruling(
+            Reach.WIRE, filled('{peer} that sends "{before}" is no longer read: ' + names, difference)
         )
-    return Verdict(Kind.COMPATIBLE, "only the number is on the wire; what prints names prints another one")
+    return Ruling(Reach.COMPATIBLE, "only the number is on the wire; what prints names prints another one")
 
 
 _VERSIONS_OF: Final = ("message", "field", "value")
 WIRE: Table = {
     ("message", "removed"): _message_removed,
     ("message", "added"): _message_added,
-    ("message", "renamed"): fixed(Kind.COMPATIBLE, "{before} is {after} in our code; a name is on no wire"),
-    ("message", "module"): fixed(Kind.COMPATIBLE, "our code imports it from {after}; no byte changes"),
+    ("message", "renamed"): fixed(Reach.COMPATIBLE, "{before} is {after} in our code; a name is on no wire"),
+    ("message", "module"): fixed(Reach.COMPATIBLE, "our code imports it from {after}; no byte changes"),
     ("message", "codes"): _codes,
     ("message", "also"): _also,
     ("message", "bodies"): _bodies,
@@ -226,10 +228,10 @@ WIRE: Table = {
     ("message", "binary_order"): _order,
     ("message", "given"): _LAYOUT,
     ("message", "kind"): fixed(
-        Kind.WIRE, "{before} becomes {after}: {peer} waits for an answer that never comes"
+        Reach.WIRE, "{before} becomes {after}: {peer} waits for an answer that never comes"
     ),
     ("message", "streams"): fixed(
-        Kind.WIRE, "{before} becomes {after}: {peer} finds it where it is not read"
+        Reach.WIRE, "{before} becomes {after}: {peer} finds it where it is not read"
     ),
     **{
         ("message", name): _LAYOUT
@@ -240,7 +242,8 @@ WIRE: Table = {
     ("field", "added"): _field_added,
     ("field", "renamed"): _field_renamed,
     ("field", "number"): fixed(
-        Kind.COMPATIBLE, "no number of a field is on this wire: keys, or the order of the fields, decide"
+        Reach.COMPATIBLE,
+        "no number of a field is on this wire: keys, or the order of the fields, decide",
     ),
     ("field", "key"): _key,
     ("field", "optional"): _optional,
@@ -275,48 +278,51 @@ WIRE: Table = {
     ("given number", "removed"): _LAYOUT,
     ("given number", "first"): _bound(is_lower=True),
     ("given number", "last"): _bound(is_lower=False),
-    ("enum", "removed"): fixed(Kind.WIRE, "{peer} that sends one of its numbers is no longer understood"),
-    ("enum", "added"): fixed(Kind.COMPATIBLE, "nothing that was there before uses it"),
-    ("enum", "renamed"): fixed(Kind.COMPATIBLE, "{before} is {after} in our code; a name is on no wire"),
-    ("enum", "module"): fixed(Kind.COMPATIBLE, "our code imports it from {after}; no byte changes"),
+    ("enum", "removed"): fixed(Reach.WIRE, "{peer} that sends one of its numbers is no longer understood"),
+    ("enum", "added"): fixed(Reach.COMPATIBLE, "nothing that was there before uses it"),
+    ("enum", "renamed"): fixed(Reach.COMPATIBLE, "{before} is {after} in our code; a name is on no wire"),
+    ("enum", "module"): fixed(Reach.COMPATIBLE, "our code imports it from {after}; no byte changes"),
     ("enum", "reordered values"): words("numbers, not their order, are on the wire"),
     ("value", "removed"): _enum_value_removed,
-    ("value", "added"): fixed(Kind.COMPATIBLE, "whoever does not know {name} sees a number without a name"),
-    ("value", "renamed"): fixed(Kind.COMPATIBLE, "{before} is {after} in our code; the number is the same"),
+    ("value", "added"): fixed(Reach.COMPATIBLE, "whoever does not know {name} sees a number without a name"),
+    ("value", "renamed"): fixed(Reach.COMPATIBLE, "{before} is {after} in our code; the number is the same"),
     ("value", "number"): fixed(
-        Kind.WIRE, "{peer} that sends {before} for {name} is understood as something else"
+        Reach.WIRE, "{peer} that sends {before} for {name} is understood as something else"
     ),
     ("value", "wire_name"): _wire_name,
     ("own message", "removed"): fixed(
-        Kind.WIRE, "what was written with it, to a log or a peer, is no longer read"
+        Reach.WIRE, "what was written with it, to a log or a peer, is no longer read"
     ),
-    ("own message", "added"): fixed(Kind.COMPATIBLE, "nothing that was written before holds it"),
-    ("own message", "renamed"): fixed(Kind.COMPATIBLE, "a name is not in protobuf's bytes"),
+    ("own message", "added"): fixed(Reach.COMPATIBLE, "nothing that was written before holds it"),
+    ("own message", "renamed"): fixed(Reach.COMPATIBLE, "a name is not in protobuf's bytes"),
     ("own message", "reordered fields"): words("numbers, not their order, are on the wire"),
     ("own field", "removed"): fixed(
-        Kind.WIRE, "what was written with it is refused: the strict reader knows no field of this number"
+        Reach.WIRE,
+        "what was written with it is refused: the strict reader knows no field of this number",
     ),
     ("own field", "added"): fixed(
-        Kind.COMPATIBLE, "what was written before is read; an older reader refuses what is written with it"
+        Reach.COMPATIBLE,
+        "what was written before is read; an older reader refuses what is written with it",
     ),
     ("own field", "renamed"): fixed(
-        Kind.COMPATIBLE, "{before} is {after} in our code; the number is on the wire"
+        Reach.COMPATIBLE, "{before} is {after} in our code; the number is on the wire"
     ),
     **{
         ("own field", name): fixed(
-            Kind.WIRE, "{before} becomes {after}: what was written before, to a log or a peer, is misread"
+            Reach.WIRE,
+            "{before} becomes {after}: what was written before, to a log or a peer, is misread",
         )
         for name in ("number", "type", "label", "oneof")
     },
-    ("own enum", "removed"): fixed(Kind.WIRE, "what was written with its numbers is no longer understood"),
-    ("own enum", "added"): fixed(Kind.COMPATIBLE, "nothing that was there before uses it"),
-    ("own value", "removed"): fixed(Kind.WIRE, "what was written with {name} is no longer understood"),
-    ("own value", "added"): fixed(Kind.COMPATIBLE, "what was written before does not hold it"),
+    ("own enum", "removed"): fixed(Reach.WIRE, "what was written with its numbers is no longer understood"),
+    ("own enum", "added"): fixed(Reach.COMPATIBLE, "nothing that was there before uses it"),
+    ("own value", "removed"): fixed(Reach.WIRE, "what was written with {name} is no longer understood"),
+    ("own value", "added"): fixed(Reach.COMPATIBLE, "what was written before does not hold it"),
     ("own value", "renamed"): fixed(
-        Kind.COMPATIBLE, "{before} is {after} in our code; the number is the same"
+        Reach.COMPATIBLE, "{before} is {after} in our code; the number is the same"
     ),
     ("own value", "number"): fixed(
-        Kind.WIRE, "what was written as {before} for {name} is read as something else"
+        Reach.WIRE, "what was written as {before} for {name} is read as something else"
     ),
 }
 """By kind of object and attribute, or what happened to the whole object."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import (
     BOOL,
     INT32,
@@ -24,14 +25,6 @@ _INT64_MAX = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class RuleType:
-    """The signature of a pure algorithm."""
-
-    parameters: Mapping[str, Type]
-    result: Type
-
-
-@dataclass(frozen=True, slots=True)
 class GuardType:
     """What a named guard needs: variables and event fields by name; `event` is the one it speaks of."""
 
@@ -45,7 +38,8 @@ class GuardType:
 class Scope:
     """The names that an expression may use. `event` is None where no event exists.
 
-    `sources` holds the fields of header, body and local where a binding may read them.
+    `sources` holds the fields of header, body and local where a binding may read them, `questions` what
+    local answers when it is told of what.
     """
 
     model: Model
@@ -56,6 +50,7 @@ class Scope:
     rules: Mapping[str, RuleType] = field(default_factory=dict)
     guards: Mapping[tuple[str, str], GuardType] = field(default_factory=dict)
     sources: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
+    questions: Mapping[str, RuleType] = field(default_factory=dict)
 
 
 def type_of(
@@ -113,13 +108,22 @@ class _Checker:
                 return self._literal(value)
             case ex.UnknownLiteral():
                 return UNKNOWN_TYPE
-            case ex.Variable() | ex.EventField() | ex.SourceField() | ex.Rule() | ex.Function():
+            case (
+                ex.Variable()
+                | ex.EventField()
+                | ex.SourceField()
+                | ex.Rule()
+                | ex.LocalCall()
+                | ex.Function()
+            ):
                 found = self._value(node, present)
                 return found.required() if node in present else found
             case ex.Conditional():
                 return self._conditional(node, present)
             case ex.EnumMember():
                 return self._enum(node)
+            case ex.ConstantName():
+                return self._constant(node)
             case ex.GuardName():
                 return self._guard(node)
             case ex.Compare():
@@ -139,7 +143,11 @@ class _Checker:
             case ex.SourceField():
                 return self._source(node)
             case ex.Rule():
-                return self._rule(node, present)
+                rule = self._rule(node)
+                return self._called(f"rule.{node.name}", node.arguments, rule, present)
+            case ex.LocalCall():
+                question = self._question(node)
+                return self._called(f"local.{node.name}", node.arguments, question, present)
             case ex.Function():
                 return self._function(node, present)
             case ex.Variable() | ex.EventField():
@@ -221,25 +229,49 @@ class _Checker:
                     )
         return BOOL
 
-    def _rule(self, node: ex.Rule, present: frozenset[ex.Expression]) -> Type:
+    def _constant(self, node: ex.ConstantName) -> Type:
+        constants = self._scope.model.constants
+        if node.name not in constants:
+            raise self._refused(
+                f"no constant is named {node.name!r}", f"add it to spec/constants; {_known_names(constants)}"
+            )
+        return self._literal(constants[node.name])
+
+    def _rule(self, node: ex.Rule) -> RuleType:
         rule = self._scope.rules.get(node.name)
         if rule is None:
             raise self._refused(
                 f"no rule is named {node.name!r}",
                 f"give its vectors under spec/vectors; {_known_names(self._scope.rules)}",
             )
-        if len(node.arguments) != len(rule.parameters):
+        return rule
+
+    def _question(self, node: ex.LocalCall) -> RuleType:
+        questions = self._scope.questions
+        if node.name not in questions:
             raise self._refused(
-                f"rule.{node.name} is given {len(node.arguments)} arguments",
-                f"it takes: {', '.join(rule.parameters)}",
+                f"the role is not asked local.{node.name}",
+                f"declare it under local, with of:; {_known_names(questions)}",
             )
-        for argument, (name, wanted) in zip(node.arguments, rule.parameters.items(), strict=True):
+        return questions[node.name]
+
+    def _called(
+        self,
+        called: str,
+        arguments: tuple[ex.Expression, ...],
+        kind: RuleType,
+        present: frozenset[ex.Expression],
+    ) -> Type:
+        if len(arguments) != len(kind.parameters):
+            raise self._refused(
+                f"{called} is given {len(arguments)} arguments",
+                f"it takes: {', '.join(kind.parameters)}",
+            )
+        for argument, (name, wanted) in zip(arguments, kind.parameters.items(), strict=True):
             given = self.type_of(argument, present)
             if not accepts(wanted, given):
-                raise self._refused(
-                    f"{name} of rule.{node.name} is {given}", f"give it a value of type {wanted}"
-                )
-        return rule.result
+                raise self._refused(f"{name} of {called} is {given}", f"give it a value of type {wanted}")
+        return kind.result
 
     def _function(self, node: ex.Function, present: frozenset[ex.Expression]) -> Type:
         given = [self.type_of(argument, present) for argument in node.arguments]

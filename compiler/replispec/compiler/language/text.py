@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Final
 
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 
 _TIGHTNESS = {"if": 0, "or": 1, "and": 2, "not": 3, "compare": 4, "+": 5, "-": 5, "*": 6}
 _ENGLISH = {
@@ -30,6 +31,9 @@ _OTHER_COMPARISONS = {
 }
 _OTHER_ARITHMETIC = {"+": "-", "-": "+", "*": "+"}
 
+CONSTANTS: Final = "constant"
+"""Under which Python knows the module of the constants, beside those of the enums."""
+
 
 def _tightness(node: ex.Expression) -> int:
     match node:
@@ -52,6 +56,8 @@ class _Writer:
         match node:
             case ex.Rule(name, arguments):
                 return self.rule(name, [self.write(each) for each in arguments])
+            case ex.LocalCall(name, arguments):
+                return f"local.{name}({', '.join(self.write(each) for each in arguments)})"
             case ex.Function(name, arguments):
                 return self.function(name, [self.write(each) for each in arguments])
             case ex.Choice(items):
@@ -83,6 +89,8 @@ class _Writer:
                 return self.source_field(name, of)
             case ex.EnumMember(enum, member):
                 return self.enum_member(enum, member)
+            case ex.ConstantName(name):
+                return self.constant(name)
             case ex.LetName(name):
                 return f"let.{name}"
             case ex.GuardName(machine, name):
@@ -121,6 +129,9 @@ class _Writer:
     def enum_member(self, enum: str, member: str) -> str:
         return f"{enum}.{member}"
 
+    def constant(self, name: str) -> str:
+        return f"constant.{name}"
+
     def guard(self, machine: str, name: str) -> str:
         return ".".join(filter(None, ("guard", machine, name)))
 
@@ -145,12 +156,16 @@ class _Python(_Writer):
         *,
         all_known: bool = False,
         plain: Mapping[str, str] | None = None,
+        named: Mapping[ex.Expression, str] | None = None,
+        keywords: Mapping[str, tuple[str, ...]] | None = None,
     ) -> None:
         self._enums = enums
         self._guards = guards
         self._helpers = helpers
         self._all_known = all_known
         self._plain = plain or {}
+        self._named = named or {}
+        self._keywords = keywords or {}
 
     def _helper(self, name: str) -> str:
         """The Python name of a function or value of the runtime."""
@@ -158,12 +173,23 @@ class _Python(_Writer):
 
     def write(self, node: ex.Expression) -> str:
         """The text of a node and all below it."""
+        if node in self._named:
+            return self._named[node]
         if self._all_known and isinstance(node, ex.Function) and node.name == "get":
-            return f"entry_of({', '.join(map(self.write, node.arguments))})"
+            return f"{self._helper('entry_of')}({', '.join(map(self.write, node.arguments))})"
         if self._all_known and isinstance(node, ex.Function) and node.name == "first":
-            *tried, last = map(self.write, _firsts(node))
-            return f"({' '.join(f'{each} if {each} is not None else' for each in tried)} {last})"
+            return self._first(list(_firsts(node)))
         return super().write(node)
+
+    def _first(self, tried: list[ex.Expression]) -> str:
+        """The first one that is there. A call asks for all; what is worth asking for only then is no call."""
+        *texts, last = map(self.write, tried)
+        helper = self._helpers.get("first")
+        if helper is None or any(True for node in tried[1:] for _ in ex.children(node)):
+            return f"({' '.join(f'{each} if {each} is not None else' for each in texts)} {last})"
+        for each in reversed(texts):
+            last = f"{helper}({each}, {last})"
+        return last
 
     def literal(self, value: int | str | bool | None) -> str:
         return repr(value)
@@ -179,11 +205,17 @@ class _Python(_Writer):
     def enum_member(self, enum: str, member: str) -> str:
         return f"{self._enums[enum]}.{member}"
 
+    def constant(self, name: str) -> str:
+        return f"{self._enums[CONSTANTS]}.{name}"
+
     def guard(self, machine: str, name: str) -> str:
         return self._guards[machine, name]
 
     def rule(self, name: str, arguments: list[str]) -> str:
-        return f"rules.{name}({', '.join(arguments)})"
+        keywords = self._keywords.get(name, ())
+        first = len(arguments) - len(keywords)
+        said = (f"{key}={each}" for key, each in zip(keywords, arguments[first:], strict=True))
+        return f"rules.{name}({', '.join((*arguments[:first], *said))})"
 
     def function(self, name: str, arguments: list[str]) -> str:
         match name:
@@ -246,6 +278,9 @@ class _English(_Writer):
 
     def source_field(self, name: str, of: str) -> str:
         return f"`{of}.{name}`"
+
+    def constant(self, name: str) -> str:
+        return f"`{name}`"
 
     def event_field(self, name: str, of: str) -> str:
         return f"the event's `{name}`" if of == "event" else f"the other event's `{name}`"
@@ -315,16 +350,22 @@ def to_python(
     *,
     all_known: bool = False,
     plain: Mapping[str, str] | None = None,
+    named: Mapping[ex.Expression, str] | None = None,
+    keywords: Mapping[str, tuple[str, ...]] | None = None,
 ) -> str:
     """The expression as Python over `variables`, `event`, `rules`, and `is_none` and `UNKNOWN` of
     `runtime.primitives.unknown`.
 
-    `enums` gives the Python name of each enum class, `guards` the Python call of each named guard,
-    `helpers` what the runtime's functions and values are called where not by their own names.
+    `enums` gives the Python name of each enum class, and of the module of constants, `guards` the Python
+    call of each named guard, `helpers` what the runtime's functions and values are called where not by
+    their own names.
     `all_known`: nothing that it reads is ever UNKNOWN. `plain` gives the Python of names that are none of a
-    variable or a field: `x`, or `event.x`.
+    variable or a field: `x`, or `event.x`; `named` that of expressions that have a name. `keywords` are
+    the last arguments of each rule, which a call names.
     """
-    return _Python(enums or {}, guards or {}, helpers or {}, all_known=all_known, plain=plain).write(node)
+    given = (enums or {}, guards or {}, helpers or {})
+    writer = _Python(*given, all_known=all_known, plain=plain, named=named, keywords=keywords)
+    return writer.write(node)
 
 
 @dataclass(frozen=True, slots=True)

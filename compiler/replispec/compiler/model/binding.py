@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from replispec.compiler.language.expressions import EnumMember, Expression
+from replispec.compiler.model.expressions import EnumMember, Expression
 from replispec.compiler.model.message import Place, VersionRange
 from replispec.compiler.model.value_types import Type
 
@@ -43,7 +43,8 @@ class Source:
     `fields` gives each field of the event, those of `needed` by what the message may leave out but must not;
     a message event has none and holds the header itself. An answer is the event when it has one of `codes`,
     when no other event names its code (`otherwise`), or when there is none that can be read (`unanswered`).
-    A request is it only when `condition` holds.
+    A request is it only when `condition` holds, and any message only of a peer of one of `releases` (None:
+    of all).
     """
 
     event: str
@@ -59,20 +60,30 @@ class Source:
     needed: frozenset[str] = frozenset()
     instance: Expression | None = None
     refusals: tuple[Refusal, ...] = ()
+    releases: VersionRange | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LocalField:
-    """Something that only the role knows."""
+    """Something that only the role knows; with `of`, only when it is told of what."""
 
     name: str
     type: Type
     about: str
     place: Place
+    of: Mapping[str, Type] = field(default_factory=dict)
 
 
-Value = Expression | Mapping[str, "Value"]
-"""The value of a field of an answer: an expression, or the fields of the message that it is."""
+@dataclass(frozen=True, slots=True)
+class Each:
+    """A list with one message for each element of `elements`, by which its fields read `each`."""
+
+    elements: Expression
+    fields: Mapping[str, Value]
+
+
+Value = Expression | Each | Mapping[str, "Value"]
+"""The value of a field: an expression, the fields of the message that it is, or those of each in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,8 @@ class AnswerForm:
     """What an effect says to a peer: an answer with its code, or a notice (`code` None) of its own.
 
     `event` holds the fields that every event has on which it is done. An answer whose code is no success
-    but that counts as the effect `counts_as` does so in `releases` (None: in all).
+    but that counts as the effect `counts_as` does so in `releases` (None: in all). What is said to peers of
+    some releases only stands under `by_release`, each with these `releases`.
     """
 
     effect: str
@@ -93,6 +105,34 @@ class AnswerForm:
     remark: Remark | None = None
     counts_as: str = ""
     releases: VersionRange | None = None
+    by_release: Mapping[str, AnswerForm] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What this side says in a message of its own: whenever `name`, an event or an effect, sends it.
+
+    `is_fixed`: only the part of fixed size, which says how much follows; that leaves by itself.
+    """
+
+    name: str
+    place: Place
+    message: str
+    fields: Mapping[str, Value]
+    body: str = ""
+    body_fields: Mapping[str, Value] = field(default_factory=dict)
+    is_fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A message that shows one instance of a machine to whoever asks of several."""
+
+    name: str
+    about: str
+    place: Place
+    message: str
+    fields: Mapping[str, Value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +143,7 @@ class ListForm:
     """
 
     fields: Mapping[str, str]
-    absent: Mapping[str, int]
+    absent: Mapping[str, Expression]
     unless: str = ""
 
 
@@ -160,6 +200,8 @@ class Bindings:
     log: RecordLog | None = None
     records: Mapping[str, RecordForm] = field(default_factory=dict)
     missing: EnumMember | None = None
+    sends: Mapping[str, Payload] = field(default_factory=dict)
+    views: Mapping[str, View] = field(default_factory=dict)
 
     @property
     def requests(self) -> tuple[Source, ...]:
@@ -176,5 +218,20 @@ class Bindings:
         """Whether requests name the instance that they are about."""
         return any(each.instance is not None for each in self.sources)
 
+    @property
+    def has_releases(self) -> bool:
+        """Whether anything that is heard depends on the release of whoever says it."""
+        return any(each.releases is not None for each in self.sources)
+
+    @property
+    def answers_by_release(self) -> bool:
+        """Whether any answer depends on the release of whoever asks."""
+        return any(each.by_release for each in self.answers.values())
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether the machine answers requests, those about one of its instances or others."""
+        return self.missing is not None
+
     def __bool__(self) -> bool:
-        return bool(self.sources or self.records)
+        return bool(self.sources or self.records or self.sends or self.views)

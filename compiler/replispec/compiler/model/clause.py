@@ -18,7 +18,7 @@ BASES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
+class ClauseSpec:
     """One requirement in our own words, with its source and the known deviations by release."""
 
     id: str

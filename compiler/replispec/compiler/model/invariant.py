@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
-from replispec.compiler.language.expressions import Expression
-from replispec.compiler.model.machine import Variable
+from replispec.compiler.model.expressions import Expression
+from replispec.compiler.model.machine import VariableSpec
 from replispec.compiler.model.message import Place
 from replispec.compiler.model.value_types import Type
 
+PLACEHOLDER: Final = re.compile(r"\{(?:(?P<of>event|other)\.)?(?P<name>[a-z_][a-z0-9_]*)\}")
+"""What a sentence says of the event, of the event compared with, or of a variable."""
+
 
 @dataclass(frozen=True, slots=True)
-class StreamEvent:
+class StreamEventSpec:
     """One kind of event of a stream; `origins` says where each field comes from."""
 
     name: str
@@ -27,12 +32,12 @@ class EventStream:
     name: str
     about: str
     order: str
-    events: Mapping[str, StreamEvent]
+    events: Mapping[str, StreamEventSpec]
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class Otherwise:
+class OtherwiseSpec:
     """How a failed check is judged when `condition` holds (None: always)."""
 
     verdict: str
@@ -43,22 +48,22 @@ class Otherwise:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class CheckSpec:
     """A condition that must hold."""
 
     holds: Expression
-    otherwise: tuple[Otherwise, ...]
+    otherwise: tuple[OtherwiseSpec, ...]
     says: str
     place: Place
 
 
 @dataclass(frozen=True, slots=True)
-class FoldStep:
+class FoldStepSpec:
     """What one event does to the fold of its key."""
 
     event: str
     condition: Expression | None
-    checks: tuple[Check, ...]
+    checks: tuple[CheckSpec, ...]
     assign: Mapping[str, Expression]
     place: Place
 
@@ -73,7 +78,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Invariant:
+class InvariantSpec:
     """One invariant of shape set, order, pairing or as_of.
 
     `event`, `where`, `value` and `otherwise` belong to set and as_of; `variables` and `steps` to
@@ -93,11 +98,11 @@ class Invariant:
     event: str = ""
     where: Expression | None = None
     value: Expression | None = None
-    otherwise: tuple[Otherwise, ...] = ()
-    variables: Mapping[str, Variable] = field(default_factory=dict)
-    steps: tuple[FoldStep, ...] = ()
+    otherwise: tuple[OtherwiseSpec, ...] = ()
+    variables: Mapping[str, VariableSpec] = field(default_factory=dict)
+    steps: tuple[FoldStepSpec, ...] = ()
     pairing: Pairing | None = None
-    check: Check | None = None
+    check: CheckSpec | None = None
 
     def divergences(self) -> dict[str, None]:
         """The texts of the known deviations, in order, each once."""
@@ -105,3 +110,8 @@ class Invariant:
         if self.check is not None:
             lists.append(self.check.otherwise)
         return {entry.divergence: None for entries in lists for entry in entries if entry.divergence}
+
+
+def runtime_template(says: str) -> str:
+    """The sentence with variables under `v.`, as the engine fills it in."""
+    return PLACEHOLDER.sub(lambda match: match[0] if match["of"] else f"{{v.{match['name']}}}", says)

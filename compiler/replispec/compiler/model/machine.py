@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from replispec.compiler.language.expressions import Expression
 from replispec.compiler.model.binding import Bindings
+from replispec.compiler.model.expressions import Expression
 from replispec.compiler.model.message import Place, VersionRange
 from replispec.compiler.model.value_types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class StateSpec:
     """A state; `unreached` says why no edge leads to it."""
 
     name: str
@@ -24,7 +24,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class VariableSpec:
     """A variable with its value at the start (None: the type's zero)."""
 
     name: str
@@ -90,7 +90,7 @@ Table = dict[Pair, tuple[Transition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Overlay:
+class OverlaySpec:
     """What some releases of an implementation do differently: whole pairs, edges in order."""
 
     versions: VersionRange
@@ -99,30 +99,32 @@ class Overlay:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class MachineSpec:
     """One machine; `table` maps (state, event) to its ordered edges.
 
     Judges of traffic watch it where `finding` names what they find, one evaluation being `evaluated`.
     `answers` gives the effects that answer a request, each with its code as ENUM.NAME; `bindings` says what
-    events and answers are on the wire.
+    events and answers are on the wire. `lets` are the names of expressions that are said more than once;
+    all else holds what they stand for.
     """
 
     name: str
     about: str
     place: Place
-    states: Mapping[str, State]
+    states: Mapping[str, StateSpec]
     enum: str
-    variables: Mapping[str, Variable]
+    variables: Mapping[str, VariableSpec]
     events: Mapping[str, Event]
     guards: Mapping[str, Guard]
     table: Table
-    overlays: tuple[Overlay, ...]
+    overlays: tuple[OverlaySpec, ...]
     instance_key: str = ""
     learns: Mapping[str, str] = field(default_factory=dict)
     finding: str = ""
     evaluated: str = ""
     answers: Mapping[str, str] = field(default_factory=dict)
     bindings: Bindings = field(default_factory=Bindings)
+    lets: Mapping[str, Expression] = field(default_factory=dict, compare=False)
 
     def transitions(self) -> tuple[Transition, ...]:
         """Every transition once, those of overlays last, as ordered in the source."""

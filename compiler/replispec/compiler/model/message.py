@@ -228,10 +228,14 @@ class Enum:
 
 @dataclass(slots=True)
 class Model:
-    """All messages and enums of one family, by name; `records` are the messages and enums of our own."""
+    """All messages and enums of one family, by name; `records` are the messages and enums of our own,
+    `constants` the values of what spec/constants names, `keywords` the last parameters
+    of each rule, those that a call names."""
 
     family: str
     messages: dict[str, Message] = field(default_factory=dict)
     enums: dict[str, Enum] = field(default_factory=dict)
     declared: Declared = field(default_factory=Declared)
     records: Mapping[str, RecordMessage] = field(default_factory=dict)
+    constants: Mapping[str, int | str] = field(default_factory=dict)
+    keywords: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

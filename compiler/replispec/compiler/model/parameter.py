@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from replispec.compiler.model.message import Place, VersionRange
 
+DURATION: Final = "duration"
+"""The type of parameters that are a time."""
 Value = str | int | bool | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class ParameterSpec:
     """One parameter. `default` None: it must be given; `defaults` are those of single roles. Durations are
     milliseconds. `origins` are the classes that hold it in the implementation whose files are taken,
     `deviates` says what its default is there. `timer_of` names the machines whose timer it is. `changes`:
@@ -48,13 +52,13 @@ class Group:
 
     title: str
     place: Place
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[ParameterSpec, ...]
     options: str = ""
     field: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Role:
+class RoleSpec:
     """Who is configured; `options` is the class of its options."""
 
     name: str
@@ -72,15 +76,15 @@ class Idle:
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
+class ConfigurationSpec:
     """All that may be configured of a family's roles."""
 
-    roles: Mapping[str, Role] = field(default_factory=dict)
+    roles: Mapping[str, RoleSpec] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
     idle: tuple[Idle, ...] = ()
 
     @property
-    def parameters(self) -> dict[str, Parameter]:
+    def parameters(self) -> dict[str, ParameterSpec]:
         """All parameters by name, in the order of the files."""
         return {each.name: each for group in self.groups for each in group.parameters}
 
@@ -88,3 +92,11 @@ class Configuration:
         """What a role takes without effect: name -> text that is shown when it is not given."""
         found = {each.name: each.default for each in self.idle if role in each.roles}
         return found | {each.name: "" for each in self.parameters.values() if role in each.ignored_by}
+
+
+def field_name(parameter: ParameterSpec) -> str:
+    """The name of a parameter in Python: its own in lower case, durations with their unit."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", parameter.name).lower()
+    if parameter.type == DURATION:
+        words = f"{words.removesuffix('_millis').removesuffix('_mills')}_ms"
+    return words

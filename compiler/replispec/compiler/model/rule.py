@@ -9,8 +9,25 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from replispec.compiler.language.check import RuleType
 from replispec.compiler.model.message import Place
+from replispec.compiler.model.value_types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class RuleType:
+    """The signature of a pure algorithm."""
+
+    parameters: Mapping[str, Type]
+    result: Type
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The parameters that a call has to name: from the first truth value on, which says nothing alone."""
+        names = tuple(self.parameters)
+        first = next(
+            (at for at, kind in enumerate(self.parameters.values()) if kind.kind == "bool"), len(names)
+        )
+        return names[first:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ INTEGERS = ("int32", "int64")
 _SCALARS = (*INTEGERS, "bool", "string", "bytes")
 _TYPE = re.compile(r"(?:(?P<shape>list|set)(?: of)? )?(?P<name>[A-Za-z][A-Za-z0-9_]*)(?P<optional> or none)?")
 _MAP = re.compile(r"map(?: of)? (?P<key>int32|int64|string) (?P<value>[A-Za-z][A-Za-z0-9_]*)")
-_PYTHON = {"int32": "int", "int64": "int", "bool": "bool", "string": "str", "bytes": "bytes", "none": "None"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +38,6 @@ class Type:
     def is_integer(self) -> bool:
         """True for both integer types."""
         return self.kind in INTEGERS
-
-    def python(self) -> str:
-        """The annotation in generated code; messages by name, lists and sets immutable."""
-        if self.key is not None and self.item is not None:
-            text = f"Mapping[{self.key.python()}, {self.item.python()}]"
-        elif self.item is not None:
-            text = f"{'Sequence' if self.kind == 'list' else 'frozenset'}[{self.item.python()}]"
-        else:
-            text = "int" if self.kind == "enum" else self.name or _PYTHON[self.kind]
-        return f"{text} | None" if self.optional else text
-
-    def messages(self) -> frozenset[str]:
-        """The names of the messages that the annotation mentions."""
-        if self.item is not None:
-            return self.item.messages()
-        return frozenset({self.name}) if self.kind == "message" else frozenset()
 
     def required(self) -> Type:
         """This type without none."""
@@ -110,6 +93,21 @@ def field_type(field: Field, message: Message, model: Model) -> Type | None:
         kind = Type("list", item=kind)
     may_lack = field.optional or field.nullable or field.when is not None
     return replace(kind, optional=may_lack or message.layout in ("REMOTING_HEADER", "JSON"))
+
+
+def fields_of(message: Message, model: Model) -> dict[str, Type]:
+    """The types of a message's fields, maps included."""
+    found: dict[str, Type] = {}
+    for field in message.fields:
+        if field.map_key:
+            is_message = field.map_value in model.messages
+            value = Type("message", field.map_value) if is_message else Type(field.map_value)
+            found[field.name] = Type("map", item=value, optional=True, key=Type(field.map_key))
+            continue
+        kind = field_type(field, message, model)
+        if kind is not None:
+            found[field.name] = kind
+    return found
 
 
 def accepts(wanted: Type, given: Type) -> bool:

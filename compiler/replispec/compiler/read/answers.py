@@ -6,34 +6,37 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import Scope, type_of
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
-from replispec.compiler.model.machine import Machine
-from replispec.compiler.model.message import Message, Model, SpecificationError
-from replispec.compiler.model.value_types import STRING, Type, accepts
+from replispec.compiler.model.machine import MachineSpec
+from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.binding_parts import (
-    INSTANCE,
+    Known,
+    effect_scope,
     enum_member,
-    fields_of,
     message_named,
     read_remark,
 )
+from replispec.compiler.read.values import read_values
 from replispec.compiler.read.yaml_source import Tree
 
 _NOTICE_KEYS: Final = ("message", "header", "body")
-_ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases")
+_ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases", "by_release")
 
 
 class AnswerReader:
-    """Reads the answers and notices of one machine; `local` is what the role knows."""
+    """Reads the answers, notices and views of one machine; `known` is what the role knows."""
 
-    def __init__(self, tree: Tree, machine: Machine, model: Model, local: Mapping[str, Type]) -> None:
+    def __init__(
+        self, tree: Tree, machine: MachineSpec, model: Model, known: Known, rules: Mapping[str, RuleType]
+    ) -> None:
         self._tree = tree
         self._machine = machine
         self._model = model
-        self._local = local
+        self._known = known
+        self._rules = rules
 
     def answers(self) -> dict[str, AnswerForm]:
         """What answers say, by effect; of one that is written as its code alone, nothing more."""
@@ -47,6 +50,7 @@ class AnswerReader:
                 each = answers.tree(name)
                 each.only(*_ANSWER_KEYS)
                 form = self._counted(self._said(form, each), each)
+                form = replace(form, by_release=self._by_release(form, each))
             found[name] = form
         return found
 
@@ -76,7 +80,7 @@ class AnswerReader:
         return {name: notes.text(name) for name in notes.items}
 
     def _said(self, form: AnswerForm, tree: Tree) -> AnswerForm:
-        scope = self._scope(form.effect)
+        scope = effect_scope(form.effect, self._machine, self._model, self._known, self._rules)
         form = replace(form, remark=read_remark(tree, scope))
         if "message" not in tree.items:
             for key in ("header", "body"):
@@ -86,7 +90,7 @@ class AnswerReader:
                     )
             return form
         message = message_named(tree.text("message"), self._model, tree.place_of("message"))
-        header = self._expressions(message, tree.tree("header"), scope)
+        header = _expressions(read_values(message, tree.tree("header"), scope))
         form = replace(form, header=message.name, header_fields=header)
         if "body" not in tree.items:
             return form
@@ -95,7 +99,21 @@ class AnswerReader:
                 tree.place_of("body"), f"{message.name} has {len(message.bodies)} bodies", "drop body:"
             )
         body = self._model.messages[message.bodies[0]]
-        return replace(form, body=body.name, body_fields=self._values(body, tree.tree("body"), scope))
+        return replace(form, body=body.name, body_fields=read_values(body, tree.tree("body"), scope))
+
+    def _by_release(self, form: AnswerForm, tree: Tree) -> dict[str, AnswerForm]:
+        """What is said to peers of some releases instead; the code is the same."""
+        if "by_release" in tree.items and form.header:
+            raise SpecificationError(
+                tree.place_of("by_release"), f"{form.effect} says {form.header}, too", "drop message:"
+            )
+        found: dict[str, AnswerForm] = {}
+        for text, each in tree.trees("by_release"):
+            each.only(*_NOTICE_KEYS, "remark")
+            place = tree.tree("by_release").place_of(text)
+            said = self._said(AnswerForm(form.effect, place, form.code), each)
+            found[text] = replace(said, releases=parse_versions(text, place))
+        return found
 
     def _counted(self, form: AnswerForm, tree: Tree) -> AnswerForm:
         """With the effect that the answer counts as, and the releases in which it does."""
@@ -111,60 +129,6 @@ class AnswerReader:
         releases = parse_versions(tree.text("releases", ""), tree.place_of("releases"))
         return replace(form, counts_as=counts_as, releases=releases)
 
-    def _scope(self, effect: str) -> Scope:
-        """Variables, the instance, and the fields that every event has on which the effect is done."""
-        machine = self._machine
-        events = [machine.events[name] for name in machine.effects()[effect]]
-        first, *others = (each.fields for each in events)
-        common = {
-            name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)
-        }
-        variables = {name: each.type for name, each in machine.variables.items()}
-        return Scope(
-            self._model,
-            variables={**variables, INSTANCE: STRING},
-            event=common,
-            event_name=" and ".join(each.name for each in events),
-            sources={"local": self._local},
-        )
 
-    def _expressions(self, message: Message, tree: Tree, scope: Scope) -> dict[str, ex.Expression]:
-        values = self._values(message, tree, scope)
-        return {name: each for name, each in values.items() if isinstance(each, ex.Expression)}
-
-    def _values(self, message: Message, tree: Tree, scope: Scope) -> dict[str, Value]:
-        """The value of each field that is said, in the order of the message."""
-        kinds = fields_of(message, self._model)
-        for name in tree.items:
-            if name not in kinds:
-                raise SpecificationError(
-                    tree.place_of(name),
-                    f"{message.name} has no field {name!r}",
-                    f"fields: {', '.join(kinds)}",
-                )
-        return {
-            name: self._value(message, name, kind, tree, scope)
-            for name, kind in kinds.items()
-            if name in tree.items
-        }
-
-    def _value(self, message: Message, name: str, wanted: Type, tree: Tree, scope: Scope) -> Value:
-        place = tree.place_of(name)
-        if wanted.kind == "message" and isinstance(tree.items[name], Tree):
-            return self._values(self._model.messages[wanted.name], tree.tree(name), scope)
-        node = ex.parse(tree.text(name), place)
-        given = type_of(node, scope, place)
-        if not _fits(wanted, given):
-            raise SpecificationError(
-                place,
-                f"{message.name}.{name} is {wanted.required()}, not {given}",
-                "give a value of its type",
-            )
-        return node
-
-
-def _fits(wanted: Type, given: Type) -> bool:
-    """Whether a value may be said in a field: a set is said as the list of its elements, ascending."""
-    if wanted.kind == "list" and given.kind == "set":
-        given = replace(given, kind="list")
-    return accepts(replace(wanted, optional=True), given)
+def _expressions(values: Mapping[str, Value]) -> dict[str, ex.Expression]:
+    return {name: each for name, each in values.items() if isinstance(each, ex.Expression)}

@@ -3,35 +3,69 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import Scope, present_after, require, type_of
-from replispec.compiler.model.binding import Remark, Text
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.binding import LocalField, Remark, Text
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Message, Model, Place, SpecificationError
-from replispec.compiler.model.value_types import BOOL, Type, field_type
+from replispec.compiler.model.rule import RuleType
+from replispec.compiler.model.value_types import BOOL, STRING, Type
 from replispec.compiler.read.yaml_source import Scalar, Sequence, Tree
 
 INSTANCE: Final = "instance"
 """The name under which an expression reads which instance of the machine is meant."""
+HEADER_ITSELF: Final = "header"
+"""The name under which an expression reads the whole header."""
 NOTHING: Final[frozenset[ex.Expression]] = frozenset()
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _SHOWN: Final = ("int32", "int64", "string", "enum", "bool")
 
 
-def fields_of(message: Message, model: Model) -> dict[str, Type]:
-    """The types of a message's fields, maps included."""
-    found: dict[str, Type] = {}
-    for field in message.fields:
-        if field.map_key:
-            is_message = field.map_value in model.messages
-            value = Type("message", field.map_value) if is_message else Type(field.map_value)
-            found[field.name] = Type("map", item=value, optional=True, key=Type(field.map_key))
-            continue
-        kind = field_type(field, message, model)
-        if kind is not None:
-            found[field.name] = kind
-    return found
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What only the role knows, by name: as it is, and when it is asked of something."""
+
+    fields: Mapping[str, Type]
+    questions: Mapping[str, RuleType]
+
+
+def known_of(local: Mapping[str, LocalField]) -> Known:
+    """The types of what only the role knows."""
+    return Known(
+        {name: each.type for name, each in local.items() if not each.of},
+        {name: RuleType(each.of, each.type) for name, each in local.items() if each.of},
+    )
+
+
+def effect_scope(
+    effect: str, machine: MachineSpec, model: Model, known: Known, rules: Mapping[str, RuleType]
+) -> Scope:
+    """What an effect may say: variables, the instance, and the fields that every event has on which it is
+    done."""
+    events = [machine.events[name] for name in machine.effects()[effect]]
+    first, *others = (each.fields for each in events)
+    common = {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
+    return replace(
+        machine_scope(machine, model, known, rules),
+        event=common,
+        event_name=" and ".join(each.name for each in events),
+    )
+
+
+def machine_scope(machine: MachineSpec, model: Model, known: Known, rules: Mapping[str, RuleType]) -> Scope:
+    """What a machine may say at any time: its variables, its instance, and what only the role knows."""
+    variables = {name: each.type for name, each in machine.variables.items()}
+    return Scope(
+        model,
+        variables={**variables, INSTANCE: STRING},
+        rules=rules,
+        sources={"local": known.fields},
+        questions=known.questions,
+    )
 
 
 def message_named(name: str, model: Model, place: Place) -> Message:

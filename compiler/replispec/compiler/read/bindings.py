@@ -11,24 +11,29 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.bindings import check_bindings
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import RuleType, Scope, present_after, require, type_of
+from replispec.compiler.language.check import Scope, present_after, require, type_of
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
-from replispec.compiler.model.machine import Event, Machine
+from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Message, Model, SpecificationError
-from replispec.compiler.model.value_types import STRING, parse_type
+from replispec.compiler.model.rule import RuleType
+from replispec.compiler.model.value_types import STRING, Type, fields_of, parse_type
+from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.answers import AnswerReader
 from replispec.compiler.read.binding_parts import (
+    HEADER_ITSELF,
     INSTANCE,
     NOTHING,
+    Known,
     code_text,
     enum_member,
-    fields_of,
+    known_of,
     message_named,
     read_condition,
     read_remark,
 )
 from replispec.compiler.read.event_records import RecordReader
+from replispec.compiler.read.payloads import PayloadReader
 from replispec.compiler.read.yaml_source import Tree
 
 HEADER: Final = "REMOTING_HEADER"
@@ -45,18 +50,20 @@ _SOURCE_KEYS: Final = (
     "if",
     "refused",
     "from",
+    "releases",
 )
 EVENT_KEYS: Final = (*_SOURCE_KEYS[1:], "heard", "record")
 """What binds an event, beside `message`."""
 __all__ = ["EVENT_KEYS", "code_text", "is_bound", "read_bindings"]
 
 
-def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str, RuleType]) -> Bindings:
+def read_bindings(tree: Tree, machine: MachineSpec, model: Model, rules: Mapping[str, RuleType]) -> Bindings:
     """The bindings of a machine. Raises SpecificationError with the line of the first fault."""
     local = {each.name: each for each in _local(tree, model)}
-    kinds = {name: each.type for name, each in local.items()}
-    sources = tuple(_Sources(tree, machine, model, rules, local).sources())
-    answers = AnswerReader(tree, machine, model, kinds)
+    known = known_of(local)
+    sources = tuple(_Sources(tree, machine, model, rules, known).sources())
+    answers = AnswerReader(tree, machine, model, known, rules)
+    payloads = PayloadReader(tree, machine, model, rules, known)
     records = RecordReader(tree, machine, model, rules, sources)
     missing = None
     if "missing" in tree.items:
@@ -64,12 +71,14 @@ def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str
     bindings = Bindings(
         local,
         sources,
-        answers.answers() if any(each.instance is not None for each in sources) else {},
+        answers.answers() if missing is not None or any(each.instance for each in sources) else {},
         answers.notices(),
         answers.notes(),
         records.log(),
         records.records(),
         missing,
+        payloads.payloads(),
+        payloads.views(),
     )
     check_bindings(machine, bindings, model)
     return bindings
@@ -77,14 +86,28 @@ def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str
 
 def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
     for name, each in tree.trees("local"):
-        each.only("type", "about")
+        each.only("type", "about", "of")
         place = tree.tree("local").place_of(name)
-        yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place)
+        given = each.tree("of")
+        of = {key: parse_type(given.text(key), model, given.place_of(key)) for key in given.items}
+        yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place, of)
 
 
 def is_bound(tree: Tree) -> bool:
     """Whether the YAML of an event says where it comes from."""
     return any(key in tree.items for key in ("message", "answer_to", "heard"))
+
+
+def _of_releases(source: Source, tree: Tree) -> Source:
+    """The source with the releases in which it holds; it need not say them."""
+    releases = parse_versions(tree.text("releases", ""), tree.place_of("releases"))
+    if releases is not None and (source.otherwise or source.unanswered):
+        raise SpecificationError(
+            tree.place_of("releases"),
+            f"{source.event} is what no code names, in some releases only",
+            "name its codes, or drop releases:",
+        )
+    return replace(source, releases=releases)
 
 
 class _Sources:
@@ -93,16 +116,16 @@ class _Sources:
     def __init__(
         self,
         tree: Tree,
-        machine: Machine,
+        machine: MachineSpec,
         model: Model,
         rules: Mapping[str, RuleType],
-        local: Mapping[str, LocalField],
+        known: Known,
     ) -> None:
         self._tree = tree
         self._machine = machine
         self._model = model
         self._rules = rules
-        self._local = {name: each.type for name, each in local.items()}
+        self._known = known
 
     def sources(self) -> Iterator[Source]:
         """The sources of all events, in the order of the specification."""
@@ -113,9 +136,9 @@ class _Sources:
             elif "heard" in tree.items:
                 for each in tree.listed("heard"):
                     each.only(*_SOURCE_KEYS)
-                    yield self._source(event, each)
+                    yield _of_releases(self._source(event, each), each)
             elif is_bound(tree):
-                yield self._source(event, tree)
+                yield _of_releases(self._source(event, tree), tree)
 
     def _of_message_event(self, event: Event, tree: Tree) -> Iterator[Source]:
         """A message event is the header of its message. Frames of streams are not read here."""
@@ -129,11 +152,12 @@ class _Sources:
                 raise SpecificationError(
                     tree.place_of("from"), f"{event.name} is the message itself", "give it fields: to bind"
                 )
-            yield (
+            source = (
                 self._as_answer(event, tree, message)
                 if message.kind == ANSWERING
                 else Source(event.name, tree.place, header=name)
             )
+            yield _of_releases(source, tree)
 
     def _source(self, event: Event, tree: Tree) -> Source:
         if not event.is_peer:
@@ -254,16 +278,18 @@ class _Sources:
 
     def _scope(self, message: Message, body: str, event: Event | None = None) -> Scope:
         """What an expression may read: the message, and of an instance what is remembered."""
-        sources = {"header": fields_of(message, self._model)}
+        sources: dict[str, Mapping[str, Type]] = {"header": fields_of(message, self._model)}
         if body:
             sources["body"] = fields_of(self._model.messages[body], self._model)
-        if self._local:
-            sources["local"] = self._local
-        scope = Scope(self._model, rules=self._rules, sources=sources)
+        if self._known.fields:
+            sources["local"] = self._known.fields
+        whole = {HEADER_ITSELF: Type("message", message.name)}
+        questions = self._known.questions
+        scope = Scope(self._model, whole, rules=self._rules, sources=sources, questions=questions)
         if event is None:
             return scope
         variables = {name: each.type for name, each in self._machine.variables.items()}
-        named = {**variables, INSTANCE: STRING}
+        named = {**whole, **variables, INSTANCE: STRING}
         return replace(scope, variables=named, event=event.fields, event_name=event.name)
 
     def _instance(self, tree: Tree, scope: Scope) -> ex.Expression | None:

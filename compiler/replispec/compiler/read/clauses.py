@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from replispec.compiler.model.clause import BASES, SEVERITIES, Clause
+from replispec.compiler.model.clause import BASES, SEVERITIES, ClauseSpec
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import SpecificationError
 from replispec.compiler.model.versions import parse_versions
@@ -15,12 +15,12 @@ from replispec.compiler.read.yaml_source import Tree
 _ID: Final = re.compile(r"[A-Z][A-Z0-9]*-[A-Z][A-Z0-9]*-[1-9][0-9]*")
 
 
-def read_clauses(trees: Mapping[str, Tree]) -> dict[str, Clause]:
+def read_clauses(trees: Mapping[str, Tree]) -> dict[str, ClauseSpec]:
     """All clauses of these files by id, in the order of files and lines.
 
     Raises SpecificationError for an id that stands twice or does not look like RIP44-TOPIC-1.
     """
-    clauses: dict[str, Clause] = {}
+    clauses: dict[str, ClauseSpec] = {}
     for tree in trees.values():
         tree.only("clauses")
         for item in tree.listed("clauses"):
@@ -36,7 +36,7 @@ def read_clauses(trees: Mapping[str, Tree]) -> dict[str, Clause]:
     return clauses
 
 
-def _clause(tree: Tree) -> Clause:
+def _clause(tree: Tree) -> ClauseSpec:
     tree.only("id", "requirement", "severity", "basis", "source", "divergence", "case", "not_yet")
     name = tree.text("id")
     if not _ID.fullmatch(name):
@@ -55,7 +55,7 @@ def _clause(tree: Tree) -> Clause:
     divergence = tree.tree("divergence")
     for versions in divergence.items:
         parse_versions(versions, divergence.place_of(versions))
-    return Clause(
+    return ClauseSpec(
         id=name,
         requirement=tree.text("requirement"),
         severity=severity,

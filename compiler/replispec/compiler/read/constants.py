@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
-from replispec.compiler.model.message import Model, Place, SpecificationError
-from replispec.compiler.model.parameter import Configuration
+from replispec.compiler.model.constant import NamedConstant
+from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
 _SOURCES: Final = ("value", "default_of", "mask_of")
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """One name and its value; `source` says in words where it comes from, empty when it stands there."""
-
-    name: str
-    value: int | str
-    about: str
-    source: str
-    place: Place
-
-
 def read_constants(
-    trees: Mapping[str, Tree], model: Model, configuration: Configuration
-) -> dict[str, Constant]:
+    trees: Mapping[str, Tree], model: Model, configuration: ConfigurationSpec
+) -> dict[str, NamedConstant]:
     """The constants of a family, by name. Raises SpecificationError."""
-    found: dict[str, Constant] = {}
+    found: dict[str, NamedConstant] = {}
     for tree in trees.values():
         tree.only("constants")
         for each in _constants(tree, model, configuration):
@@ -42,7 +31,7 @@ def read_constants(
     return found
 
 
-def _constants(file: Tree, model: Model, configuration: Configuration) -> Iterator[Constant]:
+def _constants(file: Tree, model: Model, configuration: ConfigurationSpec) -> Iterator[NamedConstant]:
     for name, tree in file.trees("constants"):
         tree.only("about", *_SOURCES)
         place = file.tree("constants").place_of(name)
@@ -54,10 +43,10 @@ def _constants(file: Tree, model: Model, configuration: Configuration) -> Iterat
                 place, f"{name} has {len(given)} values", f"give one of {', '.join(_SOURCES)}"
             )
         value, source = _value(tree, given[0], model, configuration)
-        yield Constant(name, value, tree.text("about"), source, place)
+        yield NamedConstant(name, value, tree.text("about"), source, place)
 
 
-def _value(tree: Tree, key: str, model: Model, configuration: Configuration) -> tuple[int | str, str]:
+def _value(tree: Tree, key: str, model: Model, configuration: ConfigurationSpec) -> tuple[int | str, str]:
     place = tree.place_of(key)
     if key == "value":
         node = tree.items[key]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.clause import ClauseSpec
 from replispec.compiler.model.coverage import Coverage, Paragraph
 from replispec.compiler.model.message import SpecificationError
 from replispec.compiler.read.yaml_source import Tree
@@ -36,7 +36,7 @@ def digest(hashes: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(hashes).encode("ascii")).hexdigest()
 
 
-def read_coverage(trees: Mapping[str, Tree], clauses: Mapping[str, Clause]) -> tuple[Coverage, ...]:
+def read_coverage(trees: Mapping[str, Tree], clauses: Mapping[str, ClauseSpec]) -> tuple[Coverage, ...]:
     """The documents of these files.
 
     Raises SpecificationError for a paragraph that stands twice or is left out, for paragraphs that are not
@@ -68,7 +68,7 @@ def documents(tree: Tree) -> tuple[Tree, ...]:
     return tree.listed("documents")
 
 
-def _document(tree: Tree, clauses: Mapping[str, Clause]) -> Coverage:
+def _document(tree: Tree, clauses: Mapping[str, ClauseSpec]) -> Coverage:
     tree.only("document", "paragraphs", "digest", "coverage")
     count = _number(tree, "paragraphs")
     found: list[Paragraph] = []
@@ -103,7 +103,7 @@ def _document(tree: Tree, clauses: Mapping[str, Clause]) -> Coverage:
     return Coverage(name, tuple(found), tree.place)
 
 
-def _paragraph(tree: Tree, clauses: Mapping[str, Clause]) -> Paragraph:
+def _paragraph(tree: Tree, clauses: Mapping[str, ClauseSpec]) -> Paragraph:
     tree.only("paragraph", "hash", "clauses", "no_requirement")
     number, named = _number(tree, "paragraph"), tree.texts("clauses")
     if not _HASH.fullmatch(tree.text("hash")):

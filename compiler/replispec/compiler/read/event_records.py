@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import RuleType, Scope, require
+from replispec.compiler.language.check import Scope, require
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, Mark, RecordForm, RecordLog, Source
-from replispec.compiler.model.machine import Event, Machine
-from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.machine import Event, MachineSpec
+from replispec.compiler.model.message import Message, Model, Place, SpecificationError
 from replispec.compiler.model.record import RecordField, RecordMessage
-from replispec.compiler.model.value_types import Type
+from replispec.compiler.model.rule import RuleType
+from replispec.compiler.model.value_types import Type, fields_of
 from replispec.compiler.read.binding_parts import read_condition
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -35,7 +36,7 @@ class RecordReader:
     def __init__(
         self,
         tree: Tree,
-        machine: Machine,
+        machine: MachineSpec,
         model: Model,
         rules: Mapping[str, RuleType],
         sources: tuple[Source, ...],
@@ -172,11 +173,19 @@ class RecordReader:
                     f"nothing stands for an absent {name}",
                     f"write absent: {{{name}: 0}}",
                 )
-        values = {name: int(absent.text(name)) for name in fields}
+        values = {name: self._absent(message, name, absent) for name in fields}
         unless = tree.text("unless", "")
         if unless:
             self._field(record, unless, tree.place_of("unless"))
         return ListForm(fields, values, unless)
+
+    def _absent(self, message: Message, name: str, tree: Tree) -> ex.Expression:
+        """What is recorded of a field that a message leaves out: a number, or a constant by its name."""
+        place = tree.place_of(name)
+        node = ex.parse(tree.text(name), place)
+        kind = fields_of(message, self._model)[name].required()
+        require(node, kind, Scope(self._model), place, f"an absent {message.name}.{name}")
+        return node
 
     def _derived(self, event: Event, tree: Tree, part: RecordMessage) -> dict[str, ex.Expression]:
         derived = tree.tree("derived")

@@ -7,27 +7,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import GuardType, RuleType, Scope, present_after, require, type_of
+from replispec.compiler.language.check import GuardType, Scope, present_after, require, type_of
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.invariant import (
-    Check,
+    PLACEHOLDER,
+    CheckSpec,
     EventStream,
-    FoldStep,
-    Invariant,
-    Otherwise,
+    FoldStepSpec,
+    InvariantSpec,
+    OtherwiseSpec,
     Pairing,
-    StreamEvent,
+    StreamEventSpec,
 )
-from replispec.compiler.model.machine import Machine, Variable
+from replispec.compiler.model.machine import MachineSpec, VariableSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, INT32, Type, parse_type
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.machines import guard_types
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_PLACEHOLDER: Final = re.compile(r"\{(?:(?P<of>event|other)\.)?(?P<name>[a-z_][a-z0-9_]*)\}")
 _Present = frozenset[ex.Expression]
 _COMMON: Final = ("id", "about", "shape", "stream", "group", "key", "evaluated", "says", "clause")
 _SHAPES: Final = {
@@ -53,7 +54,7 @@ def read_streams(tree: Tree, model: Model) -> dict[str, EventStream]:
                     field.only("type", "from")
                     types[each] = parse_type(field.text("type"), model, field.place)
                     origins[each] = field.text("from")
-                events[kind] = StreamEvent(kind, types, origins)
+                events[kind] = StreamEventSpec(kind, types, origins)
             streams[name] = EventStream(
                 name, stream.text("about"), stream.text("order"), events, stream.place
             )
@@ -65,8 +66,8 @@ def read_invariants(
     model: Model,
     streams: Mapping[str, EventStream],
     rules: Mapping[str, RuleType],
-    machines: Mapping[str, Machine],
-) -> Iterator[Invariant]:
+    machines: Mapping[str, MachineSpec],
+) -> Iterator[InvariantSpec]:
     """The invariants of one file. Raises SpecificationError with the line of the first fault."""
     guards = {
         (machine.name, name): kind
@@ -93,7 +94,7 @@ class _Reader:
         self._streams = streams
         self._scope = Scope(model, rules=rules, guards=guards)
 
-    def invariant(self) -> Invariant:
+    def invariant(self) -> InvariantSpec:
         tree = self._tree
         shape = tree.text("shape")
         if shape not in _SHAPES:
@@ -110,7 +111,7 @@ class _Reader:
                 f"no stream is named {tree.text('stream')!r}",
                 f"streams: {', '.join(self._streams)}",
             )
-        invariant = Invariant(
+        invariant = InvariantSpec(
             id=name,
             about=tree.text("about"),
             shape=shape,
@@ -130,7 +131,7 @@ class _Reader:
             self._check_field(field, invariant)
         return self._with_shape(invariant)
 
-    def _check_field(self, name: str, invariant: Invariant) -> None:
+    def _check_field(self, name: str, invariant: InvariantSpec) -> None:
         """A field of a key must exist, with one type, in every event of the stream."""
         kinds = {event.fields.get(name) for event in invariant.stream.events.values()}
         if len(kinds) != 1 or None in kinds:
@@ -140,7 +141,7 @@ class _Reader:
                 "key by common fields",
             )
 
-    def _with_shape(self, invariant: Invariant) -> Invariant:
+    def _with_shape(self, invariant: InvariantSpec) -> InvariantSpec:
         tree = self._tree
         if invariant.shape == "set":
             event, scope = self._event(tree, invariant, {})
@@ -175,14 +176,14 @@ class _Reader:
             raise SpecificationError(tree.place, f"{invariant.id} checks nothing", "give a step a check:")
         return invariant
 
-    def _with_end(self, invariant: Invariant, types: Mapping[str, Type]) -> Invariant:
+    def _with_end(self, invariant: InvariantSpec, types: Mapping[str, Type]) -> InvariantSpec:
         tree = self._tree
         event, scope = self._event(tree, invariant, types)
         check = self._check(tree.text("check"), tree, scope, tree.place_of("check"), "")
         self._check_text(invariant.says, scope, tree.place_of("says"))
         return replace(invariant, event=event.name, where=self._where(tree, scope), check=check)
 
-    def _event_named(self, name: str, invariant: Invariant, place: Place) -> StreamEvent:
+    def _event_named(self, name: str, invariant: InvariantSpec, place: Place) -> StreamEventSpec:
         events = invariant.stream.events
         if name not in events:
             raise SpecificationError(
@@ -191,8 +192,8 @@ class _Reader:
         return events[name]
 
     def _event(
-        self, tree: Tree, invariant: Invariant, variables: Mapping[str, Type]
-    ) -> tuple[StreamEvent, Scope]:
+        self, tree: Tree, invariant: InvariantSpec, variables: Mapping[str, Type]
+    ) -> tuple[StreamEventSpec, Scope]:
         event = self._event_named(tree.text("event"), invariant, tree.place_of("event"))
         return event, replace(self._scope, variables=variables, event=event.fields, event_name=event.name)
 
@@ -209,12 +210,12 @@ class _Reader:
     def _where(self, tree: Tree, scope: Scope) -> ex.Expression | None:
         return self._condition(tree, "where", replace(scope, variables={}))
 
-    def _variables(self) -> Iterator[Variable]:
+    def _variables(self) -> Iterator[VariableSpec]:
         variables = self._tree.tree("variables")
         for name, node in variables.items.items():
             place = variables.place_of(name)
             if isinstance(node, Scalar):
-                yield Variable(name, parse_type(node.text, self._model, place), "", place)
+                yield VariableSpec(name, parse_type(node.text, self._model, place), "", place)
                 continue
             tree = variables.tree(name)
             tree.only("type", "about", "initial")
@@ -223,15 +224,15 @@ class _Reader:
             if "initial" in tree.items:
                 initial = ex.parse(tree.text("initial"), place)
                 require(initial, kind, Scope(self._model), place, f"the start of {name}")
-            yield Variable(name, kind, tree.text("about", ""), place, initial)
+            yield VariableSpec(name, kind, tree.text("about", ""), place, initial)
 
     def _step(
         self,
         tree: Tree,
-        invariant: Invariant,
+        invariant: InvariantSpec,
         types: Mapping[str, Type],
         earlier: dict[str, _Present],
-    ) -> FoldStep:
+    ) -> FoldStepSpec:
         """One step. `earlier` holds per event what is present because earlier steps were not taken."""
         tree.only("event", "if", "check", "checks", "otherwise", "assign")
         event, scope = self._event(tree, invariant, types)
@@ -268,17 +269,19 @@ class _Reader:
                 f"the new value of {name}",
                 present,
             )
-        return FoldStep(event.name, condition, tuple(checks), values, tree.place)
+        return FoldStepSpec(event.name, condition, tuple(checks), values, tree.place)
 
     def _check(
         self, text: str, tree: Tree, scope: Scope, place: Place, says: str, present: _Present = frozenset()
-    ) -> Check:
+    ) -> CheckSpec:
         node = ex.parse(text, place)
         require(node, BOOL, scope, place, f"{text!r}", present)
         self._check_text(says, scope, place)
-        return Check(node, self._otherwise(tree, scope, present), says, place)
+        return CheckSpec(node, self._otherwise(tree, scope, present), says, place)
 
-    def _otherwise(self, tree: Tree, scope: Scope, present: _Present = frozenset()) -> tuple[Otherwise, ...]:
+    def _otherwise(
+        self, tree: Tree, scope: Scope, present: _Present = frozenset()
+    ) -> tuple[OtherwiseSpec, ...]:
         found = []
         for item in tree.listed("otherwise"):
             item.only("if", "verdict", "divergence", "says")
@@ -296,7 +299,7 @@ class _Reader:
             self._check_text(says, scope, item.place_of("says"))
             words = "; ".join(f"{versions}: {divergence.text(versions)}" for versions in divergence.items)
             found.append(
-                Otherwise(verdict, self._condition(item, "if", scope, present), words, says, item.place)
+                OtherwiseSpec(verdict, self._condition(item, "if", scope, present), words, says, item.place)
             )
         for entry in found[:-1]:
             if entry.condition is None:
@@ -307,20 +310,15 @@ class _Reader:
 
     def _check_text(self, says: str, scope: Scope, place: Place) -> None:
         """Refuse placeholders of a sentence that name nothing."""
-        rest = _PLACEHOLDER.sub("", says)
+        rest = PLACEHOLDER.sub("", says)
         if "{" in rest or "}" in rest:
             raise SpecificationError(
                 place, f"{says!r} has a brace outside {{name}}", "write {variable} or {event.field}"
             )
-        for match in _PLACEHOLDER.finditer(says):
+        for match in PLACEHOLDER.finditer(says):
             of, name = match["of"], match["name"]
             known = scope.variables if of is None else (scope.event or {})
             if name not in known or (of == "other" and not scope.other):
                 raise SpecificationError(
                     place, f"{match[0]} names nothing", f"known: {', '.join(sorted(known))}"
                 )
-
-
-def runtime_template(says: str) -> str:
-    """The sentence with variables under `v.`, as the engine fills it in."""
-    return _PLACEHOLDER.sub(lambda match: match[0] if match["of"] else f"{{v.{match['name']}}}", says)

@@ -8,26 +8,28 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.machines import check_machine, check_overlays, check_pair
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.check import GuardType, RuleType, Scope, present_after, require
+from replispec.compiler.language.check import GuardType, Scope, present_after, require
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt, failures, whole_since
 from replispec.compiler.model.machine import (
     Event,
     Guard,
-    Machine,
-    Overlay,
+    MachineSpec,
+    OverlaySpec,
     Pair,
-    State,
+    StateSpec,
     Table,
     Transition,
-    Variable,
+    VariableSpec,
 )
 from replispec.compiler.model.message import Model, Place, SpecificationError
-from replispec.compiler.model.parameter import Configuration
+from replispec.compiler.model.parameter import ConfigurationSpec
+from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
+from replispec.compiler.read.payloads import sent_names
 from replispec.compiler.read.shorthand import SAME, Shorthand, read_shorthand
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -62,8 +64,8 @@ _TRANSITION_KEYS: Final = (
 
 
 def read_machine(
-    tree: Tree, model: Model, rules: Mapping[str, RuleType], configuration: Configuration
-) -> Machine:
+    tree: Tree, model: Model, rules: Mapping[str, RuleType], configuration: ConfigurationSpec
+) -> MachineSpec:
     """The machine that a file describes; its timers last as long as the parameters of their names say.
 
     Raises SpecificationError with the line of the first fault.
@@ -71,7 +73,7 @@ def read_machine(
     return _Reader(tree, model, rules, configuration).machine()
 
 
-def guard_types(machine: Machine) -> dict[str, GuardType]:
+def guard_types(machine: MachineSpec) -> dict[str, GuardType]:
     """What each named guard of a machine needs of whoever uses it."""
     found: dict[str, GuardType] = {}
     variables = {name: each.type for name, each in machine.variables.items()}
@@ -96,7 +98,7 @@ def guard_types(machine: Machine) -> dict[str, GuardType]:
 
 class _Reader:
     def __init__(
-        self, tree: Tree, model: Model, rules: Mapping[str, RuleType], configuration: Configuration
+        self, tree: Tree, model: Model, rules: Mapping[str, RuleType], configuration: ConfigurationSpec
     ) -> None:
         self._tree = tree
         self._model = model
@@ -105,7 +107,7 @@ class _Reader:
         self._scope = Scope(model, rules=rules)
         self._shorthand = Shorthand()
 
-    def machine(self) -> Machine:
+    def machine(self) -> MachineSpec:
         """Read top down: what comes later may use what came before."""
         tree = self._tree
         tree.only(
@@ -125,13 +127,15 @@ class _Reader:
             "answers",
             "notices",
             "notes",
+            "sends",
+            "views",
             "guards",
             "transitions",
             "overlays",
         )
         failed = failures()
         name = self._name(tree.text("machine"), tree.place_of("machine"))
-        machine = Machine(
+        machine = MachineSpec(
             name=name,
             about=tree.text("about"),
             place=tree.place_of("machine"),
@@ -148,7 +152,7 @@ class _Reader:
         )
         self._shorthand = read_shorthand(tree, machine.states)
         machine = replace(machine, events={each.name: each for each in self._events()})
-        machine = self._with_guards(machine)
+        machine = self._with_lets(self._with_guards(machine))
         edges = tuple(self._transitions(tree, "transitions", machine))
         whole_since(failed)
         machine = replace(machine, table=self._table(edges))
@@ -157,6 +161,14 @@ class _Reader:
         whole_since(failed)
         check_machine(machine, self._model)
         return replace(machine, bindings=read_bindings(tree, machine, self._model, self._rules))
+
+    def _with_lets(self, machine: MachineSpec) -> MachineSpec:
+        """The machine with its names of expressions: none may be that of a guard, as both are functions."""
+        lets = self._shorthand.lets
+        for name in lets.keys() & machine.guards.keys():
+            place = self._tree.tree("let").place_of(name)
+            raise SpecificationError(place, f"{name} is a guard, too", "give one of them another name")
+        return replace(machine, lets=lets)
 
     def _name(self, text: str, place: Place) -> str:
         if not _NAME.fullmatch(text):
@@ -170,7 +182,7 @@ class _Reader:
         require(node, BOOL, scope, place, f"{text!r}", present)
         return node
 
-    def _states(self) -> Iterable[State]:
+    def _states(self) -> Iterable[StateSpec]:
         for name, tree in self._tree.trees("states"):
             with attempt(name):
                 place = self._tree.tree("states").place_of(name)
@@ -179,7 +191,7 @@ class _Reader:
                         place, f"{name!r} is no name of a state", "use capital words joined by _"
                     )
                 tree.only("about", "initial", "final", "unreached")
-                yield State(
+                yield StateSpec(
                     name,
                     tree.text("about", ""),
                     place,
@@ -196,14 +208,14 @@ class _Reader:
             )
         return name
 
-    def _variables(self) -> Iterable[Variable]:
+    def _variables(self) -> Iterable[VariableSpec]:
         variables = self._tree.tree("variables")
         for name, node in variables.items.items():
             with attempt(name):
                 place = variables.place_of(name)
                 self._name(name, place)
                 if isinstance(node, Scalar):
-                    yield Variable(name, parse_type(node.text, self._model, place), "", place)
+                    yield VariableSpec(name, parse_type(node.text, self._model, place), "", place)
                     continue
                 tree = variables.tree(name)
                 tree.only("type", "about", "initial")
@@ -212,7 +224,7 @@ class _Reader:
                 if "initial" in tree.items:
                     initial = ex.parse(tree.text("initial"), place)
                     require(initial, kind, Scope(self._model), place, f"the start of {name}")
-                yield Variable(name, kind, tree.text("about", ""), place, initial)
+                yield VariableSpec(name, kind, tree.text("about", ""), place, initial)
 
     def _events(self) -> Iterable[Event]:
         for name, tree in self._tree.trees("events"):
@@ -224,7 +236,7 @@ class _Reader:
 
     def _event(self, name: str, tree: Tree, place: Place) -> Event:
         # An event with fields is not its message, but made of it: see the bindings.
-        received, sent = tree.texts("message") if "fields" not in tree.items else (), tree.texts("sends")
+        received, sent = tree.texts("message") if "fields" not in tree.items else (), sent_names(tree)
         timer = tree.text("timer", "")
         origin = tree.text("origin", "peer" if received or is_bound(tree) else "local")
         if origin not in ("peer", "local"):
@@ -287,7 +299,7 @@ class _Reader:
                 fields[name] = replace(kinds[0], optional=optional)
         return fields
 
-    def _with_guards(self, machine: Machine) -> Machine:
+    def _with_guards(self, machine: MachineSpec) -> MachineSpec:
         for name, tree in self._tree.trees("guards"):
             with attempt(name):
                 place = self._tree.tree("guards").place_of(name)
@@ -300,18 +312,18 @@ class _Reader:
                 machine = replace(machine, guards={**machine.guards, name: guard})
         return machine
 
-    def _event_named(self, name: str, machine: Machine, place: Place) -> Event:
+    def _event_named(self, name: str, machine: MachineSpec, place: Place) -> Event:
         if name not in machine.events:
             raise SpecificationError(
                 place, f"no event is named {name!r}", f"events: {', '.join(machine.events)}"
             )
         return machine.events[name]
 
-    def _edge_scope(self, machine: Machine, event: Event) -> Scope:
+    def _edge_scope(self, machine: MachineSpec, event: Event) -> Scope:
         guards = {("", name): kind for name, kind in guard_types(machine).items() if kind.event == event.name}
         return replace(self._scope, event=event.fields, event_name=event.name, guards=guards)
 
-    def _transitions(self, tree: Tree, key: str, machine: Machine) -> Iterable[Transition]:
+    def _transitions(self, tree: Tree, key: str, machine: MachineSpec) -> Iterable[Transition]:
         earlier: dict[Pair, _Present] = {}
         for item in tree.listed(key):
             with attempt():
@@ -328,7 +340,7 @@ class _Reader:
     def _transition(
         self,
         tree: Tree,
-        machine: Machine,
+        machine: MachineSpec,
         event: Event,
         earlier: dict[Pair, _Present],
         sources: tuple[str, ...],
@@ -377,7 +389,7 @@ class _Reader:
         )
 
     def _assign(
-        self, tree: Tree, machine: Machine, scope: Scope, present: _Present
+        self, tree: Tree, machine: MachineSpec, scope: Scope, present: _Present
     ) -> dict[str, ex.Expression]:
         """The new values; what the conditions found present is present."""
         assign = tree.tree("assign")
@@ -402,7 +414,7 @@ class _Reader:
             check_pair(pair, edges)
         return {pair: tuple(edges) for pair, edges in table.items()}
 
-    def _overlays(self, machine: Machine) -> Iterable[Overlay]:
+    def _overlays(self, machine: MachineSpec) -> Iterable[OverlaySpec]:
         overlays = []
         for text, tree in self._tree.trees("overlays"):
             place = self._tree.tree("overlays").place_of(text)
@@ -412,11 +424,11 @@ class _Reader:
                     place, "an overlay without releases", "write ours@5.1.0..: {add: [..]}"
                 )
             tree.only("about", "add", "remove")
-            overlays.append(Overlay(versions, self._overlay_table(tree, machine), place))
+            overlays.append(OverlaySpec(versions, self._overlay_table(tree, machine), place))
         check_overlays(overlays)
         return overlays
 
-    def _overlay_table(self, tree: Tree, machine: Machine) -> Table:
+    def _overlay_table(self, tree: Tree, machine: MachineSpec) -> Table:
         """All edges of every pair that differs: added edges come before those that stay."""
         removed: set[Pair] = set()
         for item in tree.listed("remove"):
@@ -441,7 +453,7 @@ class _Reader:
             table[pair] = edges
         return table
 
-    def _with_answers(self, machine: Machine) -> Machine:
+    def _with_answers(self, machine: MachineSpec) -> MachineSpec:
         """The codes of the effects that answer a request, each a value of an enum of spec/proto."""
         tree = self._tree.tree("answers")
         known = machine.effects()
@@ -459,7 +471,7 @@ class _Reader:
                 )
         return replace(machine, answers={name: code_text(tree, name) for name in tree.items})
 
-    def _with_watched(self, machine: Machine) -> Machine:
+    def _with_watched(self, machine: MachineSpec) -> MachineSpec:
         """What judges of traffic find when they watch the machine; nothing when they do not."""
         if "watched" not in self._tree.items:
             return machine
@@ -472,7 +484,7 @@ class _Reader:
             )
         return replace(machine, finding=finding, evaluated=tree.text("evaluated"))
 
-    def _with_instance(self, machine: Machine) -> Machine:
+    def _with_instance(self, machine: MachineSpec) -> MachineSpec:
         tree = self._tree.tree("instance")
         tree.only("key", "learns")
         learns = tree.tree("learns")

@@ -10,9 +10,18 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Place, SpecificationError
-from replispec.compiler.model.parameter import Configuration, Group, Idle, Parameter, Role, Value
+from replispec.compiler.model.parameter import (
+    DURATION,
+    ConfigurationSpec,
+    Group,
+    Idle,
+    ParameterSpec,
+    RoleSpec,
+    Value,
+    field_name,
+)
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -23,7 +32,7 @@ _FIELD: Final = re.compile(r"[a-z][a-z0-9_]*")
 _DURATION: Final = re.compile(r"(?P<count>[0-9]+) (?P<unit>ms|s|min|h)")
 _MILLISECONDS: Final = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000}
 _ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:;\[\]]+):[0-9]{1,5}")
-DURATION, NUMBERS = "duration", ("number", "bytes", "port", "duration")
+NUMBERS: Final = ("number", "bytes", "port", "duration")
 TYPES: Final = ("flag", "text", "word", "path", "choice", "addresses", "peers", *NUMBERS)
 # What a port and a duration are without bounds of their own: 16 bits; a millisecond to an hour.
 _BOUNDS: Final = {"port": (0, 65_535), DURATION: (1, 3_600_000)}
@@ -33,13 +42,13 @@ _KEYS: Final = (
 )
 
 
-def read_parameters(trees: Mapping[str, Tree]) -> Configuration:
+def read_parameters(trees: Mapping[str, Tree]) -> ConfigurationSpec:
     """The parameters of a family from its files, by their names; nothing without files.
 
     Raises SpecificationError.
     """
     if not trees:
-        return Configuration()
+        return ConfigurationSpec()
     named = {name: tree for name, tree in trees.items() if name.endswith(f"/{ROLES_FILE}")}
     if not named:
         folder = next(iter(trees)).rpartition("/")[0]
@@ -53,10 +62,10 @@ def read_parameters(trees: Mapping[str, Tree]) -> Configuration:
     idle = tuple(_idle(head, roles))
     _check_names(groups, idle, head)
     _check_fields(groups)
-    return Configuration(roles, groups, idle)
+    return ConfigurationSpec(roles, groups, idle)
 
 
-def check_timers(configuration: Configuration, machines: Mapping[str, Machine]) -> None:
+def check_timers(configuration: ConfigurationSpec, machines: Mapping[str, MachineSpec]) -> None:
     """Refuse a parameter that names a machine without such a timer, and one that leaves a machine out."""
     timed: dict[str, set[str]] = {}
     for machine in machines.values():
@@ -77,7 +86,7 @@ def check_timers(configuration: Configuration, machines: Mapping[str, Machine]) 
             )
 
 
-def default_ms(configuration: Configuration, timer: str, place: Place) -> int:
+def default_ms(configuration: ConfigurationSpec, timer: str, place: Place) -> int:
     """How long a machine's timer lasts by default: the default of the parameter of its name."""
     parameter = configuration.parameters.get(timer)
     if parameter is None or parameter.type != DURATION:
@@ -91,15 +100,7 @@ def default_ms(configuration: Configuration, timer: str, place: Place) -> int:
     return parameter.default
 
 
-def field_name(parameter: Parameter) -> str:
-    """The name of a parameter in Python: its own in lower case, durations with their unit."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", parameter.name).lower()
-    if parameter.type == DURATION:
-        words = f"{words.removesuffix('_millis').removesuffix('_mills')}_ms"
-    return words
-
-
-def _roles(head: Tree) -> Iterator[tuple[str, Role]]:
+def _roles(head: Tree) -> Iterator[tuple[str, RoleSpec]]:
     for name, tree in head.trees("roles"):
         tree.only("options", "about")
         options = tree.text("options")
@@ -107,10 +108,10 @@ def _roles(head: Tree) -> Iterator[tuple[str, Role]]:
             raise SpecificationError(
                 tree.place_of("options"), f"{options!r} names no class", "write words with capitals, joined"
             )
-        yield name, Role(name, options, tree.text("about"))
+        yield name, RoleSpec(name, options, tree.text("about"))
 
 
-def _idle(head: Tree, roles: Mapping[str, Role]) -> Iterator[Idle]:
+def _idle(head: Tree, roles: Mapping[str, RoleSpec]) -> Iterator[Idle]:
     for name, tree in head.trees("without_effect"):
         tree.only("roles", "default")
         default = tree.items.get("default")
@@ -118,7 +119,7 @@ def _idle(head: Tree, roles: Mapping[str, Role]) -> Iterator[Idle]:
         yield Idle(name, _known_roles(tree, "roles", roles), text)
 
 
-def _known_roles(tree: Tree, key: str, roles: Mapping[str, Role]) -> tuple[str, ...]:
+def _known_roles(tree: Tree, key: str, roles: Mapping[str, RoleSpec]) -> tuple[str, ...]:
     names = tree.texts(key)
     for name in names:
         if name not in roles:
@@ -129,7 +130,7 @@ def _known_roles(tree: Tree, key: str, roles: Mapping[str, Role]) -> tuple[str, 
 
 
 class _Group:
-    def __init__(self, tree: Tree, roles: Mapping[str, Role]) -> None:
+    def __init__(self, tree: Tree, roles: Mapping[str, RoleSpec]) -> None:
         self._tree = tree
         self._known = roles
         tree.only("title", "roles", "ignored_by", "options", "parameters")
@@ -155,7 +156,7 @@ class _Group:
             )
         return Group(self._tree.text("title"), self._tree.place, parameters, kind, field)
 
-    def _parameter(self, name: str, tree: Tree) -> Parameter:
+    def _parameter(self, name: str, tree: Tree) -> ParameterSpec:
         tree.only(*_KEYS)
         place = self._tree.tree("parameters").place_of(name)
         if not _NAME.fullmatch(name):
@@ -188,7 +189,7 @@ class _Group:
         default = read("default", tree) if "default" in tree.items else None
         if kind == DURATION and default is None:
             raise SpecificationError(place, f"the duration {name} has no default", "write default: 5 s")
-        return Parameter(
+        return ParameterSpec(
             name,
             place,
             tree.text("about"),

@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from replispec.compiler.language.check import RuleType
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import Model, SpecificationError
-from replispec.compiler.model.rule import RuleSource, Vector
+from replispec.compiler.model.rule import RuleSource, RuleType, Vector
 from replispec.compiler.model.value_types import Type, parse_type
 from replispec.compiler.read.yaml_source import Node, Scalar, Sequence, Tree
 

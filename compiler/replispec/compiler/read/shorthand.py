@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.read.yaml_source import Tree
 

@@ -16,7 +16,7 @@ class Rules(Protocol):
         ...
 
     def surviving_isr(
-        self, assigned: Sequence[int], isr: frozenset[int], live: frozenset[int], unclean: bool
+        self, assigned: Sequence[int], isr: frozenset[int], live: frozenset[int], *, unclean: bool
     ) -> frozenset[int]:
         """The ISR after some brokers died. Its living members remain. When none lives, an unclean election
         takes the first living assigned broker alone; without that, nobody is left.

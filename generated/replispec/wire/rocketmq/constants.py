@@ -8,27 +8,39 @@ from typing import Final
 
 MASTER_ID: Final = 0
 """The id of a master towards name servers and clients; its own id is another."""
+
 NO_PRIORITY: Final = 2147483647
 """The priority of a broker that names none."""
+
 HEARTBEAT_TIMEOUT_MS: Final = 10000
 """How long a controller takes a broker for alive whose heartbeat does not say it."""
+
 CRC_MASK: Final = 2147483647
 """Of a CRC-32 only these bits are sent and kept."""
+
 TEMPLATE_TOPIC: Final = "TBW102"
 """The topic whose permissions and queues a topic gets that is created by the first message to it."""
+
 SELF_TEST_TOPIC: Final = "SELF_TEST_TOPIC"
 """A topic that every broker has."""
+
 RETRY_TOPIC_PREFIX: Final = "%RETRY%"
 """How the name of a topic for repeated messages of a group begins."""
+
 COMMIT_LOG_FOLDER: Final = "commitlog"
 """The folder of the commit log in the folder of a store."""
+
 EPOCH_FILE: Final = "epochFileCheckpoint"
 """The file of epochs in the folder of a store."""
+
 IDENTITY_FILE: Final = "brokerIdentity"
 """The file of a broker's granted id in the folder of a store."""
+
 IDENTITY_TEMPORARY_FILE: Final = "brokerIdentity-temp"
 """The file of an id that a broker applies for, in the folder of a store."""
+
 TOPICS_FILE: Final = "config/topics.json"
 """The file of topics in the folder of a store."""
+
 CONSUMER_OFFSETS_FILE: Final = "config/consumerOffset.json"
 """The file of consumers' positions in the folder of a store."""

@@ -295,7 +295,7 @@ class Property:
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The Property that a file of one line is. Raises RemoteProtocolError."""
-        return cls.from_text("\n".join(split_lines(data, False, "Property")))
+        return cls.from_text("\n".join(split_lines(data, "Property", end_of_line=False)))
 
     def encode(self) -> bytes:
         """The bytes of that file."""
@@ -311,14 +311,14 @@ class Properties:
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The Properties that the bytes are. Raises RemoteProtocolError, for a wrong checksum too."""
-        lines = split_lines(data, True, "Properties")
+        lines = split_lines(data, "Properties", end_of_line=True)
         properties = [Property.from_text(line) for line in lines[0:]]
         return cls(properties=properties)
 
     def encode(self) -> bytes:
         """The bytes of the Properties; counts are derived, and a checksum that is None."""
         lines = [*(item.to_text() for item in self.properties)]
-        return join_lines(lines, True)
+        return join_lines(lines, end_of_line=True)
 
 
 @header(1009, hash_capacity=16)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from replispec.runtime.primitives.invariants import (
@@ -22,6 +21,7 @@ from replispec.runtime.primitives.invariants import (
     PairingInvariant,
     SetInvariant,
     Verdict,
+    steps,
 )
 from replispec.runtime.primitives.unknown import UNKNOWN, is_none
 from replispec.wire.rocketmq import codes
@@ -78,12 +78,10 @@ ONE_MASTER_PER_EPOCH: Final = SetInvariant(
     group=("group",),
     evaluated="a fact that names a master and its masterEpoch",
     says="masterEpoch {event.master_epoch} names {event.master} as master, and elsewhere {other.master}",
-    divergences=(),
     key=lambda event, _rules: (event.named_by, event.master_epoch),
     event="fact",
     where=lambda event, _rules: not is_none(event.master) and not is_none(event.master_epoch),
     value=lambda event, _rules: event.master,
-    otherwise=(),
 )
 EPOCHS_GROW: Final = OrderInvariant(
     id="epochs-grow",
@@ -93,110 +91,91 @@ EPOCHS_GROW: Final = OrderInvariant(
     group=("group",),
     evaluated="a fact that carries a masterEpoch or a syncStateSetEpoch",
     says="the epochs of one answering stream fell",
-    divergences=(),
     key=lambda event, _rules: (event.stream,),
     variables=EpochsGrowVariables(),
-    steps=MappingProxyType(
-        {
-            "fact": (
-                FoldStep(
-                    "fact",
-                    condition=lambda _variables, event, _rules: (
-                        is_none(event.master_epoch) and is_none(event.sync_state_set_epoch)
+    steps=steps(
+        FoldStep(
+            "fact",
+            condition=lambda _variables, event, _rules: (
+                is_none(event.master_epoch) and is_none(event.sync_state_set_epoch)
+            ),
+        ),
+        FoldStep(
+            "fact",
+            condition=lambda _variables, event, _rules: is_none(event.master) or is_none(event.master_epoch),
+            checks=(
+                Check(
+                    holds=lambda variables, event, _rules: (
+                        is_none(event.master_epoch)
+                        or is_none(variables.master_epoch)
+                        or event.master_epoch >= variables.master_epoch
                     ),
+                    says="masterEpoch fell from {v.master_epoch} to {event.master_epoch}",
+                    text="the event's `master_epoch` is absent or `master_epoch` is absent or the event's `master_epoch` is at least `master_epoch`",
                 ),
-                FoldStep(
-                    "fact",
-                    condition=lambda _variables, event, _rules: (
-                        is_none(event.master) or is_none(event.master_epoch)
+                Check(
+                    holds=lambda variables, event, _rules: (
+                        is_none(event.sync_state_set_epoch)
+                        or is_none(variables.sync_state_set_epoch)
+                        or event.sync_state_set_epoch >= variables.sync_state_set_epoch
                     ),
-                    checks=(
-                        Check(
-                            holds=lambda variables, event, _rules: (
-                                is_none(event.master_epoch)
-                                or is_none(variables.master_epoch)
-                                or event.master_epoch >= variables.master_epoch
-                            ),
-                            otherwise=(),
-                            says="masterEpoch fell from {v.master_epoch} to {event.master_epoch}",
-                            text="the event's `master_epoch` is absent or `master_epoch` is absent or the event's `master_epoch` is at least `master_epoch`",
-                        ),
-                        Check(
-                            holds=lambda variables, event, _rules: (
-                                is_none(event.sync_state_set_epoch)
-                                or is_none(variables.sync_state_set_epoch)
-                                or event.sync_state_set_epoch >= variables.sync_state_set_epoch
-                            ),
-                            otherwise=(),
-                            says="syncStateSetEpoch fell from {v.sync_state_set_epoch} to {event.sync_state_set_epoch}",
-                            text="the event's `sync_state_set_epoch` is absent or `sync_state_set_epoch` is absent or the event's `sync_state_set_epoch` is at least `sync_state_set_epoch`",
-                        ),
-                    ),
-                    assign=MappingProxyType(
-                        {
-                            "master_epoch": lambda variables, event, _rules: (
-                                event.master_epoch
-                                if event.master_epoch is not None
-                                else variables.master_epoch
-                            ),
-                            "sync_state_set_epoch": lambda variables, event, _rules: (
-                                event.sync_state_set_epoch
-                                if event.sync_state_set_epoch is not None
-                                else variables.sync_state_set_epoch
-                            ),
-                        }
-                    ),
+                    says="syncStateSetEpoch fell from {v.sync_state_set_epoch} to {event.sync_state_set_epoch}",
+                    text="the event's `sync_state_set_epoch` is absent or `sync_state_set_epoch` is absent or the event's `sync_state_set_epoch` is at least `sync_state_set_epoch`",
                 ),
-                FoldStep(
-                    "fact",
-                    checks=(
-                        Check(
-                            holds=lambda variables, event, _rules: (
-                                is_none(variables.master_epoch)
-                                or event.master_epoch >= variables.master_epoch
-                            ),
-                            otherwise=(),
-                            says="masterEpoch fell from {v.master_epoch} to {event.master_epoch}",
-                            text="`master_epoch` is absent or the event's `master_epoch` is at least `master_epoch`",
-                        ),
-                        Check(
-                            holds=lambda variables, event, _rules: (
-                                is_none(event.sync_state_set_epoch)
-                                or is_none(variables.sync_state_set_epoch)
-                                or event.sync_state_set_epoch >= variables.sync_state_set_epoch
-                            ),
-                            otherwise=(),
-                            says="syncStateSetEpoch fell from {v.sync_state_set_epoch} to {event.sync_state_set_epoch}",
-                            text="the event's `sync_state_set_epoch` is absent or `sync_state_set_epoch` is absent or the event's `sync_state_set_epoch` is at least `sync_state_set_epoch`",
-                        ),
-                        Check(
-                            holds=lambda variables, event, _rules: (
-                                is_none(variables.master)
-                                or variables.naming != event.named_by
-                                or event.master == variables.master
-                                or event.master_epoch > variables.epoch_of_master
-                            ),
-                            otherwise=(),
-                            says="the master changed from {v.master} to {event.master} within masterEpoch {event.master_epoch}",
-                            text="`master` is absent or `naming` is not the event's `named_by` or the event's `master` is `master` or the event's `master_epoch` is greater than `epoch_of_master`",
-                        ),
-                    ),
-                    assign=MappingProxyType(
-                        {
-                            "master_epoch": lambda _variables, event, _rules: event.master_epoch,
-                            "sync_state_set_epoch": lambda variables, event, _rules: (
-                                event.sync_state_set_epoch
-                                if event.sync_state_set_epoch is not None
-                                else variables.sync_state_set_epoch
-                            ),
-                            "master": lambda _variables, event, _rules: event.master,
-                            "naming": lambda _variables, event, _rules: event.named_by,
-                            "epoch_of_master": lambda _variables, event, _rules: event.master_epoch,
-                        }
-                    ),
+            ),
+            assign={
+                "master_epoch": lambda variables, event, _rules: (
+                    event.master_epoch if event.master_epoch is not None else variables.master_epoch
                 ),
-            )
-        }
+                "sync_state_set_epoch": lambda variables, event, _rules: (
+                    event.sync_state_set_epoch
+                    if event.sync_state_set_epoch is not None
+                    else variables.sync_state_set_epoch
+                ),
+            },
+        ),
+        FoldStep(
+            "fact",
+            checks=(
+                Check(
+                    holds=lambda variables, event, _rules: (
+                        is_none(variables.master_epoch) or event.master_epoch >= variables.master_epoch
+                    ),
+                    says="masterEpoch fell from {v.master_epoch} to {event.master_epoch}",
+                    text="`master_epoch` is absent or the event's `master_epoch` is at least `master_epoch`",
+                ),
+                Check(
+                    holds=lambda variables, event, _rules: (
+                        is_none(event.sync_state_set_epoch)
+                        or is_none(variables.sync_state_set_epoch)
+                        or event.sync_state_set_epoch >= variables.sync_state_set_epoch
+                    ),
+                    says="syncStateSetEpoch fell from {v.sync_state_set_epoch} to {event.sync_state_set_epoch}",
+                    text="the event's `sync_state_set_epoch` is absent or `sync_state_set_epoch` is absent or the event's `sync_state_set_epoch` is at least `sync_state_set_epoch`",
+                ),
+                Check(
+                    holds=lambda variables, event, _rules: (
+                        is_none(variables.master)
+                        or variables.naming != event.named_by
+                        or event.master == variables.master
+                        or event.master_epoch > variables.epoch_of_master
+                    ),
+                    says="the master changed from {v.master} to {event.master} within masterEpoch {event.master_epoch}",
+                    text="`master` is absent or `naming` is not the event's `named_by` or the event's `master` is `master` or the event's `master_epoch` is greater than `epoch_of_master`",
+                ),
+            ),
+            assign={
+                "master_epoch": lambda _variables, event, _rules: event.master_epoch,
+                "sync_state_set_epoch": lambda variables, event, _rules: (
+                    event.sync_state_set_epoch
+                    if event.sync_state_set_epoch is not None
+                    else variables.sync_state_set_epoch
+                ),
+                "master": lambda _variables, event, _rules: event.master,
+                "naming": lambda _variables, event, _rules: event.named_by,
+                "epoch_of_master": lambda _variables, event, _rules: event.master_epoch,
+            },
+        ),
     ),
 )
 SET_IS_FUNCTION_OF_EPOCH: Final = SetInvariant(
@@ -251,27 +230,19 @@ ONLY_MASTER_ALTERS: Final = OrderInvariant(
     group=("group",),
     evaluated="an answer to a request for another SyncStateSet",
     says="{event.requester} changed the SyncStateSet in masterEpoch {event.master_epoch}, whose master is {event.master}",
-    divergences=(),
     key=lambda _event, _rules: (),
-    variables=None,
-    steps=MappingProxyType(
-        {
-            "alteration": (
-                FoldStep(
-                    "alteration",
-                    checks=(
-                        Check(
-                            holds=lambda _variables, event, _rules: (
-                                not event.accepted or event.requester == event.master
-                            ),
-                            otherwise=(),
-                            says="",
-                            text="not the event's `accepted` or the event's `requester` is the event's `master`",
-                        ),
+    steps=steps(
+        FoldStep(
+            "alteration",
+            checks=(
+                Check(
+                    holds=lambda _variables, event, _rules: (
+                        not event.accepted or event.requester == event.master
                     ),
+                    text="not the event's `accepted` or the event's `requester` is the event's `master`",
                 ),
-            )
-        }
+            ),
+        )
     ),
 )
 LEARNER_OUTSIDE_SET: Final = OrderInvariant(
@@ -285,76 +256,70 @@ LEARNER_OUTSIDE_SET: Final = OrderInvariant(
     divergences=("apache@5.0.0..: a learner that starts first in its set becomes master",),
     key=lambda _event, _rules: (),
     variables=LearnerOutsideSetVariables(),
-    steps=MappingProxyType(
-        {
-            "fact": (
-                FoldStep(
-                    "fact",
-                    condition=lambda _variables, event, _rules: (
-                        not is_none(event.master) and not is_none(event.members)
+    steps=steps(
+        FoldStep(
+            "fact",
+            condition=lambda _variables, event, _rules: (
+                not is_none(event.master) and not is_none(event.members)
+            ),
+            checks=(
+                Check(
+                    holds=lambda _variables, event, _rules: (
+                        len(event.members.intersection(event.learners)) == 0
                     ),
-                    checks=(
-                        Check(
-                            holds=lambda _variables, event, _rules: (
-                                len(event.members.intersection(event.learners)) == 0
+                    otherwise=(
+                        Otherwise(
+                            Verdict.DIVERGED,
+                            condition=lambda _variables, event, _rules: (
+                                len(
+                                    event.members.intersection(event.learners).difference(
+                                        frozenset((event.master,))
+                                    )
+                                )
+                                == 0
                             ),
-                            otherwise=(
-                                Otherwise(
-                                    Verdict.DIVERGED,
-                                    condition=lambda _variables, event, _rules: (
-                                        len(
-                                            event.members.intersection(event.learners).difference(
-                                                frozenset((event.master,))
-                                            )
-                                        )
-                                        == 0
-                                    ),
-                                    divergence="apache@5.0.0..: a learner that starts first in its set becomes master",
-                                ),
-                                Otherwise(Verdict.VIOLATED),
-                            ),
-                            says="",
-                            text="the number of elements of what the event's `members` and the event's `learners` have in common is 0",
+                            divergence="apache@5.0.0..: a learner that starts first in its set becomes master",
                         ),
+                        Otherwise(Verdict.VIOLATED),
                     ),
-                    assign=MappingProxyType({"master": lambda _variables, event, _rules: event.master}),
+                    text="the number of elements of what the event's `members` and the event's `learners` have in common is 0",
                 ),
-                FoldStep(
-                    "fact",
-                    condition=lambda _variables, event, _rules: not is_none(event.members),
-                    checks=(
-                        Check(
-                            holds=lambda _variables, event, _rules: (
-                                len(event.members.intersection(event.learners)) == 0
+            ),
+            assign={"master": lambda _variables, event, _rules: event.master},
+        ),
+        FoldStep(
+            "fact",
+            condition=lambda _variables, event, _rules: not is_none(event.members),
+            checks=(
+                Check(
+                    holds=lambda _variables, event, _rules: (
+                        len(event.members.intersection(event.learners)) == 0
+                    ),
+                    otherwise=(
+                        Otherwise(
+                            Verdict.DIVERGED,
+                            condition=lambda variables, event, _rules: (
+                                not is_none(variables.master)
+                                and len(
+                                    event.members.intersection(event.learners).difference(
+                                        frozenset((variables.master,))
+                                    )
+                                )
+                                == 0
                             ),
-                            otherwise=(
-                                Otherwise(
-                                    Verdict.DIVERGED,
-                                    condition=lambda variables, event, _rules: (
-                                        not is_none(variables.master)
-                                        and len(
-                                            event.members.intersection(event.learners).difference(
-                                                frozenset((variables.master,))
-                                            )
-                                        )
-                                        == 0
-                                    ),
-                                    divergence="apache@5.0.0..: a learner that starts first in its set becomes master",
-                                ),
-                                Otherwise(Verdict.VIOLATED),
-                            ),
-                            says="",
-                            text="the number of elements of what the event's `members` and the event's `learners` have in common is 0",
+                            divergence="apache@5.0.0..: a learner that starts first in its set becomes master",
                         ),
+                        Otherwise(Verdict.VIOLATED),
                     ),
+                    text="the number of elements of what the event's `members` and the event's `learners` have in common is 0",
                 ),
-                FoldStep(
-                    "fact",
-                    condition=lambda _variables, event, _rules: not is_none(event.master),
-                    assign=MappingProxyType({"master": lambda _variables, event, _rules: event.master}),
-                ),
-            )
-        }
+            ),
+        ),
+        FoldStep(
+            "fact",
+            condition=lambda _variables, event, _rules: not is_none(event.master),
+            assign={"master": lambda _variables, event, _rules: event.master},
+        ),
     ),
 )
 ID_GRANTED_ONCE: Final = SetInvariant(
@@ -365,12 +330,9 @@ ID_GRANTED_ONCE: Final = SetInvariant(
     group=("group",),
     evaluated="an application for an id that was answered with success",
     says="id {event.broker_id} is granted to {event.check_code}, and was to {other.check_code}",
-    divergences=(),
     key=lambda event, _rules: (event.broker_id,),
     event="granted",
-    where=None,
     value=lambda event, _rules: event.check_code,
-    otherwise=(),
 )
 HEARTBEATS_REACH_LEADER: Final = OrderInvariant(
     id="heartbeats-reach-leader",
@@ -380,34 +342,25 @@ HEARTBEATS_REACH_LEADER: Final = OrderInvariant(
     group=("group",),
     evaluated="a change of the leader, which takes two controllers",
     says="not all of {event.live} sent the new leader {event.leader} a heartbeat in time",
-    divergences=(),
     key=lambda _event, _rules: (),
-    variables=None,
-    steps=MappingProxyType(
-        {
-            "leader_changed": (
-                FoldStep(
-                    "leader_changed",
-                    checks=(
-                        Check(
-                            holds=lambda _variables, event, _rules: (
-                                len(event.live.difference(event.reached)) == 0
-                            ),
-                            otherwise=(
-                                Otherwise(
-                                    Verdict.UNKNOWN,
-                                    condition=lambda _variables, event, _rules: not event.whole,
-                                    says="the heartbeats to the new leader {event.leader} were not all seen",
-                                ),
-                                Otherwise(Verdict.VIOLATED),
-                            ),
-                            says="",
-                            text="the number of elements of the event's `live` without the event's `reached` is 0",
+    steps=steps(
+        FoldStep(
+            "leader_changed",
+            checks=(
+                Check(
+                    holds=lambda _variables, event, _rules: len(event.live.difference(event.reached)) == 0,
+                    otherwise=(
+                        Otherwise(
+                            Verdict.UNKNOWN,
+                            condition=lambda _variables, event, _rules: not event.whole,
+                            says="the heartbeats to the new leader {event.leader} were not all seen",
                         ),
+                        Otherwise(Verdict.VIOLATED),
                     ),
+                    text="the number of elements of the event's `live` without the event's `reached` is 0",
                 ),
-            )
-        }
+            ),
+        )
     ),
 )
 PAIRING: Final = PairingInvariant(
@@ -418,45 +371,38 @@ PAIRING: Final = PairingInvariant(
     group=("group",),
     evaluated="an answer",
     says="answer {event.opaque} on {event.connection} fits no request",
-    divergences=(),
     key=lambda event, _rules: (event.connection, event.requester, event.opaque),
-    variables=None,
-    steps=MappingProxyType(
-        {
-            "answer": (
-                FoldStep(
-                    "answer",
-                    checks=(
-                        Check(
-                            holds=lambda variables, _event, _rules: variables.waiting > 0,
-                            otherwise=(
-                                Otherwise(
-                                    Verdict.VIOLATED,
-                                    condition=lambda variables, _event, _rules: variables.one_way,
-                                    says="answer {event.opaque} on {event.connection} answers a one-way command",
-                                ),
-                                Otherwise(
-                                    Verdict.VIOLATED,
-                                    condition=lambda variables, _event, _rules: variables.answered > 0,
-                                    says="request {event.opaque} on {event.connection} was answered twice",
-                                ),
-                                Otherwise(
-                                    Verdict.VIOLATED,
-                                    condition=lambda _variables, event, _rules: event.from_start,
-                                    says="answer {event.opaque} on {event.connection} answers no request",
-                                ),
-                                Otherwise(
-                                    Verdict.UNKNOWN,
-                                    says="the request of answer {event.opaque} on {event.connection} may lie before what was captured",
-                                ),
-                            ),
-                            says="",
-                            text="`waiting` is greater than 0",
+    steps=steps(
+        FoldStep(
+            "answer",
+            checks=(
+                Check(
+                    holds=lambda variables, _event, _rules: variables.waiting > 0,
+                    otherwise=(
+                        Otherwise(
+                            Verdict.VIOLATED,
+                            condition=lambda variables, _event, _rules: variables.one_way,
+                            says="answer {event.opaque} on {event.connection} answers a one-way command",
+                        ),
+                        Otherwise(
+                            Verdict.VIOLATED,
+                            condition=lambda variables, _event, _rules: variables.answered > 0,
+                            says="request {event.opaque} on {event.connection} was answered twice",
+                        ),
+                        Otherwise(
+                            Verdict.VIOLATED,
+                            condition=lambda _variables, event, _rules: event.from_start,
+                            says="answer {event.opaque} on {event.connection} answers no request",
+                        ),
+                        Otherwise(
+                            Verdict.UNKNOWN,
+                            says="the request of answer {event.opaque} on {event.connection} may lie before what was captured",
                         ),
                     ),
+                    text="`waiting` is greater than 0",
                 ),
-            )
-        }
+            ),
+        )
     ),
     request="request",
     one_way="one_way",
@@ -470,34 +416,22 @@ ACKNOWLEDGED_SEND_SURVIVES: Final = EndInvariant(
     group=("group",),
     evaluated="an acknowledged message",
     says="the message at {event.offset}, acknowledged by the master of epoch {event.epoch}, lies behind the start of a later epoch",
-    divergences=(),
     key=lambda _event, _rules: (),
     event="acknowledged",
-    where=None,
     variables=AcknowledgedSendSurvivesVariables(),
-    steps=MappingProxyType(
-        {
-            "epoch_started": (
-                FoldStep(
-                    "epoch_started",
-                    assign=MappingProxyType(
-                        {
-                            "epochs": lambda variables, event, rules: rules.with_start(
-                                variables.epochs, event.epoch, event.start_offset
-                            )
-                        }
-                    ),
-                ),
-            ),
-            "epoch_named": (
-                FoldStep(
-                    "epoch_named",
-                    assign=MappingProxyType(
-                        {"latest": lambda variables, event, _rules: max(variables.latest, event.epoch)}
-                    ),
-                ),
-            ),
-        }
+    steps=steps(
+        FoldStep(
+            "epoch_started",
+            assign={
+                "epochs": lambda variables, event, rules: rules.with_start(
+                    variables.epochs, event.epoch, event.start_offset
+                )
+            },
+        ),
+        FoldStep(
+            "epoch_named",
+            assign={"latest": lambda variables, event, _rules: max(variables.latest, event.epoch)},
+        ),
     ),
     check=Check(
         holds=lambda variables, event, rules: (
@@ -517,7 +451,6 @@ ACKNOWLEDGED_SEND_SURVIVES: Final = EndInvariant(
             ),
             Otherwise(Verdict.VIOLATED),
         ),
-        says="",
         text="(`latest` is at most the event's `epoch` and next start(`epochs`, the event's `epoch`) is absent) or (next start(`epochs`, the event's `epoch`) is present and survives(`epochs`, the event's `epoch`, the event's `offset`))",
     ),
 )
@@ -529,55 +462,31 @@ ACK_WITHIN_SENT: Final = OrderInvariant(
     group=("group",),
     evaluated="a report",
     says="the replica reports {event.max_offset}, but its master had no more than {v.limit}",
-    divergences=(),
     key=lambda event, _rules: (event.connection,),
     variables=AckWithinSentVariables(),
-    steps=MappingProxyType(
-        {
-            "gap": (
-                FoldStep(
-                    "gap", assign=MappingProxyType({"limit": lambda _variables, _event, _rules: UNKNOWN})
+    steps=steps(
+        FoldStep("gap", assign={"limit": lambda _variables, _event, _rules: UNKNOWN}),
+        FoldStep("answer", assign={"limit": lambda _variables, event, _rules: event.max_offset}),
+        FoldStep(
+            "batch",
+            condition=lambda variables, _event, _rules: variables.limit is UNKNOWN,
+            assign={"limit": lambda _variables, event, _rules: event.offset + event.body_size},
+        ),
+        FoldStep(
+            "batch",
+            assign={
+                "limit": lambda variables, event, _rules: max(variables.limit, event.offset + event.body_size)
+            },
+        ),
+        FoldStep(
+            "report",
+            checks=(
+                Check(
+                    holds=lambda variables, event, _rules: event.max_offset <= variables.limit,
+                    text="the event's `max_offset` is at most `limit`",
                 ),
             ),
-            "answer": (
-                FoldStep(
-                    "answer",
-                    assign=MappingProxyType({"limit": lambda _variables, event, _rules: event.max_offset}),
-                ),
-            ),
-            "batch": (
-                FoldStep(
-                    "batch",
-                    condition=lambda variables, _event, _rules: variables.limit is UNKNOWN,
-                    assign=MappingProxyType(
-                        {"limit": lambda _variables, event, _rules: event.offset + event.body_size}
-                    ),
-                ),
-                FoldStep(
-                    "batch",
-                    assign=MappingProxyType(
-                        {
-                            "limit": lambda variables, event, _rules: max(
-                                variables.limit, event.offset + event.body_size
-                            )
-                        }
-                    ),
-                ),
-            ),
-            "report": (
-                FoldStep(
-                    "report",
-                    checks=(
-                        Check(
-                            holds=lambda variables, event, _rules: event.max_offset <= variables.limit,
-                            otherwise=(),
-                            says="",
-                            text="the event's `max_offset` is at most `limit`",
-                        ),
-                    ),
-                ),
-            ),
-        }
+        ),
     ),
 )
 OFFSET_CHAIN: Final = OrderInvariant(
@@ -588,85 +497,53 @@ OFFSET_CHAIN: Final = OrderInvariant(
     group=("group",),
     evaluated="a frame with a body",
     says="a run of {event.body_size} bytes starts at {event.offset}, but the replica's log ends at {v.log_end}",
-    divergences=(),
     key=lambda event, _rules: (event.connection,),
     variables=OffsetChainVariables(),
-    steps=MappingProxyType(
-        {
-            "opened": (
-                FoldStep(
-                    "opened",
-                    assign=MappingProxyType(
-                        {
-                            "awaiting": lambda _variables, _event, _rules: True,
-                            "log_end": lambda _variables, _event, _rules: UNKNOWN,
-                        }
-                    ),
-                ),
+    steps=steps(
+        FoldStep(
+            "opened",
+            assign={
+                "awaiting": lambda _variables, _event, _rules: True,
+                "log_end": lambda _variables, _event, _rules: UNKNOWN,
+            },
+        ),
+        FoldStep(
+            "gap",
+            assign={
+                "awaiting": lambda _variables, _event, _rules: False,
+                "log_end": lambda _variables, _event, _rules: UNKNOWN,
+            },
+        ),
+        FoldStep(
+            "handshake",
+            assign={
+                "awaiting": lambda _variables, _event, _rules: True,
+                "log_end": lambda _variables, _event, _rules: UNKNOWN,
+            },
+        ),
+        FoldStep(
+            "report",
+            condition=lambda variables, _event, _rules: variables.awaiting,
+            assign={
+                "awaiting": lambda _variables, _event, _rules: False,
+                "log_end": lambda _variables, event, _rules: event.max_offset,
+            },
+        ),
+        FoldStep(
+            "heartbeat",
+            condition=lambda variables, event, _rules: (
+                variables.log_end is UNKNOWN and not variables.awaiting and event.offset >= 0
             ),
-            "gap": (
-                FoldStep(
-                    "gap",
-                    assign=MappingProxyType(
-                        {
-                            "awaiting": lambda _variables, _event, _rules: False,
-                            "log_end": lambda _variables, _event, _rules: UNKNOWN,
-                        }
-                    ),
-                ),
-            ),
-            "handshake": (
-                FoldStep(
-                    "handshake",
-                    assign=MappingProxyType(
-                        {
-                            "awaiting": lambda _variables, _event, _rules: True,
-                            "log_end": lambda _variables, _event, _rules: UNKNOWN,
-                        }
-                    ),
-                ),
-            ),
-            "report": (
-                FoldStep(
-                    "report",
-                    condition=lambda variables, _event, _rules: variables.awaiting,
-                    assign=MappingProxyType(
-                        {
-                            "awaiting": lambda _variables, _event, _rules: False,
-                            "log_end": lambda _variables, event, _rules: event.max_offset,
-                        }
-                    ),
-                ),
-            ),
-            "heartbeat": (
-                FoldStep(
-                    "heartbeat",
-                    condition=lambda variables, event, _rules: (
-                        variables.log_end is UNKNOWN and not variables.awaiting and event.offset >= 0
-                    ),
-                    assign=MappingProxyType({"log_end": lambda _variables, event, _rules: event.offset}),
-                ),
-            ),
-            "batch": (
-                FoldStep(
-                    "batch",
-                    checks=(
-                        Check(
-                            holds=ha_replica.continues_the_log,
-                            otherwise=(),
-                            says="",
-                            text="*continues the log* (ha_replica)",
-                        ),
-                    ),
-                    assign=MappingProxyType(
-                        {
-                            "awaiting": lambda _variables, _event, _rules: False,
-                            "log_end": lambda _variables, event, _rules: event.offset + event.body_size,
-                        }
-                    ),
-                ),
-            ),
-        }
+            assign={"log_end": lambda _variables, event, _rules: event.offset},
+        ),
+        FoldStep(
+            "batch",
+            checks=(Check(holds=ha_replica.continues_the_log, text="*continues the log* (ha_replica)"),),
+            assign={
+                "awaiting": lambda _variables, _event, _rules: False,
+                "log_end": lambda _variables, event, _rules: event.offset + event.body_size,
+            },
+        ),
     ),
 )
 BATCH_IN_ONE_EPOCH: Final = OrderInvariant(
@@ -681,41 +558,35 @@ BATCH_IN_ONE_EPOCH: Final = OrderInvariant(
         "apache@5.0.0..: the run that ends at an epoch boundary carries the next epoch's number and start",
     ),
     key=lambda event, _rules: (event.connection,),
-    variables=None,
-    steps=MappingProxyType(
-        {
-            "batch": (
-                FoldStep(
-                    "batch",
-                    checks=(
-                        Check(
-                            holds=lambda _variables, event, rules: (
-                                not rules.start_inside(
-                                    event.known_starts, event.offset, event.offset + event.body_size
-                                )
-                            ),
-                            otherwise=(),
-                            says="the run of {event.body_size} bytes from {event.offset} on crosses the start of an epoch",
-                            text="not start inside(the event's `known_starts`, the event's `offset`, the event's `offset` + the event's `body_size`)",
-                        ),
-                        Check(
-                            holds=lambda _variables, event, _rules: (
-                                event.offset >= event.epoch_start_offset
-                                or event.offset + event.body_size != event.epoch_start_offset
-                            ),
-                            otherwise=(
-                                Otherwise(
-                                    Verdict.DIVERGED,
-                                    divergence="apache@5.0.0..: the run that ends at an epoch boundary carries the next epoch's number and start",
-                                ),
-                            ),
-                            says="the run of {event.body_size} bytes from {event.offset} on ends where epoch {event.epoch} starts, and carries its number",
-                            text="the event's `offset` is at least the event's `epoch_start_offset` or the event's `offset` + the event's `body_size` is not the event's `epoch_start_offset`",
+    steps=steps(
+        FoldStep(
+            "batch",
+            checks=(
+                Check(
+                    holds=lambda _variables, event, rules: (
+                        not rules.start_inside(
+                            event.known_starts, event.offset, event.offset + event.body_size
+                        )
+                    ),
+                    says="the run of {event.body_size} bytes from {event.offset} on crosses the start of an epoch",
+                    text="not start inside(the event's `known_starts`, the event's `offset`, the event's `offset` + the event's `body_size`)",
+                ),
+                Check(
+                    holds=lambda _variables, event, _rules: (
+                        event.offset >= event.epoch_start_offset
+                        or event.offset + event.body_size != event.epoch_start_offset
+                    ),
+                    otherwise=(
+                        Otherwise(
+                            Verdict.DIVERGED,
+                            divergence="apache@5.0.0..: the run that ends at an epoch boundary carries the next epoch's number and start",
                         ),
                     ),
+                    says="the run of {event.body_size} bytes from {event.offset} on ends where epoch {event.epoch} starts, and carries its number",
+                    text="the event's `offset` is at least the event's `epoch_start_offset` or the event's `offset` + the event's `body_size` is not the event's `epoch_start_offset`",
                 ),
-            )
-        }
+            ),
+        )
     ),
 )
 SAME_BYTES: Final = OrderInvariant(
@@ -726,25 +597,17 @@ SAME_BYTES: Final = OrderInvariant(
     group=("group",),
     evaluated="a range seen on two connections",
     says="the {event.size} bytes from {event.offset} on of epoch {event.epoch} are not those on {event.other}",
-    divergences=(),
     key=lambda _event, _rules: (),
-    variables=None,
-    steps=MappingProxyType(
-        {
-            "range": (
-                FoldStep(
-                    "range",
-                    checks=(
-                        Check(
-                            holds=lambda _variables, event, _rules: event.digest == event.first_digest,
-                            otherwise=(),
-                            says="",
-                            text="the event's `digest` is the event's `first_digest`",
-                        ),
-                    ),
+    steps=steps(
+        FoldStep(
+            "range",
+            checks=(
+                Check(
+                    holds=lambda _variables, event, _rules: event.digest == event.first_digest,
+                    text="the event's `digest` is the event's `first_digest`",
                 ),
-            )
-        }
+            ),
+        )
     ),
 )
 CONFIRM_COVERS_SET: Final = OrderInvariant(
@@ -759,50 +622,43 @@ CONFIRM_COVERS_SET: Final = OrderInvariant(
         "apache@5.1.1..: a member that has reported an empty log does not hold the confirmOffset back",
     ),
     key=lambda _event, _rules: (),
-    variables=None,
-    steps=MappingProxyType(
-        {
-            "confirm": (
-                FoldStep(
-                    "confirm",
-                    condition=lambda _variables, event, _rules: event.all_ack,
-                    checks=(
-                        Check(
-                            holds=lambda _variables, event, _rules: (
-                                is_none(event.covered) or event.confirm_offset <= event.covered
-                            ),
-                            otherwise=(
-                                Otherwise(
-                                    Verdict.DIVERGED,
-                                    condition=lambda _variables, event, _rules: event.covered == 0,
-                                    divergence="apache@5.1.1..: a member that has reported an empty log does not hold the confirmOffset back",
-                                ),
-                                Otherwise(Verdict.VIOLATED),
-                            ),
-                            says="the master confirms {event.confirm_offset}, but a member of the SyncStateSet reported only {event.covered}",
-                            text="the event's `covered` is absent or the event's `confirm_offset` is at most the event's `covered`",
-                        ),
+    steps=steps(
+        FoldStep(
+            "confirm",
+            condition=lambda _variables, event, _rules: event.all_ack,
+            checks=(
+                Check(
+                    holds=lambda _variables, event, _rules: (
+                        is_none(event.covered) or event.confirm_offset <= event.covered
                     ),
+                    otherwise=(
+                        Otherwise(
+                            Verdict.DIVERGED,
+                            condition=lambda _variables, event, _rules: event.covered == 0,
+                            divergence="apache@5.1.1..: a member that has reported an empty log does not hold the confirmOffset back",
+                        ),
+                        Otherwise(Verdict.VIOLATED),
+                    ),
+                    says="the master confirms {event.confirm_offset}, but a member of the SyncStateSet reported only {event.covered}",
+                    text="the event's `covered` is absent or the event's `confirm_offset` is at most the event's `covered`",
                 ),
-            )
-        }
+            ),
+        )
     ),
 )
-INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
-    {
-        "one-master-per-epoch": ONE_MASTER_PER_EPOCH,
-        "epochs-grow": EPOCHS_GROW,
-        "set-is-function-of-epoch": SET_IS_FUNCTION_OF_EPOCH,
-        "only-master-alters": ONLY_MASTER_ALTERS,
-        "learner-outside-set": LEARNER_OUTSIDE_SET,
-        "id-granted-once": ID_GRANTED_ONCE,
-        "heartbeats-reach-leader": HEARTBEATS_REACH_LEADER,
-        "pairing": PAIRING,
-        "acknowledged-send-survives": ACKNOWLEDGED_SEND_SURVIVES,
-        "ack-within-sent": ACK_WITHIN_SENT,
-        "offset-chain": OFFSET_CHAIN,
-        "batch-in-one-epoch": BATCH_IN_ONE_EPOCH,
-        "same-bytes": SAME_BYTES,
-        "confirm-covers-set": CONFIRM_COVERS_SET,
-    }
-)
+INVARIANTS: Final[Mapping[str, Invariant]] = {
+    "one-master-per-epoch": ONE_MASTER_PER_EPOCH,
+    "epochs-grow": EPOCHS_GROW,
+    "set-is-function-of-epoch": SET_IS_FUNCTION_OF_EPOCH,
+    "only-master-alters": ONLY_MASTER_ALTERS,
+    "learner-outside-set": LEARNER_OUTSIDE_SET,
+    "id-granted-once": ID_GRANTED_ONCE,
+    "heartbeats-reach-leader": HEARTBEATS_REACH_LEADER,
+    "pairing": PAIRING,
+    "acknowledged-send-survives": ACKNOWLEDGED_SEND_SURVIVES,
+    "ack-within-sent": ACK_WITHIN_SENT,
+    "offset-chain": OFFSET_CHAIN,
+    "batch-in-one-epoch": BATCH_IN_ONE_EPOCH,
+    "same-bytes": SAME_BYTES,
+    "confirm-covers-set": CONFIRM_COVERS_SET,
+}

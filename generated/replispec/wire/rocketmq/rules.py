@@ -25,6 +25,7 @@ class Rules(Protocol):
         heartbeats: Sequence[BrokerHeartbeatRequest],
         old_master: int | None,
         preferred: int | None,
+        *,
         unclean: bool,
     ) -> int | None:
         """The broker that becomes, or stays, master. Only living members of the SyncStateSet may; with
@@ -140,7 +141,7 @@ class Rules(Protocol):
         ...
 
     def confirm_offset(
-        self, log_end: int, acknowledged: Sequence[int], others: int, all_acknowledge: bool, previous: int
+        self, log_end: int, acknowledged: Sequence[int], others: int, *, all_acknowledge: bool, previous: int
     ) -> int:
         """Up to where messages may be shown to consumers: the smallest log end of all members. A member
         that is not connected holds the offset where it was. Where a send does not wait for all members,
@@ -153,6 +154,7 @@ class Rules(Protocol):
         log_end: int,
         acknowledged: Sequence[int],
         others: int,
+        *,
         all_acknowledge: bool,
         in_sync_replicas: int,
     ) -> int:
@@ -170,7 +172,7 @@ class Rules(Protocol):
         ...
 
     def may_join(
-        self, acknowledged: int, confirmed: int, epoch_start: int, is_member: bool, is_learner: bool
+        self, acknowledged: int, confirmed: int, epoch_start: int, *, is_member: bool, is_learner: bool
     ) -> bool:
         """True when the master asks for a replica to become a member: it is neither member nor learner,
         has all that is confirmed, and has reached the current epoch.
@@ -186,7 +188,7 @@ class Rules(Protocol):
         ...
 
     def must_leave(
-        self, caught_up: int | None, now: int, allowed_ms: int, is_master: bool, is_connected: bool
+        self, caught_up: int | None, now: int, allowed_ms: int, *, is_master: bool, is_connected: bool
     ) -> bool:
         """True when the master asks for a member to be removed: it is not connected, never was, or was
         last level with the master more than haMaxTimeSlaveNotCatchup ago. The master itself stays.

@@ -344,7 +344,7 @@ class EpochFileEntry:
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The EpochFileEntry that a file of one line is. Raises RemoteProtocolError."""
-        return cls.from_text("\n".join(split_lines(data, False, "EpochFileEntry")))
+        return cls.from_text("\n".join(split_lines(data, "EpochFileEntry", end_of_line=False)))
 
     def encode(self) -> bytes:
         """The bytes of that file."""
@@ -364,7 +364,7 @@ class EpochFile:
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The EpochFile that the bytes are. Raises RemoteProtocolError, for a wrong checksum too."""
-        lines = split_lines(data, True, "EpochFile")
+        lines = split_lines(data, "EpochFile", end_of_line=True)
         at_least(len(lines), 2, "EpochFile")
         count = parse_integer(lines[0], INT32, "EpochFile.count")
         crc = parse_integer(lines[1], INT64, "EpochFile.crc")
@@ -379,11 +379,11 @@ class EpochFile:
         """The bytes of the EpochFile; counts are derived, and a checksum that is None."""
         crc = self._crc_computed() if self.crc is None else self.crc
         lines = [str(len(self.entries)), str(crc), *(item.to_text() for item in self.entries)]
-        return join_lines(lines, True)
+        return join_lines(lines, end_of_line=True)
 
     def _crc_computed(self) -> int:
         lines = [item.to_text() for item in self.entries]
-        text = join_lines(lines, True)
+        text = join_lines(lines, end_of_line=True)
         return crc32(text, 2147483647)
 
 
@@ -420,7 +420,7 @@ class BrokerIdentity:
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The BrokerIdentity that a file of one line is. Raises RemoteProtocolError."""
-        return cls.from_text("\n".join(split_lines(data, False, "BrokerIdentity")))
+        return cls.from_text("\n".join(split_lines(data, "BrokerIdentity", end_of_line=False)))
 
     def encode(self) -> bytes:
         """The bytes of that file."""
@@ -460,7 +460,7 @@ class BrokerIdentityTemp:
     @classmethod
     def decode(cls, data: bytes) -> Self:
         """The BrokerIdentityTemp that a file of one line is. Raises RemoteProtocolError."""
-        return cls.from_text("\n".join(split_lines(data, False, "BrokerIdentityTemp")))
+        return cls.from_text("\n".join(split_lines(data, "BrokerIdentityTemp", end_of_line=False)))
 
     def encode(self) -> bytes:
         """The bytes of that file."""

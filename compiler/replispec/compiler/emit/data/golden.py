@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.clause import ClauseSpec
 from replispec.compiler.model.example import Example
 from replispec.compiler.model.rule import RuleSource
 
 
 def clauses_json(
-    clauses: Mapping[str, Clause], uses: Mapping[str, Sequence[str]], sources: Iterable[str]
+    clauses: Mapping[str, ClauseSpec], uses: Mapping[str, Sequence[str]], sources: Iterable[str]
 ) -> str:
     """The clauses by id, with where the specification checks each; what is empty is left out."""
     found = _object((name, _clause(each, uses.get(name, ()))) for name, each in clauses.items())
@@ -24,7 +24,7 @@ def _origin(sources: Iterable[str]) -> str:
     return f'"@generated": {_line(f"by `make generate` from {names}. Do not edit.")}'
 
 
-def _clause(clause: Clause, uses: Sequence[str]) -> dict[str, object]:
+def _clause(clause: ClauseSpec, uses: Sequence[str]) -> dict[str, object]:
     names = ("requirement", "severity", "basis", "document", "section", "case", "not_yet")
     found: dict[str, object] = {name: getattr(clause, name) for name in names}
     found |= {"divergence": dict(clause.divergence), "uses": list(uses)}

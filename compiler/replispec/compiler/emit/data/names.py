@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from replispec.compiler.evolution.touched import clauses_of, findings_of
-from replispec.compiler.evolution.walk import Node, shown
+from replispec.compiler.evolution.walk import SpecNode, shown
 
 # What has a name that nobody meets outside of its own file, or none.
 _UNNAMED: Final = (
@@ -35,7 +35,7 @@ _NOTHING: Final = ("none", "false", "0")
 _SAID_MAX: Final = 300
 
 
-def names_json(families: Mapping[str, Node]) -> bytes:
+def names_json(families: Mapping[str, SpecNode]) -> bytes:
     """The whole file, in the order of families and their sources."""
     entries = [entry for name, root in families.items() for entry in _entries(name, root)]
     parts: list[str] = []
@@ -45,7 +45,7 @@ def names_json(families: Mapping[str, Node]) -> bytes:
     return f"[\n{''.join(parts)}\n]\n".encode()
 
 
-def _entries(family: str, root: Node) -> Iterator[dict[str, Any]]:
+def _entries(family: str, root: SpecNode) -> Iterator[dict[str, Any]]:
     for node in root.below():
         if node.kind not in _UNNAMED:
             yield _entry(family, node)
@@ -53,7 +53,7 @@ def _entries(family: str, root: Node) -> Iterator[dict[str, Any]]:
                 yield from _effects(family, node)
 
 
-def _entry(family: str, node: Node) -> dict[str, Any]:
+def _entry(family: str, node: SpecNode) -> dict[str, Any]:
     holder = node.parent if node.parent is not None and node.parent.kind not in _UNNAMED else None
     about = node.facts.get("about") or node.facts.get("requirement") or _tolerated(node)
     found: dict[str, Any] = {
@@ -71,19 +71,19 @@ def _entry(family: str, node: Node) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value}
 
 
-def _tolerated(node: Node) -> str:
+def _tolerated(node: SpecNode) -> str:
     """What the edges of an overlay are tolerated for."""
     said = (str(each.facts.get("tolerated", "")) for each in node.below() if each.kind == "edge")
     return "; ".join(dict.fromkeys(filter(None, said)))
 
 
-def _own(asked: Callable[[Node], Iterator[str]], node: Node, holder: Node | None) -> list[str]:
+def _own(asked: Callable[[SpecNode], Iterator[str]], node: SpecNode, holder: SpecNode | None) -> list[str]:
     """What is asked of the object; nothing when the object above it has the same."""
     found = sorted(set(asked(node)))
     return [] if holder is not None and found == sorted(set(asked(holder))) else found
 
 
-def _also(node: Node) -> Iterator[str]:
+def _also(node: SpecNode) -> Iterator[str]:
     for name in _ALSO.get(node.kind, ()):
         value = node.facts.get(name, ())
         for each in value if isinstance(value, tuple) else (value,):
@@ -91,14 +91,14 @@ def _also(node: Node) -> Iterator[str]:
                 yield str(each)
 
 
-def _said(node: Node) -> dict[str, str]:
+def _said(node: SpecNode) -> dict[str, str]:
     said = {name: shown(value) for name, value in node.facts.items() if name not in _NOT_SAID}
     return {name: value[:_SAID_MAX] for name, value in said.items() if value not in _NOTHING}
 
 
-def _effects(family: str, machine: Node) -> Iterator[dict[str, Any]]:
+def _effects(family: str, machine: SpecNode) -> Iterator[dict[str, Any]]:
     """What the machine does, each with the edges that do it."""
-    edges: dict[str, list[Node]] = {}
+    edges: dict[str, list[SpecNode]] = {}
     for node in machine.below():
         if node.kind == "edge":
             for name in node.facts.get("do", ()):

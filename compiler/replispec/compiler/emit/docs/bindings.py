@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from replispec.compiler.emit.docs.tables import table
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_text
-from replispec.compiler.model.binding import AnswerForm, RecordForm, Remark, Source, Value
-from replispec.compiler.model.machine import Event, Machine
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.binding import AnswerForm, Each, Payload, RecordForm, Remark, Source, Value
+from replispec.compiler.model.machine import Event, MachineSpec
 
 
-def bound_kind(machine: Machine, event: Event) -> str:
+def bound_kind(machine: MachineSpec, event: Event) -> str:
     """What an event is that is bound to messages; empty for one that is not."""
     sources = [each for each in machine.bindings.sources if each.event == event.name]
     return "; or ".join(_source(each) for each in sources)
@@ -34,7 +34,7 @@ def _answer(source: Source) -> str:
     return f"the answer to {asked}: {', '.join(codes)}"
 
 
-def answers_section(machine: Machine) -> Iterator[str]:
+def answers_section(machine: MachineSpec) -> Iterator[str]:
     """What each effect answers, notifies or notes; nothing for a machine whose effects say nothing."""
     if machine.answers:
         yield "## Answers"
@@ -51,7 +51,34 @@ def answers_section(machine: Machine) -> Iterator[str]:
         yield from table(("what an edge does", "what is told"), said)
 
 
-def records_section(machine: Machine) -> Iterator[str]:
+def sends_section(machine: MachineSpec) -> Iterator[str]:
+    """What this side says in each message that it sends, and what it shows; nothing where nothing says it."""
+    if machine.bindings.sends:
+        yield "## Messages sent"
+        yield ""
+        said = (
+            (name.replace("_", " "), f"`{each.message}`", _payload(each))
+            for name, each in machine.bindings.sends.items()
+        )
+        yield from table(("event or what an edge does", "message", "what it says"), said)
+    if machine.bindings.views:
+        yield "## Views"
+        yield ""
+        views = machine.bindings.views.values()
+        shown = (
+            (each.name.replace("_", " "), each.about, f"`{each.message}`: {_fields(each.fields)}")
+            for each in views
+        )
+        yield from table(("view", "what it is", "what it says"), shown)
+
+
+def _payload(payload: Payload) -> str:
+    part = "the part of fixed size: " if payload.is_fixed else ""
+    body = f"; body `{payload.body}`: {_fields(payload.body_fields)}" if payload.body else ""
+    return f"{part}{_fields(payload.fields)}{body}"
+
+
+def records_section(machine: MachineSpec) -> Iterator[str]:
     """The record of each event that is remembered."""
     log = machine.bindings.log
     if log is None:
@@ -81,7 +108,11 @@ def _fields(fields: Mapping[str, Value]) -> str:
 
 
 def _value(value: Value) -> str:
-    return f"`{to_text(value)}`" if isinstance(value, ex.Expression) else f"({_fields(value)})"
+    if isinstance(value, ex.Expression):
+        return f"`{to_text(value)}`"
+    if isinstance(value, Each):
+        return f"for each of `{to_text(value.elements)}` ({_fields(value.fields)})"
+    return f"({_fields(value)})"
 
 
 def _remark(remark: Remark) -> str:

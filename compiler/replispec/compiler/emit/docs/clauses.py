@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from replispec.compiler.emit.docs.machines import banner
-from replispec.compiler.model.clause import BASES, Clause
+from replispec.compiler.model.clause import BASES, ClauseSpec
 
 
 def clauses_document(
-    clauses: Mapping[str, Clause], uses: Mapping[str, Sequence[str]], sources: Mapping[str, bytes]
+    clauses: Mapping[str, ClauseSpec], uses: Mapping[str, Sequence[str]], sources: Mapping[str, bytes]
 ) -> str:
     """The Markdown page of all clauses, with where each is used."""
     lines = [*banner(sources), "# Clauses", ""]

@@ -8,7 +8,7 @@ from typing import Final
 
 from replispec.compiler.emit.docs.machines import banner, clause_links
 from replispec.compiler.emit.docs.tables import table
-from replispec.compiler.model.clause import Clause
+from replispec.compiler.model.clause import ClauseSpec
 from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.model.rule import RuleSource
@@ -30,7 +30,7 @@ class Compliance:
     `findings` names what judges of traffic find, for each machine that they watch.
     """
 
-    clauses: Mapping[str, Clause]
+    clauses: Mapping[str, ClauseSpec]
     uses: Mapping[str, Sequence[str]]
     rules: Mapping[str, RuleSource]
     coverages: Sequence[Coverage]
@@ -38,7 +38,7 @@ class Compliance:
     findings: Mapping[str, str]
 
 
-def check_reasons(clauses: Mapping[str, Clause], uses: Mapping[str, Sequence[str]]) -> None:
+def check_reasons(clauses: Mapping[str, ClauseSpec], uses: Mapping[str, Sequence[str]]) -> None:
     """Refuse a clause that gives a reason why nothing checks it although something does, or may."""
     for clause in clauses.values():
         if clause.not_yet and uses.get(clause.id):
@@ -85,7 +85,7 @@ def compliance_document(view: Compliance, sources: Mapping[str, bytes]) -> str:
     return "\n".join(lines)
 
 
-def _why(clause: Clause) -> str:
+def _why(clause: ClauseSpec) -> str:
     if clause.case:
         return f"waits for a case: {clause.case}"
     return f"not yet: {clause.not_yet}" if clause.not_yet else "nobody says why"

@@ -7,15 +7,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from replispec.compiler.emit.docs.machines import banner, clause_links
 from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.language.text import to_english
-from replispec.compiler.model.invariant import EventStream, FoldStep, Invariant, Otherwise
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.invariant import EventStream, FoldStepSpec, InvariantSpec, OtherwiseSpec
+from replispec.compiler.model.machine import MachineSpec
 
 # From the page of all invariants.
 RULES_PAGE = "rules.md"
 
 
 def invariants_document(
-    invariants: Mapping[str, Invariant], machines: Mapping[str, Machine], sources: Mapping[str, bytes]
+    invariants: Mapping[str, InvariantSpec], machines: Mapping[str, MachineSpec], sources: Mapping[str, bytes]
 ) -> str:
     """The Markdown page of all invariants and of the streams that they speak about."""
     lines = [*banner(sources), "# Invariants", ""]
@@ -30,7 +30,7 @@ def invariants_document(
     return "\n".join(lines)
 
 
-def _watched_section(machines: Sequence[Machine]) -> Iterator[str]:
+def _watched_section(machines: Sequence[MachineSpec]) -> Iterator[str]:
     """The machines that judges walk over traffic, with the names of what they find."""
     if not machines:
         return
@@ -49,7 +49,7 @@ def _watched_section(machines: Sequence[Machine]) -> Iterator[str]:
     )
 
 
-def _section(invariant: Invariant) -> Iterator[str]:
+def _section(invariant: InvariantSpec) -> Iterator[str]:
     yield f"## {invariant.id}"
     yield ""
     yield invariant.about
@@ -78,7 +78,7 @@ def _section(invariant: Invariant) -> Iterator[str]:
         yield ""
 
 
-def _verdict_lines(entries: tuple[Otherwise, ...], start: str) -> Iterator[str]:
+def _verdict_lines(entries: tuple[OtherwiseSpec, ...], start: str) -> Iterator[str]:
     for entry in entries:
         when = (
             f"if {to_english(entry.condition, RULES_PAGE)}"
@@ -89,7 +89,7 @@ def _verdict_lines(entries: tuple[Otherwise, ...], start: str) -> Iterator[str]:
         yield f"{start}**{entry.verdict}** {when}{note}"
 
 
-def _step_cells(step: FoldStep) -> tuple[str, str, str, str]:
+def _step_cells(step: FoldStepSpec) -> tuple[str, str, str, str]:
     condition = to_english(step.condition, RULES_PAGE) if step.condition is not None else ""
     checks = "; and: ".join(to_english(check.holds, RULES_PAGE) for check in step.checks)
     then = "; ".join(f"`{name}` becomes {to_english(node, RULES_PAGE)}" for name, node in step.assign.items())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from replispec.compiler.emit.docs.bindings import answers_section, bound_kind, records_section
+from replispec.compiler.emit.docs.bindings import answers_section, bound_kind, records_section, sends_section
 from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.language.text import to_english, to_text
-from replispec.compiler.model.machine import Event, Machine, Table, Transition
+from replispec.compiler.model.machine import Event, MachineSpec, Table, Transition
 
 # From the page of a machine.
 RULES_PAGE = "../rules.md"
@@ -24,12 +24,12 @@ def clause_links(clauses: Iterable[str], root: str) -> str:
     return ", ".join(f"[{each}]({root}clauses.md#{each.lower()})" for each in clauses)
 
 
-def machine_document(machine: Machine, sources: Mapping[str, bytes]) -> str:
+def machine_document(machine: MachineSpec, sources: Mapping[str, bytes]) -> str:
     """The Markdown page of one machine."""
     return "\n".join([*banner(sources), *_page(machine)])
 
 
-def _page(machine: Machine) -> Iterator[str]:
+def _page(machine: MachineSpec) -> Iterator[str]:
     yield f"# {machine.name}"
     yield ""
     yield machine.about
@@ -78,6 +78,7 @@ def _page(machine: Machine) -> Iterator[str]:
     yield "An event without an edge is a protocol error: of the peer when the peer caused it, else our own."
     yield ""
     yield from answers_section(machine)
+    yield from sends_section(machine)
     yield from records_section(machine)
     for overlay in machine.overlays:
         yield f"## Differences in {overlay.versions}"
@@ -85,7 +86,7 @@ def _page(machine: Machine) -> Iterator[str]:
         yield from _edges(overlay.table)
 
 
-def _state_note(machine: Machine, name: str) -> str:
+def _state_note(machine: MachineSpec, name: str) -> str:
     state = machine.states[name]
     notes = ["Initial." * state.initial, "Final." * state.final, state.about]
     if state.unreached:
@@ -134,7 +135,7 @@ def _edge_cells(edge: Transition | None) -> tuple[str, str, str, str, str]:
     return condition, to, does, then, clause_links(edge.clauses, "../")
 
 
-def _diagram(machine: Machine) -> Iterator[str]:
+def _diagram(machine: MachineSpec) -> Iterator[str]:
     """A mermaid state diagram: one arrow per pair of states, labelled with its events."""
     arrows: dict[tuple[str, str], dict[str, None]] = {}
     for (start, event), edges in machine.table.items():

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from replispec.compiler.emit.docs.machines import banner
 from replispec.compiler.emit.docs.tables import table
-from replispec.compiler.model.parameter import Configuration, Parameter, Value
+from replispec.compiler.model.parameter import ConfigurationSpec, ParameterSpec, Value
 
 _HEAD = ("parameter", "default", "allowed", "what it does", "origin")
 
 
-def parameters_document(configuration: Configuration, sources: Mapping[str, bytes]) -> str:
+def parameters_document(configuration: ConfigurationSpec, sources: Mapping[str, bytes]) -> str:
     """One table for each file of parameters, then what is taken without effect."""
     lines = [*banner(sources), "# Parameters", ""]
     roles = [(each.name, each.about) for each in configuration.roles.values()]
@@ -27,7 +27,7 @@ def parameters_document(configuration: Configuration, sources: Mapping[str, byte
     return "\n".join([*lines, *table(("role", "parameters"), rows)])
 
 
-def _row(parameter: Parameter, shared: tuple[str, ...]) -> tuple[str, ...]:
+def _row(parameter: ParameterSpec, shared: tuple[str, ...]) -> tuple[str, ...]:
     about = [parameter.about]
     if parameter.roles != shared:
         about.append(f"Only of {_listed(parameter.roles)}.")
@@ -40,7 +40,7 @@ def _row(parameter: Parameter, shared: tuple[str, ...]) -> tuple[str, ...]:
     return names, _default(parameter), _allowed(parameter), " ".join(about), _origin(parameter)
 
 
-def _default(parameter: Parameter) -> str:
+def _default(parameter: ParameterSpec) -> str:
     if parameter.default is None:
         return "must be given"
     own = [f"{role}: {_value(value)}" for role, value in sorted(parameter.defaults.items())]
@@ -54,7 +54,7 @@ def _value(value: Value) -> str:
     return f"`{text}`" if text else "empty"
 
 
-def _allowed(parameter: Parameter) -> str:
+def _allowed(parameter: ParameterSpec) -> str:
     bounds = f"{parameter.minimum} to {parameter.maximum}"
     words = {
         "flag": "true or false",
@@ -72,7 +72,7 @@ def _allowed(parameter: Parameter) -> str:
     return words[parameter.type]
 
 
-def _origin(parameter: Parameter) -> str:
+def _origin(parameter: ParameterSpec) -> str:
     said = ", ".join(parameter.origins) or "ours"
     if parameter.releases is not None:
         said += f" ({parameter.releases})"

@@ -7,20 +7,19 @@ from pathlib import Path
 
 from replispec.compiler.emit.lua.filters import (
     check_needs,
-    extended_name,
+    filter_type,
     header_messages,
     protocol_filters,
     shown_messages,
+    title_of,
 )
 from replispec.compiler.emit.lua.text import Value, lua_value
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.model.declared import Dissection, Filter
 from replispec.compiler.model.forms import Form, Test, form_of, stream_members, stream_names
-from replispec.compiler.model.layout import is_fixed
 from replispec.compiler.model.message import Enum, Field, Model, Wider
 
 _PARTS = Path(__file__).parent / "parts"
-_NUMBERS = ("int32", "uint32", "int64", "bool")
 
 
 def dissector_texts(model: Model, sources: Mapping[str, bytes]) -> dict[str, str]:
@@ -51,32 +50,36 @@ def _chunk(model: Model, dissection: Dissection, sources: Mapping[str, bytes]) -
 
 
 def _tables(model: Model, dissection: Dissection) -> dict[str, Value]:
+    shown = list(shown_messages(model, dissection))
     protocols = {
         protocol.name: {
             "title": protocol.title,
-            "filters": [_filter(made) for made in protocol_filters(model, dissection, protocol)],
+            "messages": [message.name for by, message in shown if by == protocol],
+            "filters": [_filter(made, f"{protocol.name}.") for made in protocol.derived],
         }
         for protocol in dissection.protocols
     }
     messages = {
-        message.name: [_field(model, field, protocol.name) for field in message.fields]
-        for protocol, message in shown_messages(model, dissection)
+        message.name: [_field(model, field, keyed=bool(message.also)) for field in message.fields]
+        for _, message in shown
     }
     return {
+        "extended": dissection.extended,
         "protocols": protocols,
         "enums": {enum.name: _names(enum) for enum in model.enums.values()},
         "streams": {name: _stream(model, name) for name in stream_names(model)},
         "messages": messages,
-        "headers": _headers(model, dissection),
+        "headers": _headers(model),
         **_commands(model),
     }
 
 
-def _filter(made: Filter) -> Value:
+def _filter(made: Filter, prefix: str) -> Value:
+    """A filter below its protocol; its title where the name does not say it."""
     return {
-        "name": made.name,
+        "name": made.name.removeprefix(prefix),
         "type": made.type,
-        "title": made.title,
+        "title": made.title if made.title != title_of(made.name) else None,
         "enum": made.enum or None,
         "about": made.about or None,
     }
@@ -125,19 +128,15 @@ def _limits(minimum: int | None, maximum: int | None, size: int) -> dict[str, Va
     return {"minimum": bound(minimum), "maximum": bound(maximum)}
 
 
-def _field(model: Model, field: Field, prefix: str) -> Value:
-    """One field as the dissector reads it; `number`: it is a number of fixed size."""
-    name = f"{prefix}.{field.name}"
+def _field(model: Model, field: Field, *, keyed: bool) -> Value:
+    """One field as the dissector reads it; `keyed`: it has a key of JSON, too."""
     kind = "int32" if field.is_enum else field.type
-    number = is_fixed(field) and kind in _NUMBERS
     low, high = (field.equals, field.equals) if field.equals is not None else (field.minimum, field.maximum)
     wider = field.wider
     inner = model.messages[field.type].fields if field.is_message else ()
     return {
         "name": field.name,
-        "filter": name,
         "type": kind,
-        "number": number or None,
         "size": field.size or None,
         "prefix": field.prefix or None,
         "key_prefix": field.key_prefix or None,
@@ -146,11 +145,13 @@ def _field(model: Model, field: Field, prefix: str) -> Value:
         "measures": field.measures or None,
         **_limits(low, high, field.size),
         "wider": None if wider is None else _wider(wider),
-        "key": field.key,
+        "key": field.key if keyed else None,
         "enum": field.enum or None,
+        "about": field.about or None,
+        "element": model.messages[field.type].about or None if field.is_message else None,
         "name_in_json": field.name_in_json or None,
         "json_only": field.json_only or None,
-        "fields": [_field(model, element, name) for element in inner] or None,
+        "fields": [_field(model, element, keyed=False) for element in inner] or None,
     }
 
 
@@ -159,18 +160,17 @@ def _wider(wider: Wider) -> Value:
     return {"field": wider.field, **numbers}
 
 
-def _headers(model: Model, dissection: Dissection) -> dict[str, Value]:
-    """Typed headers: message -> key -> the fields that have it (in disjoint releases)."""
+def _headers(model: Model) -> dict[str, Value]:
+    """The fields of typed headers, those of disjoint releases included; empty headers are left out."""
     found: dict[str, Value] = {}
     for message in header_messages(model):
-        keys: dict[str, list[Value]] = {}
+        fields: list[Value] = []
         for field in message.fields:
-            entry: dict[str, Value] = {
-                "type": field.type,
-                "filter": extended_name(dissection, message, field),
-            }
-            keys.setdefault(field.key, []).append(entry)
-        found[message.name] = {f'["{key}"]': entries for key, entries in keys.items()}
+            kind, enum = filter_type(field)
+            entry = {"key": field.key, "name": field.name, "type": kind}
+            fields.append({**entry, "enum": enum or None, "about": field.about or None})
+        if fields:
+            found[message.name] = fields
     return found
 
 

@@ -88,9 +88,19 @@ def field_filters(model: Model, message: Message, prefix: str) -> Iterator[tuple
 
 
 def _filter(field: Field, name: str) -> Filter:
+    kind, enum = filter_type(field)
+    return Filter(name, kind, title_of(name), field.about, enum)
+
+
+def filter_type(field: Field) -> tuple[str, str]:
+    """The type of a field's filter, and the enum that names its values."""
     kind = "none" if field.type == "map" or field.is_message else "int32" if field.is_enum else field.type
-    title = field.name.replace("_", " ").capitalize()
-    return Filter(name, kind, title, field.about, field.enum if kind in ("int32", "uint32") else "")
+    return kind, field.enum if kind in ("int32", "uint32") else ""
+
+
+def title_of(name: str) -> str:
+    """The last part of a filter's name, in words."""
+    return name.rpartition(".")[2].replace("_", " ").capitalize()
 
 
 def _snake(name: str) -> str:

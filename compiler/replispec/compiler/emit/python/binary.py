@@ -10,7 +10,7 @@ from replispec.compiler.emit.python.tree import (
     PRIMITIVES,
     TYPING,
     Constant,
-    Function,
+    FunctionDef,
     Names,
     own,
 )
@@ -99,27 +99,27 @@ def base(message: Message) -> str:
     return "" if given else str(_BINARY.BinaryMessage)
 
 
-def members(message: Message, suffix: str) -> Iterator[Function]:
+def members(message: Message, suffix: str) -> Iterator[FunctionDef]:
     """The methods that read and write the binary form.
 
     `suffix` is appended to the names `decode` and `encode` when a message has two encodings.
     """
     if not base(message):
         yield _decode_whole(message, suffix)
-    yield Function(
+    yield FunctionDef(
         f"decode{suffix}_at",
         f"cls, buffer: {_BINARY.Buffer}, at: int, end: int{_parameters(message)}",
         f"tuple[{TYPING.Self}, int]",
         list(_decode_at(message)),
         decorators=["classmethod"],
     )
-    yield Function(f"encode{suffix}", f"self{_parameters(message)}", "bytes", list(_encode(message)))
+    yield FunctionDef(f"encode{suffix}", f"self{_parameters(message)}", "bytes", list(_encode(message)))
     yield from _properties(message)
 
 
-def _decode_whole(message: Message, suffix: str) -> Function:
+def _decode_whole(message: Message, suffix: str) -> FunctionDef:
     passed = "".join(f", {each.name}={each.name}" for each in message.given)
-    return Function(
+    return FunctionDef(
         f"decode{suffix}",
         f"cls, buffer: {_BINARY.Buffer}, at: int = 0, end: int | None = None{_parameters(message)}",
         str(TYPING.Self),
@@ -457,7 +457,7 @@ def _encode_value(message: Message, field: Field, derived: str) -> str:
     return f"int({value})" if field.type == "bool" else value
 
 
-def _properties(message: Message) -> Iterator[Function]:
+def _properties(message: Message) -> Iterator[FunctionDef]:
     """Derived numbers, checksums and what identifies the message among others, as properties."""
     keys = [field.name for field in message.fields if field.identifies]
     if keys:
@@ -481,5 +481,5 @@ def _properties(message: Message) -> Iterator[Function]:
             yield _property(f"{field.name}_holds", "bool", value, about)
 
 
-def _property(name: str, returns: str, value: str, about: str) -> Function:
-    return Function(name, "self", returns, [f"return {value}"], about, ["property"])
+def _property(name: str, returns: str, value: str, about: str) -> FunctionDef:
+    return FunctionDef(name, "self", returns, [f"return {value}"], about, ["property"])

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from replispec.compiler.emit.python.machines import bare_words, enum_names
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.emit.python.expressions import HELPERS, bare_words, enum_refs
+from replispec.compiler.emit.python.naming import class_name
+from replispec.compiler.emit.python.tree import PRIMITIVES, Names, Ref
 from replispec.compiler.language.text import to_python, to_text
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Remark, Source, Text
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
 
+BOUND: Final = Names(f"{PRIMITIVES}.bindings")
+_HELPERS: Final = {
+    **HELPERS,
+    "as_set": str(BOUND.as_set),
+    "entry_of": str(BOUND.entry_of),
+    "first": str(BOUND.first_of),
+}
+_BARE: Final = ("instance", "header", "each")
+"""What an expression reads beside the variables."""
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
 
@@ -20,14 +32,30 @@ _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
 class BindingWords:
     """Writes parts of the bindings of one machine."""
 
-    def __init__(self, machine: Machine, model: Model) -> None:
+    def __init__(self, machine: MachineSpec, model: Model) -> None:
         self._model = model
-        self._enums = enum_names(model)
-        self._plain = {} if "instance" in machine.variables else {"instance": "instance"}
+        self._enums = enum_refs(model)
+        self._module = f"replispec.wire.{model.family}.machines.{machine.name}"
+        self.event = Ref(self._module, "Event")
+        self.variables = Ref(self._module, "Variables")
+        self.rules = Ref(f"replispec.wire.{model.family}.rules", "Rules")
+        self._plain = {name: name for name in _BARE if name not in machine.variables}
+
+    def event_class(self, event: str) -> str:
+        """The class of an event of the machine."""
+        return str(Ref(self._module, class_name(event)))
 
     def python(self, node: ex.Expression, plain: Mapping[str, str] | None = None) -> str:
         """An expression over what is known: nothing of a binding is ever unseen."""
-        return to_python(node, self._enums, all_known=True, plain={**self._plain, **(plain or {})})
+        names = {**self._plain, **(plain or {})}
+        return to_python(
+            node,
+            self._enums,
+            helpers=_HELPERS,
+            all_known=True,
+            plain=names,
+            keywords=self._model.keywords,
+        )
 
     def label(self, node: ex.Expression, source: Source) -> str:
         """What people call a value that is missing: its key on the wire."""
@@ -43,7 +71,7 @@ class BindingWords:
         """The codes of a command, by name."""
         enum = next(each for each in self._model.enums.values() if each.codes)
         return [
-            f"codes.{enum.name}.{value.name}"
+            f"{self._enums[enum.name]}.{value.name}"
             for code in self._model.messages[message].codes
             for value in enum.values
             if value.number == code
@@ -72,9 +100,19 @@ class BindingWords:
                 )
             else:
                 value = self.python(part)
-                parts.append(f"{{listed({value})}}" if part in text.lists else f"{{{value}}}")
+                parts.append(f"{{{BOUND.listed}({value})}}" if part in text.lists else f"{{{value}}}")
         is_plain = all(isinstance(part, str) for part in text.parts)
         return f'{"" if is_plain else "f"}"{"".join(parts)}"'
+
+
+def reads_local(nodes: Iterable[ex.Expression | None]) -> bool:
+    """Whether any of these asks what only the role knows."""
+    return any(
+        isinstance(part, ex.LocalCall) or (isinstance(part, ex.SourceField) and part.of == "local")
+        for node in nodes
+        if node is not None
+        for part in ex.walk(node)
+    )
 
 
 def parameters(given: Iterable[str], inside: Iterable[str]) -> str:
@@ -86,7 +124,7 @@ def parameters(given: Iterable[str], inside: Iterable[str]) -> str:
 def asked_once(lines: list[str]) -> list[str]:
     """The lines with what they read of `local` more than once read before."""
     text = "\n".join(lines)
-    names = [name for name in dict.fromkeys(_LOCAL.findall(text)) if text.count(f"local.{name}") > 1]
+    names = [name for name, count in Counter(_LOCAL.findall(text)).items() if count > 1]
     for name in names:
         text = re.sub(rf"\blocal\.{name}\b", name, text)
     return [*(f"{name} = local.{name}" for name in names), *text.split("\n")]

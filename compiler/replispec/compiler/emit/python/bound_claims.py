@@ -7,72 +7,88 @@ it is there. All else of an answer tells nothing of the variables.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from replispec.compiler.emit.python.binding_words import BindingWords, indented, parameters
-from replispec.compiler.emit.python.machines import class_name, docstring
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.model.binding import AnswerForm
-from replispec.compiler.model.machine import Machine
-from replispec.compiler.model.message import VersionRange
+from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, parameters
+from replispec.compiler.emit.python.bound_releases import RELEASES, releases_text
+from replispec.compiler.emit.python.tree import (
+    ABC,
+    TYPING,
+    Constant,
+    FunctionDef,
+    Node,
+    own,
+)
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.binding import AnswerForm, Value
+from replispec.compiler.model.machine import MachineSpec
+
+_GIVEN = ("ext_fields: ExtFields", "data: bytes")
+_CLAIMS = f"dict[str, {TYPING.Any}]"
 
 
-def claim_lines(machine: Machine, words: BindingWords) -> Iterator[str]:
-    """The lines that read the claims of answers and notices."""
-    answers = machine.bindings.answers
-    said = {**answers, **machine.bindings.notices}
-    telling = {name: lines for name, form in said.items() if (lines := list(_reader(form, machine)))}
-    for name, lines in telling.items():
-        given = ("ext_fields: ExtFields", "data: bytes")
-        yield f"def _claims_of_{name}({parameters(given, lines)}) -> dict[str, Any]:"
-        yield from indented(lines)
-        yield ""
-    yield "def _nothing(_ext_fields: ExtFields, _data: bytes) -> dict[str, Any]:"
-    yield "    return {}"
-    yield ""
-    yield "def claims_of(asked: type[Any], code: int, ext_fields: ExtFields, data: bytes) -> Claims | None:"
+def claim_nodes(machine: MachineSpec, words: BindingWords) -> Iterator[Node]:
+    """What reads the claims of answers and notices."""
+    bindings = machine.bindings
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for name, form in {**bindings.answers, **bindings.notices}.items():
+        lines = tuple(_reader(form, machine))
+        if lines:
+            alike.setdefault(lines, []).append(name)
+    readers: dict[str, str] = {}
+    for lines, names in alike.items():
+        reader = f"_claims_of_{'_or_'.join(names)}"
+        readers |= dict.fromkeys(names, reader)
+        yield FunctionDef(reader, parameters(_GIVEN, lines), _CLAIMS, lines)
+    yield FunctionDef("_nothing", parameters(_GIVEN, ()), _CLAIMS, ["return {}"])
     about = (
-        "What the answer to a request says, by the event that the request is; None when no edge answers so."
-    )
-    more = (
-        "Code 0 grants, and so does a refusal that counts as another answer. Raises\n"
+        "What the answer to a request says, by the event that the request is; None when none answers so."
+        "\n\nCode 0 grants, and so does a refusal that counts as another answer. Raises\n"
         "RemoteProtocolError when the answer cannot be read."
     )
-    yield from indented(docstring(about, more))
-    yield "    found = _CLAIMS.get((asked, code))"
-    yield "    if found is None:"
-    yield "        return None"
-    yield "    effects, accepted, read = found"
-    yield "    return Claims(effects, accepted, read(ext_fields, data))"
-    yield ""
-    kind = "tuple[frozenset[str], bool, Callable[[ExtFields, bytes], dict[str, Any]]]"
-    yield f"_CLAIMS: Final[Mapping[tuple[type[Any], int], {kind}]] = MappingProxyType({{"
+    inside = [
+        "found = _CLAIMS.get((asked, code))",
+        "if found is None:",
+        "    return None",
+        "effects, accepted, read = found",
+        f"return {BOUND.Claims}(effects, accepted, read(ext_fields, data))",
+    ]
+    given = ", ".join((f"asked: type[{TYPING.Any}]", "code: int", *_GIVEN))
+    yield FunctionDef("claims_of", given, f"{BOUND.Claims} | None", inside, about)
+    yield from _tables(machine, words, readers)
+
+
+def _tables(machine: MachineSpec, words: BindingWords, readers: Mapping[str, str]) -> Iterator[Node]:
+    """The tables from what was asked, and from what is noticed, to their readers."""
+    bindings, final = machine.bindings, TYPING.Final
+    rows = []
     for (event, number), forms in _by_code(machine, words).items():
         effects = ", ".join(repr(form.effect) for form in forms)
         accepted = number == 0 or any(form.counts_as for form in forms)
-        readers = {f"_claims_of_{form.effect}" if form.effect in telling else "_nothing" for form in forms}
-        reader = readers.pop() if len(readers) == 1 else "_nothing"
-        yield f"    ({class_name(event)}, {number}): (frozenset(({effects},)), {accepted}, {reader}),"
-    yield "})"
-    yield ""
-    if any(name in telling for name in machine.bindings.notices):
-        yield "CLAIMS_OF_NOTICES: Final = MappingProxyType({"
-        for name in machine.bindings.notices:
-            if name in telling:
-                yield f'    "{name}": _claims_of_{name},'
-        yield "})"
-        yield '"""What each notice says of the variables."""'
-        yield ""
-    counted = {name: form for name, form in answers.items() if form.counts_as}
-    if counted:
-        yield "COUNTS_AS: Final[Mapping[str, tuple[str, Releases | None]]] = MappingProxyType({"
-        for name, form in counted.items():
-            yield f'    "{name}": ("{form.counts_as}", {_releases(form.releases)}),'
-        yield "})"
-        yield '"""Refusals that count as another answer, and the releases in which they do."""'
-        yield ""
+        found = {readers.get(form.effect, "_nothing") for form in forms}
+        reader = found.pop() if len(found) == 1 else "_nothing"
+        key = f"({words.event_class(event)}, {number})"
+        rows.append(f"{key}: (frozenset(({effects},)), {accepted}, {reader}),")
+    kind = f"tuple[frozenset[str], bool, {ABC.Callable}[[ExtFields, bytes], {_CLAIMS}]]"
+    annotated = f"{final}[{ABC.Mapping}[tuple[type[{TYPING.Any}], int], {kind}]]"
+    yield Constant("_CLAIMS", f"{{{' '.join(rows)}}}", annotated)
+    rows = [f'"{name}": {readers[name]},' for name in bindings.notices if name in readers]
+    if rows:
+        annotated = f"{final}[{ABC.Mapping}[str, {ABC.Callable}[[ExtFields, bytes], {_CLAIMS}]]]"
+        about = "What each notice says of the variables."
+        yield Constant("CLAIMS_OF_NOTICES", f"{{{' '.join(rows)}}}", annotated, about)
+    rows = [
+        f'"{name}": ("{form.counts_as}", {releases_text(form.releases) if form.releases else None}),'
+        for name, form in bindings.answers.items()
+        if form.counts_as
+    ]
+    if rows:
+        annotated = f"{final}[{ABC.Mapping}[str, tuple[str, {RELEASES.Releases} | None]]]"
+        about = "Refusals that count as another answer, and the releases in which they do."
+        yield Constant("COUNTS_AS", f"{{{' '.join(rows)}}}", annotated, about)
 
 
-def _by_code(machine: Machine, words: BindingWords) -> dict[tuple[str, int], list[AnswerForm]]:
+def _by_code(machine: MachineSpec, words: BindingWords) -> dict[tuple[str, int], list[AnswerForm]]:
     """The answers that an event may get, by the number of their code."""
     found: dict[tuple[str, int], list[AnswerForm]] = {}
     for effect, events in machine.effects().items():
@@ -84,28 +100,46 @@ def _by_code(machine: Machine, words: BindingWords) -> dict[tuple[str, int], lis
     return found
 
 
-def _reader(form: AnswerForm, machine: Machine) -> Iterator[str]:
+def _reader(form: AnswerForm, machine: MachineSpec) -> Iterator[str]:
     """The lines that gather the variables that an answer tells; none when it tells none."""
-    header = list(_taken("header", _plain(form.header_fields), machine))
-    body = list(_taken("body", _plain(form.body_fields), machine))
-    if not header and not body:
-        return
-    yield "claims: dict[str, Any] = {}"
+    header = list(_claims("header", form.header_fields, machine))
+    body = list(_claims("body", form.body_fields, machine))
     if header:
-        yield f"header = {form.header}.from_ext_fields(ext_fields)"
-        yield from header
+        yield f"header = {own(form.header)}.from_ext_fields(ext_fields)"
     if body:
-        yield "if data:"
-        yield f"    body = {form.body}.decode(data)"
-        yield from indented(body)
-    yield "return claims"
+        yield f"body = {own(form.body)}.decode(data) if data else {own(form.body)}()"
+    found: dict[str, list[_Claim]] = {}
+    for each in reversed((*header, *body)):
+        found.setdefault(each.variable, []).append(each)
+    always, perhaps = [], []
+    for name in dict.fromkeys(each.variable for each in (*header, *body)):
+        *tried, value = (each.value for each in found[name])
+        for other in reversed(tried):
+            value = f"{BOUND.first_of}({other}, {value})"
+        if any(each.may_be_none and each.source == "header" for each in found[name]):
+            always.append(f'"{name}": {value}')
+        elif any(each.may_be_none for each in found[name]):
+            always.append(f'**({{"{name}": {value}}} if data else {{}})')
+        else:
+            perhaps.append(f"{name}={value}")
+    told = f"{BOUND.told}({', '.join(perhaps)})" if perhaps else ""
+    if always:
+        yield f"return {{{', '.join([*always, f'**{told}'] if told else always)}}}"
+    elif told:
+        yield f"return {told}"
 
 
-def _plain(fields: Mapping[str, object]) -> dict[str, ex.Expression]:
-    return {name: node for name, node in fields.items() if isinstance(node, ex.Expression)}
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """One field of an answer that is a variable; `may_be_none`: absent, it says that the variable is none."""
+
+    variable: str
+    source: str
+    value: str
+    may_be_none: bool
 
 
-def _taken(source: str, fields: Mapping[str, ex.Expression], machine: Machine) -> Iterator[str]:
+def _claims(source: str, fields: Mapping[str, Value], machine: MachineSpec) -> Iterator[_Claim]:
     for field, node in fields.items():
         match node:
             case ex.Variable(name) | ex.Conditional(_, ex.Variable(name), ex.Literal(None)) if (
@@ -113,14 +147,6 @@ def _taken(source: str, fields: Mapping[str, ex.Expression], machine: Machine) -
             ):
                 kind = machine.variables[name].type
                 value = f"{source}.{field}"
-                if kind.optional and isinstance(node, ex.Variable):
-                    yield f'claims["{name}"] = {value}'
-                    continue
-                yield f"if {value} is not None:"
-                yield f'    claims["{name}"] = {f"frozenset({value})" if kind.kind == "set" else value}'
-
-
-def _releases(versions: VersionRange | None) -> str:
-    if versions is None:
-        return "None"
-    return f'Releases("{versions.implementation}", {versions.first!r}, {versions.last!r})'
+                if kind.kind == "set":
+                    value = f"{BOUND.as_set}({value})"
+                yield _Claim(name, source, value, kind.optional and isinstance(node, ex.Variable))

@@ -2,95 +2,129 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from replispec.compiler.emit.python.binding_words import (
+    BOUND,
     BindingWords,
     asked_once,
     indented,
     parameters,
-    snake,
 )
-from replispec.compiler.emit.python.bound_claims import claim_lines
-from replispec.compiler.emit.python.bound_records import record_lines
-from replispec.compiler.emit.python.machines import class_name, docstring
-from replispec.compiler.language import expressions as ex
+from replispec.compiler.emit.python.bound_claims import claim_nodes
+from replispec.compiler.emit.python.bound_records import record_nodes
+from replispec.compiler.emit.python.bound_releases import (
+    PARAMETER,
+    RELEASES,
+    chosen_reader,
+    readers_of,
+    releases_text,
+    request_tables,
+)
+from replispec.compiler.emit.python.bound_values import expressions_in, message_text
+from replispec.compiler.emit.python.expressions import bare_words, strings
+from replispec.compiler.emit.python.tree import (
+    ABC,
+    DATACLASSES,
+    TYPING,
+    Class,
+    Constant,
+    FunctionDef,
+    Node,
+    own,
+)
+from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
-from replispec.compiler.model.machine import Machine
-from replispec.compiler.model.message import Message, Model
-from replispec.compiler.read.binding_parts import fields_of
+from replispec.compiler.model.machine import MachineSpec
+from replispec.compiler.model.message import Model
+from replispec.compiler.model.value_types import fields_of
 
 
 class InstanceBindings:
     """Writes the bindings of one machine whose requests name an instance."""
 
-    def __init__(self, machine: Machine, model: Model, words: BindingWords) -> None:
+    def __init__(self, machine: MachineSpec, model: Model, words: BindingWords) -> None:
         self._machine = machine
         self._bindings = machine.bindings
         self._model = model
         self._words = words
+        # A machine without instances answers for itself: nothing names which one is asked.
+        self._is_one = not machine.bindings.has_instances
+        local = ["local: Local"] if machine.bindings.local or not self._is_one else []
+        heard = [node for each in machine.bindings.requests for node in _heard(each)]
+        said = [node for form in machine.bindings.answers.values() for node in _nodes(form)]
+        rules = f"rules: {words.rules}"
+        self._readers = [*local, *([rules] if _are_ruled(heard) else [])]
+        if not self._is_one:
+            self._readers = ["instances: Instances", rules]
+        self._asked = str(words.event) if self._is_one else "Asked"
+        self._given = [*([] if self._is_one else ["instance: str"]), f"variables: {words.variables}"]
+        self._knows = [*local, *([rules] if _are_ruled(said) else [])]
 
-    def lines(self) -> Iterator[str]:
-        """The lines of the module, imports aside."""
+    def nodes(self) -> Iterator[Node]:
+        """What the module defines, beside what every module of bindings has."""
         yield from self._instances()
         yield from self._requests()
         yield from self._answers()
         yield from self._notices()
-        yield from claim_lines(self._machine, self._words)
+        if not self._is_one:
+            yield from claim_nodes(self._machine, self._words)
         if self._bindings.log is not None:
-            yield from record_lines(self._machine, self._bindings.log, self._words)
+            yield from record_nodes(self._machine, self._bindings.log, self._words)
 
     # Requests
 
-    def _instances(self) -> Iterator[str]:
-        yield "@dataclass(frozen=True, slots=True)"
-        yield "class Asked:"
-        yield from indented(docstring("The event that a request is, and the instance that it is about."))
-        yield ""
-        yield "    instance: str"
-        yield "    event: Event"
-        yield ""
-        yield "class Instances(Protocol):"
-        yield from indented(docstring("The instances of the machine, as the role knows them."))
-        yield ""
-        yield "    def known(self, instance: str, /) -> tuple[Variables, Local]:"
-        yield '        """What is remembered of an instance, and what only the role knows of it."""'
-        yield "        ..."
-        yield ""
+    def _instances(self) -> Iterator[Node]:
+        if not self._is_one:
+            yield from self._instance_classes()
         code = self._words.python(self._bindings.missing) if self._bindings.missing else "0"
-        yield f"_MISSING: Final = {code}"
-        yield ""
+        yield Constant("_MISSING", code, str(TYPING.Final))
 
-    def _requests(self) -> Iterator[str]:
-        yield "def event_of("
-        yield "    code: int, ext_fields: ExtFields, data: bytes, instances: Instances, rules: Rules"
-        yield ") -> Asked | None:"
-        about = "The event that a request with this code and body is; None when it is none."
-        more = (
+    def _instance_classes(self) -> Iterator[Class]:
+        yield Class(
+            "Asked",
+            "The event that a request is, and the instance that it is about.",
+            decorators=[f"{DATACLASSES.dataclass}(frozen=True, slots=True)"],
+            body=[
+                Constant("instance", annotation="str"),
+                Constant("event", annotation=str(self._words.event)),
+            ],
+        )
+        known = FunctionDef(
+            "known",
+            "self, instance: str, /",
+            f"tuple[{self._words.variables}, Local]",
+            (),
+            "What is remembered of an instance, and what only the role knows of it.",
+        )
+        about = "The instances of the machine, as the role knows them."
+        yield Class("Instances", about, [str(TYPING.Protocol)], body=[known])
+
+    def _requests(self) -> Iterator[Node]:
+        about = (
+            "The event that a request with this code and body is; None when it is none.\n\n"
             "Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something\n"
             "is missing or the request is refused whatever is remembered."
         )
-        yield from indented(docstring(about, more))
-        yield "    read = REQUESTS.get(code)"
-        yield "    return None if read is None else read(ext_fields, data, instances, rules)"
-        yield ""
-        groups: dict[str, list[Source]] = {}
-        for each in self._bindings.requests:
-            groups.setdefault(each.header, []).append(each)
-        for name, found in groups.items():
-            yield from self._request(name, found)
-        kind = "Callable[[ExtFields, bytes, Instances, Rules], Asked | None]"
-        yield f"REQUESTS: Final[Mapping[int, {kind}]] = MappingProxyType({{"
-        for name in groups:
-            for code in self._words.codes(name):
-                yield f"    {code}: _{snake(name)},"
-        yield "})"
-        yield '"""How each request is read, by its code."""'
-        yield ""
+        handed = "".join(f", {each.partition(':')[0]}" for each in self._readers)
+        inside = [
+            *chosen_reader(self._machine),
+            f"return None if read is None else read(ext_fields, data{handed})",
+        ]
+        given = ["code: int", "ext_fields: ExtFields", "data: bytes", *self._readers]
+        given += [PARAMETER] if self._bindings.has_releases else []
+        yield FunctionDef("event_of", ", ".join(given), f"{self._asked} | None", inside, about)
+        readers = readers_of(self._bindings.requests)
+        for name, found in readers.items():
+            yield self._request(name, found)
+        kinds = "".join(f", {each.partition(': ')[2]}" for each in self._readers)
+        kind = f"{ABC.Callable}[[ExtFields, bytes{kinds}], {self._asked} | None]"
+        yield from request_tables(readers, kind, self._machine, self._words)
 
-    def _request(self, name: str, sources: list[Source]) -> Iterator[str]:
+    def _request(self, name: str, sources: list[Source]) -> FunctionDef:
         first, body = sources[0], sources[0].body
-        inside = [f"header = {name}.from_ext_fields(ext_fields)"]
+        header = f"header = {own(first.header)}.from_ext_fields(ext_fields)"
+        inside = [header]
         reads_body = any(
             isinstance(part, ex.SourceField) and part.of == "body"
             for each in sources
@@ -98,9 +132,9 @@ class InstanceBindings:
             for part in ex.walk(node)
         )
         if reads_body:
-            inside.append(f"body = {body}.decode(data) if data else {body}()")
-        assert first.instance is not None
-        inside.append(f"instance = {self._asked_for(first.instance, first)}")
+            inside.append(f"body = {own(body)}.decode(data) if data else {own(body)}()")
+        if first.instance is not None:
+            inside.append(f"instance = {self._asked_for(first.instance, first)}")
         made: list[str] = []
         for each in sources:
             lines = [*self._refusals(each), *self._made(each)]
@@ -110,22 +144,23 @@ class InstanceBindings:
                 made += lines
         text = "\n".join(made)
         known = ["variables" if "variables." in text else "_", "local" if "local." in text else "_"]
-        if known != ["_", "_"]:
+        if known != ["_", "_"] and not self._is_one:
             inside.append(f"{', '.join(known)} = instances.known(instance)")
         inside += made
+        if "header" not in bare_words("\n".join(inside[1:])):
+            inside.remove(header)
         falls_through = sources[-1].condition is not None
         if falls_through:
             inside.append("return None")
-        given = ("ext_fields: ExtFields", "data: bytes", "instances: Instances", "rules: Rules")
-        result = "Asked | None" if falls_through else "Asked"
-        yield f"def _{snake(name)}({parameters(given, inside)}) -> {result}:"
-        yield from indented(inside)
-        yield ""
+        given = ("ext_fields: ExtFields", "data: bytes", *self._readers)
+        result = f"{self._asked} | None" if falls_through else self._asked
+        return FunctionDef(name, parameters(given, inside), result, inside)
 
     def _refusals(self, source: Source) -> Iterator[str]:
         for each in source.refusals:
             yield f"if {self._words.python(each.condition)}:"
-            yield f"    raise Refused({self._words.python(each.code)}, {self._words.remark(each.remark)})"
+            code, remark = self._words.python(each.code), self._words.remark(each.remark)
+            yield f"    raise {BOUND.Refused}({code}, {remark})"
 
     def _made(self, source: Source) -> Iterator[str]:
         """The lines that make the event; fields that others are made of are read before."""
@@ -141,126 +176,145 @@ class InstanceBindings:
                 yield f"{name} = {text}"
                 text = name
             values.append(f"{name}={text}")
-        yield f"return Asked(instance, {class_name(source.event)}({', '.join(values)}))"
+        made = f"{self._words.event_class(source.event)}({', '.join(values)})"
+        yield f"return {made}" if self._is_one else f"return Asked(instance, {made})"
 
     def _asked_for(self, node: ex.Expression, source: Source) -> str:
         """A value that the request must have; a text that it says as it stands is bounded, too."""
         text, label = self._words.python(node), self._words.label(node, source)
         if not isinstance(node, ex.SourceField):
             is_safe = isinstance(node, ex.Function) and node.name == "first"
-            return text if is_safe and node is source.instance else f'asked_for({text}, "{label}", _MISSING)'
+            return (
+                text
+                if is_safe and node is source.instance
+                else f'{BOUND.asked_for}({text}, "{label}", _MISSING)'
+            )
         message = self._model.messages[source.header if node.of == "header" else source.body]
         is_text = fields_of(message, self._model)[node.name].kind == "string"
-        return f'{"asked_text" if is_text else "asked_for"}({text}, "{label}", _MISSING)'
+        reader = BOUND.asked_text if is_text else BOUND.asked_for
+        return f'{reader}({text}, "{label}", _MISSING)'
 
     # Answers and notices
 
-    def _answers(self) -> Iterator[str]:
-        yield "def answer_of("
-        yield "    effect: str, instance: str, variables: Variables, event: Event, local: Local"
-        yield ") -> Answer:"
+    def _answers(self) -> Iterator[Node]:
+        final, answers = TYPING.Final, self._bindings.answers
+        given = [*self._given, f"event: {self._words.event}", *self._knows]
         about = "What an effect answers, by its name; the variables are those after the step."
-        yield from indented(docstring(about))
-        yield "    return ANSWERS[effect](instance, variables, event, local)"
-        yield ""
-        for form in self._bindings.answers.values():
-            yield from self._answer(form)
-        kind = "Callable[[str, Variables, Any, Local], Answer]"
-        yield f"ANSWERS: Final[Mapping[str, {kind}]] = MappingProxyType({{"
-        for name in self._bindings.answers:
-            yield f'    "{name}": _{name},'
-        yield "})"
-        yield '"""What each effect that answers says."""'
-        yield ""
-        steady = [name for name, form in self._bindings.answers.items() if _is_steady(form)]
-        yield f"STEADY: Final = frozenset(({', '.join(map(repr, steady))},))"
-        yield '"""Effects whose answers change only with the variables."""'
-        yield ""
-        yield "NOTES: Final[Mapping[str, str]] = MappingProxyType({"
-        for name, text in self._bindings.notes.items():
-            yield f"    {name!r}: {text!r},"
-        yield "})"
-        yield '"""What is noted for people when an effect is done."""'
-        yield ""
+        arguments = ", ".join(each.partition(":")[0] for each in given)
+        inside = [f"return ANSWERS[effect]({arguments})"]
+        if self._bindings.answers_by_release:
+            choices = "_ANSWERS_BY_RELEASE.get(effect, ())"
+            inside = [
+                f"answer = {RELEASES.of_release}({choices}, release) or ANSWERS[effect]",
+                f"return answer({arguments})",
+            ]
+            given.append(PARAMETER)
+        yield FunctionDef("answer_of", ", ".join(("effect: str", *given)), str(BOUND.Answer), inside, about)
+        for form in answers.values():
+            yield self._answer(form, f"_{form.effect}")
+            for number, each in enumerate(form.by_release.values()):
+                yield self._answer(each, f"_{form.effect}_{number}")
+        kinds = [each.partition(": ")[2] for each in (*self._given, f"event: {TYPING.Any}", *self._knows)]
+        kind = f"{ABC.Callable}[[{', '.join(kinds)}], {BOUND.Answer}]"
+        rows = " ".join(f'"{name}": _{name},' for name in answers)
+        about = "What each effect that answers says."
+        yield Constant("ANSWERS", f"{{{rows}}}", f"{final}[{ABC.Mapping}[str, {kind}]]", about)
+        yield from self._answers_by_release(kind)
+        steady = strings(tuple(name for name, form in answers.items() if _is_steady(form)))
+        about = "Effects whose answers change only with the variables."
+        yield Constant("STEADY", f"frozenset({steady})", f"{final}[frozenset[str]]", about)
+        if self._bindings.notes:
+            rows = " ".join(f"{name!r}: {text!r}," for name, text in self._bindings.notes.items())
+            about = "What is noted for people when an effect is done."
+            yield Constant("NOTES", f"{{{rows}}}", f"{final}[{ABC.Mapping}[str, str]]", about)
 
-    def _answer(self, form: AnswerForm) -> Iterator[str]:
+    def _answers_by_release(self, kind: str) -> Iterator[Constant]:
+        if not self._bindings.answers_by_release:
+            return
+        rows = []
+        for name, form in self._bindings.answers.items():
+            choices = [
+                f"({releases_text(each.releases)}, _{name}_{number})"
+                for number, each in enumerate(form.by_release.values())
+                if each.releases is not None
+            ]
+            if choices:
+                rows.append(f'"{name}": ({", ".join(choices)},),')
+        kinds = f"tuple[tuple[{RELEASES.Releases}, {kind}], ...]"
+        annotated = f"{TYPING.Final}[{ABC.Mapping}[str, {kinds}]]"
+        yield Constant("_ANSWERS_BY_RELEASE", f"{{{' '.join(rows)}}}", annotated)
+
+    def _answer(self, form: AnswerForm, function: str) -> FunctionDef:
         assert form.code is not None
         said = [self._words.python(form.code), *self._arguments(form)]
-        inside = asked_once([*self._message_lines(form), f"return Answer({', '.join(said)})"])
-        events = " | ".join(map(class_name, self._machine.effects()[form.effect]))
-        given = ("instance: str", "variables: Variables", f"event: {events}", "local: Local")
-        yield f"def _{form.effect}({parameters(given, inside)}) -> Answer:"
-        yield from indented(inside)
-        yield ""
+        inside = asked_once([*self._message_lines(form), f"return {BOUND.Answer}({', '.join(said)})"])
+        events = " | ".join(map(self._words.event_class, self._machine.effects()[form.effect]))
+        given = (*self._given, f"event: {events}", *self._knows)
+        return FunctionDef(function, parameters(given, inside), str(BOUND.Answer), inside)
 
-    def _notices(self) -> Iterator[str]:
-        if not self._bindings.notices:
+    def _notices(self) -> Iterator[Node]:
+        notices = self._bindings.notices
+        if not notices:
             return
-        yield "def notice_of(effect: str, instance: str, variables: Variables) -> Notice:"
-        yield from indented(docstring("What an effect tells peers that did not ask, by its name."))
-        yield "    return NOTICES[effect](instance, variables)"
-        yield ""
-        for form in self._bindings.notices.values():
+        given = ("instance: str", f"variables: {self._words.variables}")
+        about = "What an effect tells peers that did not ask, by its name."
+        inside = ["return NOTICES[effect](instance, variables)"]
+        yield FunctionDef("notice_of", ", ".join(("effect: str", *given)), str(BOUND.Notice), inside, about)
+        for form in notices.values():
             code = self._words.codes(form.header)[0]
             said = [code, *self._arguments(form)]
-            inside = [*self._message_lines(form), f"return Notice({', '.join(said)})"]
-            given = ("instance: str", "variables: Variables")
-            yield f"def _{form.effect}({parameters(given, inside)}) -> Notice:"
-            yield from indented(inside)
-            yield ""
-        yield "NOTICES: Final[Mapping[str, Callable[[str, Variables], Notice]]] = MappingProxyType({"
-        for name in self._bindings.notices:
-            yield f'    "{name}": _{name},'
-        yield "})"
-        yield '"""What each effect that notifies says."""'
-        yield ""
+            inside = [*self._message_lines(form), f"return {BOUND.Notice}({', '.join(said)})"]
+            yield FunctionDef(f"_{form.effect}", parameters(given, inside), str(BOUND.Notice), inside)
+        rows = " ".join(f'"{name}": _{name},' for name in notices)
+        kind = f"{ABC.Callable}[[str, {self._words.variables}], {BOUND.Notice}]"
+        annotated = f"{TYPING.Final}[{ABC.Mapping}[str, {kind}]]"
+        about = "What each effect that notifies says."
+        yield Constant("NOTICES", f"{{{rows}}}", annotated, about)
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
-        if form.header:
-            yield f"header = {self._message(self._model.messages[form.header], form.header_fields)}"
+        if form.header_fields:
+            yield f"header = {self._said(form.header, form.header_fields)}"
         if form.body:
-            yield f"body = {self._message(self._model.messages[form.body], form.body_fields)}"
+            yield f"body = {self._said(form.body, form.body_fields)}"
+
+    def _said(self, message: str, fields: Mapping[str, Value]) -> str:
+        return message_text(self._model.messages[message], fields, self._model, self._words)
 
     def _arguments(self, form: AnswerForm) -> Iterator[str]:
-        if form.header:
+        if form.header_fields:
             yield "header.to_ext_fields()"
         if form.body:
-            yield "body.encode()"
+            yield "body.encode()" if form.header_fields else "body=body.encode()"
         if form.remark is not None:
             yield f"remark={self._words.remark(form.remark)}"
 
-    def _message(self, message: Message, fields: dict[str, Value] | object) -> str:
-        kinds = fields_of(message, self._model)
-        assert hasattr(fields, "items")
-        values = []
-        for name, value in fields.items():
-            if isinstance(value, ex.Expression):
-                text = self._words.python(value)
-                if kinds[name].kind == "list":
-                    text = f"sorted({text})"
-                elif kinds[name].kind == "map":
-                    text = f"dict(sorted({text}.items()))"
-            else:
-                text = self._message(self._model.messages[kinds[name].name], value)
-            values.append(f"{name}={text}")
-        return f"{message.name}({', '.join(values)})"
-
 
 def _is_steady(form: AnswerForm) -> bool:
-    """Whether an answer is made of the variables and the instance alone."""
-    nodes: list[ex.Expression] = []
+    """Whether an answer is made of the variables and the instance alone, for peers of all releases."""
+    if form.by_release:
+        return False
+    parts = [part for node in _nodes(form) for part in ex.walk(node)]
+    return not any(isinstance(part, ex.EventField | ex.SourceField | ex.LocalCall) for part in parts)
 
-    def gather(values: object) -> None:
-        for value in values.values() if hasattr(values, "values") else ():
-            nodes.append(value) if isinstance(value, ex.Expression) else gather(value)
 
-    gather(form.header_fields)
-    gather(form.body_fields)
+def _are_ruled(nodes: Iterable[ex.Expression | None]) -> bool:
+    """Whether any of these asks a rule."""
+    return any(isinstance(part, ex.Rule) for node in nodes if node is not None for part in ex.walk(node))
+
+
+def _heard(source: Source) -> list[ex.Expression | None]:
+    """All that a request is read and refused by."""
+    refusals = [each.condition for each in source.refusals]
+    return [*source.fields.values(), source.condition, source.instance, *refusals]
+
+
+def _nodes(form: AnswerForm) -> list[ex.Expression]:
+    """All that an answer is made of."""
+    nodes = [*expressions_in(form.header_fields.values()), *expressions_in(form.body_fields.values())]
     for condition, text in form.remark.choices if form.remark is not None else ():
         nodes.extend([condition] if condition is not None else [])
         nodes.extend(_expressions(text))
-    parts = [part for node in nodes for part in ex.walk(node)]
-    return not any(isinstance(part, ex.EventField | ex.SourceField) for part in parts)
+    return nodes
 
 
 def _expressions(text: Text) -> Iterator[ex.Expression]:

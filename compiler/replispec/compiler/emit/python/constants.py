@@ -1,27 +1,17 @@
-"""The Python module, and the Markdown page, of a family's constants."""
+"""The Python module of a family's constants."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from replispec.compiler.emit.docs.machines import banner
-from replispec.compiler.emit.docs.tables import table
 from replispec.compiler.emit.python.codes import certificate
-from replispec.compiler.emit.python.machines import docstring
-from replispec.compiler.read.constants import Constant
+from replispec.compiler.emit.python.tree import TYPING, Constant, Module
+from replispec.compiler.model.constant import NamedConstant
 
 
-def constants_text(constants: Mapping[str, Constant], family: str, sources: Mapping[str, bytes]) -> str:
+def constants_text(constants: Mapping[str, NamedConstant], family: str, sources: Mapping[str, bytes]) -> str:
     """The module with one name for each constant."""
-    lines = [*certificate(sources), *docstring(f"Constants of {family} that stand in no message.")]
-    lines += ["from __future__ import annotations", "", "from typing import Final", ""]
-    for each in constants.values():
-        lines += [f"{each.name}: Final = {each.value!r}", *docstring(each.about)]
-    return "\n".join([*lines, ""])
-
-
-def constants_document(constants: Mapping[str, Constant], sources: Mapping[str, bytes]) -> str:
-    """The page with a row for each constant."""
-    rows = [(f"`{one.name}`", f"`{one.value}`", one.about, one.source) for one in constants.values()]
-    head = ("constant", "value", "what it is", "comes from")
-    return "\n".join([*banner(sources), "# Constants", "", *table(head, rows)])
+    about = f"Constants of {family} that stand in no message."
+    final = str(TYPING.Final)
+    nodes = [Constant(each.name, repr(each.value), final, each.about) for each in constants.values()]
+    return Module(f"replispec.wire.{family}.constants", certificate(sources), about, [*nodes]).text()

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, Names, Ref, plain
-from replispec.compiler.language import expressions as ex
-from replispec.compiler.language.text import to_python
-from replispec.compiler.model.machine import Variable
+from replispec.compiler.language.text import CONSTANTS, to_python
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.machine import VariableSpec
 from replispec.compiler.model.message import Model
 
 _UNKNOWN = Names(f"{PRIMITIVES}.unknown")
@@ -21,24 +21,26 @@ ARGUMENTS: Final = ("variables", "event", "rules")
 
 
 def enum_refs(model: Model) -> dict[str, str]:
-    """The Python name of every enum class of a family."""
-    codes = Ref(f"replispec.wire.{model.family}", "codes")
-    return {name: f"{codes}.{name}" for name in model.enums}
+    """The Python name of every enum class of a family, and of its constants."""
+    package = f"replispec.wire.{model.family}"
+    codes = Ref(package, "codes")
+    return {CONSTANTS: str(Ref(package, "constants")), **{name: f"{codes}.{name}" for name in model.enums}}
 
 
 def python_of(
     node: ex.Expression,
-    enums: Mapping[str, str],
+    model: Model,
     guards: Mapping[tuple[str, str], str] | None = None,
+    named: Mapping[ex.Expression, str] | None = None,
 ) -> str:
-    """The expression over `variables`, `event` and `rules`."""
-    return to_python(node, enums, guards, HELPERS)
+    """The expression over `variables`, `event` and `rules`; `named` is what stands for expressions."""
+    return to_python(node, enum_refs(model), guards, HELPERS, named=named, keywords=model.keywords)
 
 
-def initial_value(variable: Variable, enums: Mapping[str, str]) -> str:
+def initial_value(variable: VariableSpec, model: Model) -> str:
     """A variable's value at the start."""
     if variable.initial is not None:
-        return python_of(variable.initial, enums)
+        return python_of(variable.initial, model)
     if variable.type.key is not None:
         return f"{DATACLASSES.field}(default_factory=dict)"
     return "None" if variable.type.optional else _ZEROS.get(variable.type.kind, "0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.emit.python.binary import constant_name
-from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Class, Constant, Function, Names
+from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Class, Constant, FunctionDef, Names
 from replispec.compiler.model.layout import FixedRun, steps
 from replispec.compiler.model.message import Message
 
@@ -28,8 +28,8 @@ def fixed_class(message: Message) -> Class:
     )
 
 
-def _methods(message: Message, run: FixedRun) -> Iterator[Function]:
-    yield Function(
+def _methods(message: Message, run: FixedRun) -> Iterator[FunctionDef]:
+    yield FunctionDef(
         "decode",
         f"cls, buffer: {_BINARY.Buffer}, at: int = 0",
         str(TYPING.Self),
@@ -37,14 +37,14 @@ def _methods(message: Message, run: FixedRun) -> Iterator[Function]:
         "The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut.",
         ["classmethod"],
     )
-    yield Function(
+    yield FunctionDef(
         "encode",
         "self",
         "bytes",
         [f'return {_BINARY.pack}({constant_name(message, 0)}, "{message.name}", {", ".join(_values(run))})'],
         "These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit.",
     )
-    yield Function(
+    yield FunctionDef(
         "places",
         "cls",
         "dict[str, tuple[int, int]]",

@@ -8,7 +8,6 @@ from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.expressions import (
     ARGUMENTS,
-    enum_refs,
     initial_value,
     lambda_of,
     python_of,
@@ -27,15 +26,19 @@ from replispec.compiler.emit.python.tree import (
     Ref,
     homes,
 )
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_english
-from replispec.compiler.model.invariant import Check, FoldStep, Invariant, Otherwise
-from replispec.compiler.model.machine import Machine
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.invariant import (
+    CheckSpec,
+    FoldStepSpec,
+    InvariantSpec,
+    OtherwiseSpec,
+    runtime_template,
+)
+from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
-from replispec.compiler.read.invariants import runtime_template
 
 _INVARIANTS = Names(f"{PRIMITIVES}.invariants")
-_PROXY = Names("types").MappingProxyType
 _CLASSES = {
     "set": _INVARIANTS.SetInvariant,
     "order": _INVARIANTS.OrderInvariant,
@@ -45,9 +48,9 @@ _CLASSES = {
 
 
 def invariants_text(
-    invariants: Mapping[str, Invariant],
+    invariants: Mapping[str, InvariantSpec],
     model: Model,
-    machines: Mapping[str, Machine],
+    machines: Mapping[str, MachineSpec],
     sources: Mapping[str, bytes],
 ) -> str:
     """The module, not yet formatted."""
@@ -58,8 +61,8 @@ def invariants_text(
 
 
 class _Emitter:
-    def __init__(self, model: Model, machines: Mapping[str, Machine]) -> None:
-        self._enums = enum_refs(model)
+    def __init__(self, model: Model, machines: Mapping[str, MachineSpec]) -> None:
+        self._model = model
         package = f"replispec.wire.{model.family}.machines"
         self._guards = {
             (machine.name, name): f"{Ref(package, machine.name)}.{name}({', '.join(ARGUMENTS)})"
@@ -67,7 +70,7 @@ class _Emitter:
             for name in machine.guards
         }
 
-    def nodes(self, invariants: Mapping[str, Invariant]) -> Iterator[Node]:
+    def nodes(self, invariants: Mapping[str, InvariantSpec]) -> Iterator[Node]:
         """Variables first, then the invariants and their table."""
         for invariant in invariants.values():
             if invariant.variables:
@@ -79,11 +82,11 @@ class _Emitter:
             )
         rows = " ".join(f"{each.id!r}: {_constant(each)}," for each in invariants.values())
         kind = f"{TYPING.Final}[{ABC.Mapping}[str, {_INVARIANTS.Invariant}]]"
-        yield Constant("INVARIANTS", f"{_PROXY}({{{rows}}})", kind)
+        yield Constant("INVARIANTS", f"{{{rows}}}", kind)
 
-    def _variables(self, invariant: Invariant) -> Class:
+    def _variables(self, invariant: InvariantSpec) -> Class:
         values = [
-            Constant(each.name, initial_value(each, self._enums), annotation(each.type))
+            Constant(each.name, initial_value(each, self._model), annotation(each.type))
             for each in invariant.variables.values()
         ]
         about = f"What the fold of {invariant.id} remembers."
@@ -96,7 +99,7 @@ class _Emitter:
         )
 
     def _python(self, node: ex.Expression) -> str:
-        return python_of(node, self._enums, self._guards)
+        return python_of(node, self._model, self._guards)
 
     def _condition(self, node: ex.Expression) -> str:
         return lambda_of(self._python(node))
@@ -104,7 +107,7 @@ class _Emitter:
     def _of_event(self, text: str) -> str:
         return lambda_of(text, ("event", "rules"))
 
-    def _arguments(self, invariant: Invariant) -> Iterator[str]:
+    def _arguments(self, invariant: InvariantSpec) -> Iterator[str]:
         yield f"id={invariant.id!r}"
         yield f"about={invariant.about!r}"
         yield f"clauses={strings(invariant.clauses)}"
@@ -112,19 +115,23 @@ class _Emitter:
         yield f"group={strings(invariant.group)}"
         yield f"evaluated={invariant.evaluated!r}"
         yield f"says={runtime_template(invariant.says)!r}"
-        yield f"divergences={strings(tuple(invariant.divergences()))}"
+        if divergences := tuple(invariant.divergences()):
+            yield f"divergences={strings(divergences)}"
         keys = ", ".join(f"event.{name}" for name in invariant.key)
         yield f"key={self._of_event(f'({keys},)' if keys else '()')}"
         if invariant.shape == "set" or invariant.shape == "as_of":
             yield f"event={invariant.event!r}"
-            where = self._of_event(self._python(invariant.where)) if invariant.where is not None else "None"
-            yield f"where={where}"
+            if invariant.where is not None:
+                yield f"where={self._of_event(self._python(invariant.where))}"
         if invariant.value is not None:
             yield f"value={self._of_event(self._python(invariant.value))}"
-            yield f"otherwise={self._otherwise(invariant.otherwise)}"
+            if invariant.otherwise:
+                yield f"otherwise={self._otherwise(invariant.otherwise)}"
             return
-        yield f"variables={_variables_class(invariant)}()" if invariant.variables else "variables=None"
-        yield f"steps={self._steps(invariant.steps)}"
+        if invariant.variables:
+            yield f"variables={_variables_class(invariant)}()"
+        steps = ", ".join(map(self._step, invariant.steps))
+        yield f"steps={_INVARIANTS.steps}({steps})"
         if invariant.pairing is not None:
             names = invariant.pairing
             yield f"request={names.request!r}, one_way={names.one_way!r}"
@@ -132,14 +139,7 @@ class _Emitter:
         if invariant.check is not None:
             yield f"check={self._check(invariant.check)}"
 
-    def _steps(self, steps: tuple[FoldStep, ...]) -> str:
-        by_event: dict[str, list[str]] = {}
-        for step in steps:
-            by_event.setdefault(step.event, []).append(self._step(step))
-        rows = (f"{event!r}: ({', '.join(found)},)" for event, found in by_event.items())
-        return f"{_PROXY}({{{', '.join(rows)}}})"
-
-    def _step(self, step: FoldStep) -> str:
+    def _step(self, step: FoldStepSpec) -> str:
         parts = [repr(step.event)]
         if step.condition is not None:
             parts.append(f"condition={self._condition(step.condition)}")
@@ -147,17 +147,19 @@ class _Emitter:
             parts.append(f"checks=({', '.join(map(self._check, step.checks))},)")
         if step.assign:
             rows = (f"{name!r}: {self._condition(node)}" for name, node in step.assign.items())
-            parts.append(f"assign={_PROXY}({{{', '.join(rows)}}})")
+            parts.append(f"assign={{{', '.join(rows)}}}")
         return f"{_INVARIANTS.FoldStep}({', '.join(parts)})"
 
-    def _check(self, check: Check) -> str:
-        text = repr(to_english(check.holds))
-        says = repr(runtime_template(check.says))
-        otherwise = self._otherwise(check.otherwise)
-        holds = self._condition(check.holds)
-        return f"{_INVARIANTS.Check}(holds={holds}, otherwise={otherwise}, says={says}, text={text})"
+    def _check(self, check: CheckSpec) -> str:
+        parts = [f"holds={self._condition(check.holds)}"]
+        if check.otherwise:
+            parts.append(f"otherwise={self._otherwise(check.otherwise)}")
+        if check.says:
+            parts.append(f"says={runtime_template(check.says)!r}")
+        parts.append(f"text={to_english(check.holds)!r}")
+        return f"{_INVARIANTS.Check}({', '.join(parts)})"
 
-    def _otherwise(self, entries: tuple[Otherwise, ...]) -> str:
+    def _otherwise(self, entries: tuple[OtherwiseSpec, ...]) -> str:
         found = []
         for entry in entries:
             parts = [f"{_INVARIANTS.Verdict}.{entry.verdict.upper()}"]
@@ -171,9 +173,9 @@ class _Emitter:
         return f"({', '.join(found)}{',' if found else ''})"
 
 
-def _constant(invariant: Invariant) -> str:
+def _constant(invariant: InvariantSpec) -> str:
     return invariant.id.replace("-", "_").upper()
 
 
-def _variables_class(invariant: Invariant) -> str:
+def _variables_class(invariant: InvariantSpec) -> str:
     return "".join(word.capitalize() for word in invariant.id.split("-")) + "Variables"

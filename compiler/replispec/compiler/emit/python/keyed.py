@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, Function, Names, own
+from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, FunctionDef, Names, own
 from replispec.compiler.model.message import Field, Message
 
 BOUNDS = {"int32": "INT32", "int64": "INT64", "uint32": "UINT32"}
@@ -94,9 +94,9 @@ def _element(kind: str) -> str:
 # ---- headers that are written out ------------------------------------------------------------------
 
 
-def written_out(message: Message) -> Iterator[Function]:
+def written_out(message: Message) -> Iterator[FunctionDef]:
     """The methods of a header that is read or written for every message."""
-    yield Function(
+    yield FunctionDef(
         "from_ext_fields",
         f"cls, ext_fields: {ABC.Mapping}[str, str | None]",
         str(TYPING.Self),
@@ -104,7 +104,7 @@ def written_out(message: Message) -> Iterator[Function]:
         f"As Header's, written out: {message.hot}.",
         ["classmethod"],
     )
-    yield Function(
+    yield FunctionDef(
         "to_ext_fields",
         "self, *, binary: bool = False",
         "dict[str, str | None]",

@@ -9,7 +9,6 @@ from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.expressions import (
     ARGUMENTS,
-    bare_words,
     enum_refs,
     initial_value,
     lambda_of,
@@ -17,6 +16,7 @@ from replispec.compiler.emit.python.expressions import (
     strings,
     used_names,
 )
+from replispec.compiler.emit.python.naming import class_name
 from replispec.compiler.emit.python.tree import (
     ABC,
     DATACLASSES,
@@ -24,7 +24,7 @@ from replispec.compiler.emit.python.tree import (
     TYPING,
     Class,
     Constant,
-    Function,
+    FunctionDef,
     Module,
     Names,
     Node,
@@ -33,50 +33,34 @@ from replispec.compiler.emit.python.tree import (
     own,
     plain,
 )
-from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.text import to_text
-from replispec.compiler.model.machine import Event, Guard, Machine, Overlay, Table, Transition
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.machine import Event, Guard, MachineSpec, OverlaySpec, Table, Transition
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import Type
 
 _MACHINES = Names(f"{PRIMITIVES}.machines")
 _RELEASES = Names(f"{PRIMITIVES}.releases")
-_PROXY = Names("types").MappingProxyType
 _FROZEN = f"{DATACLASSES.dataclass}(frozen=True, slots=True)"
-__all__ = ["MachineEmitter", "bare_words", "class_name", "docstring", "enum_names", "package_module"]
+# Edges that are shorter than this are said for each state.
+_ROW_SHARED_FROM = 180
+# Where the state of a pair stands in the text of its edges.
+_HERE = "\x03"
 # An assignment that is shorter than this is not worth a name.
 _ASSIGNMENT_NAMED_FROM = 70
-
-
-def class_name(name: str) -> str:
-    """`batch_received` as a class: BatchReceived."""
-    return "".join(word.capitalize() for word in name.split("_"))
-
-
-def docstring(*paragraphs: str) -> list[str]:
-    """The lines of a docstring of these paragraphs; empty ones are left out."""
-    clean = [each.replace("\\", "\\\\").replace('"""', "'''") for each in paragraphs if each]
-    if len(clean) == 1:
-        return [f'"""{clean[0]}"""']
-    lines = [f'"""{clean[0]}']
-    for each in clean[1:]:
-        lines += ["", each]
-    return [*lines, '"""']
-
-
-def enum_names(model: Model) -> dict[str, str]:
-    """The Python name of every enum class in a module that imports `codes`."""
-    return {name: f"codes.{name}" for name in model.enums}
 
 
 class MachineEmitter:
     """Writes one machine. Pure: equal specifications give equal text."""
 
-    def __init__(self, machine: Machine, model: Model) -> None:
+    def __init__(self, machine: MachineSpec, model: Model) -> None:
         self._machine = machine
         self._model = model
         self._enums = enum_refs(model)
         self._guards = {("", name): f"{name}({', '.join(ARGUMENTS)})" for name in machine.guards}
+        call = f"({', '.join(ARGUMENTS)})"
+        said = {part for node in _expressions(machine) for part in ex.walk(node)}
+        self._lets = {node: f"{name}{call}" for name, node in machine.lets.items() if node in said}
         self._assignments = self._named_assignments()
 
     def text(self, sources: Mapping[str, bytes]) -> str:
@@ -101,6 +85,9 @@ class MachineEmitter:
         yield Constant("Event", " | ".join(map(class_name, self._machine.events)))
         yield from self._effects()
         yield from self._answers()
+        for name, node in self._machine.lets.items():
+            if node in self._lets:
+                yield self._let(name, node)
         for guard in self._machine.guards.values():
             yield self._guard(guard)
         yield from self._tables()
@@ -115,13 +102,13 @@ class MachineEmitter:
 
     def _variables(self) -> Class:
         values = [
-            Constant(each.name, initial_value(each, self._enums), annotation(each.type), comment=each.about)
+            Constant(each.name, initial_value(each, self._model), annotation(each.type), comment=each.about)
             for each in self._machine.variables.values()
         ]
         return Class("Variables", "What the machine remembers beside its state.", [], [_FROZEN], values)
 
     def _event(self, event: Event) -> Class:
-        body: list[Constant | Function] = []
+        body: list[Constant | FunctionDef] = []
         if event.messages:
             body.append(Constant("message", annotation=" | ".join(str(own(each)) for each in event.messages)))
             body += [self._property(event, name, kind) for name, kind in self._read_fields(event)]
@@ -145,20 +132,20 @@ class MachineEmitter:
         }
         return [(name, event.fields[name]) for name in sorted(read)]
 
-    def _property(self, event: Event, name: str, kind: Type) -> Function:
+    def _property(self, event: Event, name: str, kind: Type) -> FunctionDef:
         messages = [self._model.messages[each] for each in event.messages]
         if all(message.field_named(name) is not None for message in messages):
             body = [f"return self.message.{name}"]
         else:
             body = [f'value: {annotation(kind)} = getattr(self.message, "{name}", None)', "return value"]
-        return Function(name, "self", annotation(kind), body, decorators=["property"])
+        return FunctionDef(name, "self", annotation(kind), body, decorators=["property"])
 
     def _effects(self) -> Iterator[Node]:
         yield Constant("EffectT_co", f'{TYPING.TypeVar}("EffectT_co", covariant=True)')
         methods = []
         for name, events in self._machine.effects().items():
             kinds = " | ".join(map(class_name, events))
-            methods.append(Function(name, f"self, event: {kinds}, /", "tuple[EffectT_co, ...]", ["..."]))
+            methods.append(FunctionDef(name, f"self, event: {kinds}, /", "tuple[EffectT_co, ...]", ["..."]))
         about = "What a core does on its edges: each method returns effects, in their order."
         yield Class("Effects", about, [f"{TYPING.Protocol}[EffectT_co]"], body=methods)
 
@@ -169,36 +156,43 @@ class MachineEmitter:
             rows = [f"{name!r}: {self._enums[enum]}.{value}," for name, (enum, _, value) in codes.items()]
             about = "The code with which an effect answers the request that its event is."
             kind = f"{TYPING.Final}[{ABC.Mapping}[str, int]]"
-            yield Constant("ANSWERS", f"{_PROXY}({{{' '.join(rows)}}})", kind, about)
+            yield Constant("ANSWERS", f"{{{' '.join(rows)}}}", kind, about)
 
-    def _guard(self, guard: Guard) -> Function:
+    def _let(self, name: str, node: ex.Expression) -> FunctionDef:
+        inner = {other: call for other, call in self._lets.items() if other != node}
+        text = python_of(node, self._model, self._guards, inner)
+        parameters = ", ".join(f"{each}: {TYPING.Any}" for each in used_names(text))
+        return FunctionDef(name, parameters, str(TYPING.Any), [f"return {text}"])
+
+    def _guard(self, guard: Guard) -> FunctionDef:
         text = self._python(guard.condition)
         parameters = ", ".join(f"{name}: {TYPING.Any}" for name in used_names(text))
         body = [f"holds: bool = {text}", "return holds"]
-        return Function(guard.name, parameters, "bool", body, guard.about)
+        return FunctionDef(guard.name, parameters, "bool", body, guard.about)
 
     def _python(self, node: ex.Expression) -> str:
-        return python_of(node, self._enums, self._guards)
+        return python_of(node, self._model, self._guards, self._lets)
 
     def _tables(self) -> Iterator[Constant]:
         machine, final = self._machine, TYPING.Final
         kinds = (f"{class_name(event.name)}: {self._kind(event)}," for event in machine.events.values())
-        yield Constant("EVENTS", f"{_PROXY}({{{' '.join(kinds)}}})", str(final))
+        annotated = f"{final}[{ABC.Mapping}[type, {_MACHINES.EventKind}]]"
+        yield Constant("EVENTS", f"{{{' '.join(kinds)}}}", annotated)
         for text, name in self._assignments.items():
             yield Constant(name, text, f"{final}[{ABC.Mapping}[str, {_MACHINES.Assign}]]")
         rows = " ".join(self._rows(machine.table, {}))
-        yield Constant("TRANSITIONS", f"{_PROXY}({{{rows}}})", f"{final}[{_MACHINES.Transitions}[State]]")
+        yield Constant("TRANSITIONS", f"{{{rows}}}", f"{final}[{_MACHINES.Transitions}[State]]")
         if machine.overlays:
             overlays = " ".join(f"{self._overlay(each)}," for each in machine.overlays)
             kind = f"{final}[tuple[{_MACHINES.Overlay}[State], ...]]"
             yield Constant("OVERLAYS", f"({overlays})", kind)
         yield Constant("MACHINE", self._whole(), f"{final}[{_MACHINES.Machine}[State, Variables]]")
 
-    def _overlay(self, overlay: Overlay) -> str:
+    def _overlay(self, overlay: OverlaySpec) -> str:
         versions = overlay.versions
         releases = f'{_RELEASES.Releases}("{versions.implementation}", {versions.first!r}, {versions.last!r})'
         rows = " ".join(self._rows(overlay.table, self._machine.table))
-        return f"{_MACHINES.Overlay}({releases}, {_PROXY}({{{rows}}}))"
+        return f"{_MACHINES.Overlay}({releases}, {{{rows}}})"
 
     def _whole(self) -> str:
         machine = self._machine
@@ -233,17 +227,34 @@ class MachineEmitter:
         return f"{_MACHINES.EventKind}({', '.join(parts)})"
 
     def _rows(self, table: Table, base: Table) -> Iterator[str]:
-        """The pairs with their edges; those of `base` that come last are taken from there."""
-        for pair, edges in table.items():
-            state, event = (f"State.{pair[0]}", class_name(pair[1]))
-            kept = base.get(pair, ())
-            inside = list(map(self._edge, edges))
-            if kept and edges[-len(kept) :] == kept:
-                inside[-len(kept) :] = [f"*TRANSITIONS[{state}, {event}]"]
-            yield f"({state}, {event}): ({', '.join(inside)}{',' if inside else ''}),"
+        """The pairs with their edges; those of `base` that come last are taken from there.
 
-    def _edge(self, edge: Transition) -> str:
-        parts = [f"State.{edge.to}"]
+        States in which an event does the same share a row, unless it is short.
+        """
+        alike: dict[tuple[str, str], list[str]] = {}
+        for (state, event), edges in table.items():
+            alike.setdefault((event, self._edges(state, event, edges, base)), []).append(state)
+        for (event, text), states in alike.items():
+            name = class_name(event)
+            if len(states) == 1 or len(plain(text)) < _ROW_SHARED_FROM:
+                yield from (
+                    f"(State.{each}, {name}): {text.replace(_HERE, f'State.{each}')}," for each in states
+                )
+                continue
+            every = ", ".join(f"State.{state}" for state in states)
+            among = "State" if len(states) == len(self._machine.states) else f"({every})"
+            yield f"**{{(state, {name}): {text.replace(_HERE, 'state')} for state in {among}}},"
+
+    def _edges(self, state: str, event: str, edges: tuple[Transition, ...], base: Table) -> str:
+        """The edges of a pair, in which `_HERE` stands for its state."""
+        kept = base.get((state, event), ())
+        inside = [self._edge(edge, state) for edge in edges]
+        if kept and edges[-len(kept) :] == kept:
+            inside[-len(kept) :] = [f"*TRANSITIONS[{_HERE}, {class_name(event)}]"]
+        return f"({', '.join(inside)}{',' if inside else ''})"
+
+    def _edge(self, edge: Transition, state: str) -> str:
+        parts = [_HERE if edge.to == state else f"State.{edge.to}"]
         if edge.do:
             parts.append(f"do={strings(edge.do)}")
         if edge.condition is not None:
@@ -265,24 +276,51 @@ class MachineEmitter:
 
     def _assignment(self, edge: Transition) -> str:
         rows = (f"{name!r}: {lambda_of(self._python(node))}" for name, node in edge.assign.items())
-        return f"{_PROXY}({{{', '.join(rows)}}})"
+        return f"{{{', '.join(rows)}}}"
 
     def _named_assignments(self) -> dict[str, str]:
         """The assignments that several edges make, with the names of constants: after what they do."""
         edges = [edge for edge in self._machine.transitions() if edge.assign]
         counts = Counter(text for edge in edges for text in [self._assignment(edge)] * len(edge.sources))
-        found: dict[str, str] = {}
+        found: dict[str, Transition] = {}
         for edge in edges:
             text = self._assignment(edge)
-            if counts[text] == 1 or text in found or len(plain(text)) < _ASSIGNMENT_NAMED_FROM:
-                continue
-            name = f"_{(edge.do or (edge.event,))[0].upper()}"
-            if name in found.values():
-                name = f"{name}_ON_{edge.event.upper()}"
-            while name in found.values():
-                name = f"{name}_TOO"
-            found[text] = name
-        return found
+            if counts[text] > 1 and len(plain(text)) >= _ASSIGNMENT_NAMED_FROM:
+                found.setdefault(text, edge)
+        # The smallest one of those that do the same has the plain name; the others say what they add to it.
+        names: dict[str, str] = {}
+        for text, edge in sorted(found.items(), key=lambda each: len(each[1].assign)):
+            base = _assignment_name(edge)
+            smaller = next((found[other] for other, name in names.items() if name == base), edge)
+            tried = _assignment_names(edge, smaller)
+            name = next((each for each in tried if each not in names.values()), None)
+            if name is not None:
+                names[text] = name
+        return {text: names[text] for text in found if text in names}
+
+
+def _assignment_name(edge: Transition) -> str:
+    """What the assignment of an edge is called: after the first thing that the edge does."""
+    return f"_{(edge.do or (edge.event,))[0].upper()}"
+
+
+def _assignment_names(edge: Transition, smaller: Transition) -> Iterator[str]:
+    """What it may be called, beside a `smaller` one that has the plain name: what it adds, and when."""
+    name = _assignment_name(edge)
+    added = [variable.upper() for variable in edge.assign if variable not in smaller.assign]
+    for start in (name, f"{name}_ON_{edge.event.upper()}"):
+        yield start
+        yield from (f"{start}_WITH_{variable}" for variable in added)
+
+
+def _expressions(machine: MachineSpec) -> Iterator[ex.Expression]:
+    """All that the module of a machine says in expressions."""
+    yield from (guard.condition for guard in machine.guards.values())
+    yield from (event.where for event in machine.events.values() if event.where is not None)
+    for edge in machine.transitions():
+        yield from edge.assign.values()
+        if edge.condition is not None:
+            yield edge.condition
 
 
 def _event_about(event: Event) -> str:
@@ -294,7 +332,7 @@ def _event_about(event: Event) -> str:
     return ""
 
 
-def package_module(machines: Mapping[str, Machine], family: str) -> str:
+def package_module(machines: Mapping[str, MachineSpec], family: str) -> str:
     """The package of the family's machines, with those that judges of traffic watch."""
     package = f"replispec.wire.{family}.machines"
     watched = {each.finding: name for name, each in machines.items() if each.finding}
@@ -303,6 +341,6 @@ def package_module(machines: Mapping[str, Machine], family: str) -> str:
         rows = " ".join(f'"{finding}": {Ref(package, name)}.MACHINE,' for finding, name in watched.items())
         kind = f"{TYPING.Final}[{ABC.Mapping}[str, {_MACHINES.Machine}[{TYPING.Any}, {TYPING.Any}]]]"
         about = "The machines that judges of traffic watch, by the name of what they find."
-        nodes.append(Constant("WATCHED", f"{_PROXY}({{{rows}}})", kind, about))
+        nodes.append(Constant("WATCHED", f"{{{rows}}}", kind, about))
     header = ["# @generated by `make generate`. Do not edit."]
     return Module(f"{package}.__init__", header, f"Machines of {family}, one module each.", nodes).text()

@@ -19,7 +19,7 @@ from replispec.compiler.emit.python.tree import (
     WIDTH,
     Class,
     Constant,
-    Function,
+    FunctionDef,
     Module,
     Node,
     homes,
@@ -74,7 +74,7 @@ def _class(message: Message, zeros: Mapping[str, str]) -> Class:
     about = "\n".join(_about(message))
     if emit_keyed.is_keyed(message):
         comments = [describe_use(field) for field in message.fields]
-        body: list[Constant | Function] = [*emit_keyed.declarations(message, comments)]
+        body: list[Constant | FunctionDef] = [*emit_keyed.declarations(message, comments)]
         if message.hot:
             body += emit_keyed.written_out(message)
         return Class(message.name, about, [emit_keyed.base(message)], [emit_keyed.decorator(message)], body)
@@ -110,7 +110,7 @@ def _constants(message: Message) -> Iterator[Constant]:
         yield Constant("CODES", codes, f"{TYPING.ClassVar}[tuple[int, ...]]")
 
 
-def _members(message: Message) -> Iterator[Function]:
+def _members(message: Message) -> Iterator[FunctionDef]:
     if message.layout == "TEXT":
         yield from emit_text.text_members(message)
         return

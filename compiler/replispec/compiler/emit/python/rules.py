@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from replispec.compiler.emit.python.annotations import annotation
 from replispec.compiler.emit.python.codes import certificate
-from replispec.compiler.emit.python.tree import TYPING, Class, Function, Module, homes
+from replispec.compiler.emit.python.tree import TYPING, Class, FunctionDef, Module, homes
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.rule import RuleSource
 
@@ -16,9 +16,12 @@ def rules_text(rules: Mapping[str, RuleSource], model: Model, sources: Mapping[s
     package = f"replispec.wire.{model.family}"
     methods = []
     for name, rule in rules.items():
+        named = rule.type.named
         parameters = [f"{each}: {annotation(kind)}" for each, kind in rule.type.parameters.items()]
+        if named:
+            parameters.insert(len(parameters) - len(named), "*")
         returns = annotation(rule.type.result)
-        methods.append(Function(name, ", ".join(["self", *parameters]), returns, ["..."], rule.about))
+        methods.append(FunctionDef(name, ", ".join(["self", *parameters]), returns, ["..."], rule.about))
     about = "What the rules of the runtime offer to guards and checks."
     protocol = Class("Rules", about, [str(TYPING.Protocol)], body=methods)
     about = f"The pure algorithms that the machines and invariants of {model.family} call."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from replispec.compiler.emit.python.keyed import BOUNDS, is_map
-from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Constant, Function, Names, own
+from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Constant, FunctionDef, Names, own
 from replispec.compiler.model.message import Field, Message
 
 _JSONS = Names(f"{PRIMITIVES}.jsons")
@@ -20,7 +20,7 @@ def keys_constant(message: Message) -> Constant:
     return Constant("KEYS", value, f"{TYPING.ClassVar}[frozenset[str]]")
 
 
-def second_json_members(message: Message) -> list[Function]:
+def second_json_members(message: Message) -> list[FunctionDef]:
     """The methods that read and write the JSON form."""
     plain = ", ".join([*(f"plain.{field.name}" for field in message.fields), "{}"])
     fields = sorted(message.fields, key=lambda field: field.key)
@@ -28,7 +28,7 @@ def second_json_members(message: Message) -> list[Function]:
     taken = [f"{field.name}={_take(message, field)}" for field in message.fields]
     taken.append(f"unknown={{}} if fields.keys() <= cls.KEYS else {_JSONS.unknown_keys}(fields, cls.KEYS)")
     return [
-        Function(
+        FunctionDef(
             "decode_json",
             "cls, data: bytes | memoryview",
             str(TYPING.Self),
@@ -43,7 +43,7 @@ def second_json_members(message: Message) -> list[Function]:
             f"The {message.name} in its JSON form; unknown keys are kept. Raises RemoteProtocolError.",
             ["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "_decode_any_json",
             "cls, data: bytes | memoryview",
             str(TYPING.Self),
@@ -54,7 +54,7 @@ def second_json_members(message: Message) -> list[Function]:
             ],
             decorators=["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "encode_json",
             "self",
             "bytes",

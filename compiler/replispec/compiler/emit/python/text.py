@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from replispec.compiler.emit.python.keyed import BOUNDS
-from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, TYPING, Function, Names, own
+from replispec.compiler.emit.python.tree import DATACLASSES, PRIMITIVES, TYPING, FunctionDef, Names, own
 from replispec.compiler.model.layout import derived_fields
 from replispec.compiler.model.message import Field, Message
 
@@ -28,18 +28,18 @@ def text_attribute(field: Field) -> tuple[str, str]:
     return ("int | None", "None") if field.checksum else ("int", "0")
 
 
-def text_members(message: Message) -> list[Function]:
+def text_members(message: Message) -> list[FunctionDef]:
     """The methods that read and write the text form."""
     return _line_members(message) if message.separator else _file_members(message)
 
 
-def _line_members(message: Message) -> list[Function]:
+def _line_members(message: Message) -> list[FunctionDef]:
     what = message.name
     parts = ", ".join(f"self.{field.name}" for field in message.fields)
     ended = message.end_of_line
-    one_line = f'"\\n".join({_TEXTS.split_lines}(data, {ended}, "{what}"))'
+    one_line = f'"\\n".join({_TEXTS.split_lines}(data, "{what}", end_of_line={ended}))'
     return [
-        Function(
+        FunctionDef(
             "from_text",
             "cls, text: str",
             str(TYPING.Self),
@@ -47,14 +47,14 @@ def _line_members(message: Message) -> list[Function]:
             f"The {what} that one line (without its end) is. Raises RemoteProtocolError.",
             ["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "to_text",
             "self",
             "str",
             [f'return {_TEXTS.join_fields}(({parts}), "{message.separator}", "{what}")'],
             "The line, without its end. Raises LocalProtocolError when a field holds the separator.",
         ),
-        Function(
+        FunctionDef(
             "decode",
             "cls, data: bytes",
             str(TYPING.Self),
@@ -62,7 +62,7 @@ def _line_members(message: Message) -> list[Function]:
             f"The {what} that a file of one line is. Raises RemoteProtocolError.",
             ["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "encode",
             "self",
             "bytes",
@@ -105,17 +105,17 @@ def _checks(what: str, heads: list[Field]) -> Iterator[str]:
                 yield check
 
 
-def _file_members(message: Message) -> list[Function]:
+def _file_members(message: Message) -> list[FunctionDef]:
     heads = [field for field in message.fields if not field.repeated]
     body = next(field for field in message.fields if field.repeated)
     computed = [
-        Function(
+        FunctionDef(
             f"_{field.name}_computed",
             "self",
             "int",
             [
                 f"lines = [item.to_text() for item in self.{field.checksum.over}]",
-                f"text = {_TEXTS.join_lines}(lines, {message.end_of_line})",
+                f"text = {_TEXTS.join_lines}(lines, end_of_line={message.end_of_line})",
                 f"return {_BINARY.crc32}(text, {field.checksum.mask})",
             ],
         )
@@ -123,7 +123,7 @@ def _file_members(message: Message) -> list[Function]:
         if field.checksum
     ]
     return [
-        Function(
+        FunctionDef(
             "decode",
             "cls, data: bytes",
             str(TYPING.Self),
@@ -131,7 +131,7 @@ def _file_members(message: Message) -> list[Function]:
             f"The {message.name} that the bytes are. Raises RemoteProtocolError, for a wrong checksum too.",
             ["classmethod"],
         ),
-        Function(
+        FunctionDef(
             "encode",
             "self",
             "bytes",
@@ -144,7 +144,7 @@ def _file_members(message: Message) -> list[Function]:
 
 def _from_file(message: Message, heads: list[Field], body: Field) -> Iterator[str]:
     what = message.name
-    yield f'lines = {_TEXTS.split_lines}(data, {message.end_of_line}, "{what}")'
+    yield f'lines = {_TEXTS.split_lines}(data, "{what}", end_of_line={message.end_of_line})'
     if heads:
         yield f'{_TEXTS.at_least}(len(lines), {len(heads)}, "{what}")'
     for number, field in enumerate(heads):
@@ -174,4 +174,4 @@ def _to_file(message: Message, heads: list[Field], body: Field) -> Iterator[str]
         else:
             values.append(f"str(self.{field.name})")
     yield f"lines = [{', '.join([*values, f'*(item.to_text() for item in self.{body.name})'])}]"
-    yield f"return {_TEXTS.join_lines}(lines, {message.end_of_line})"
+    yield f"return {_TEXTS.join_lines}(lines, end_of_line={message.end_of_line})"

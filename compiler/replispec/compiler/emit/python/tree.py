@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from replispec.compiler.model.message import Model
+from replispec.compiler.model.message import Model, SpecificationError
 
 # Columns of a line of generated code, and of a docstring's or comment's text.
 LINE_LENGTH = 110
@@ -80,7 +80,7 @@ class Constant:
 
 
 @dataclass(slots=True)
-class Function:
+class FunctionDef:
     """A function or method; `body` are its lines without indentation."""
 
     name: str
@@ -107,7 +107,7 @@ class Class:
     about: str
     bases: Sequence[str] = ()
     decorators: Sequence[str] = ()
-    body: Sequence[Constant | Function] = ()
+    body: Sequence[Constant | FunctionDef] = ()
 
     def lines(self) -> Iterator[str]:
         """The lines, not yet formatted."""
@@ -118,14 +118,25 @@ class Class:
             yield from indented(docstring(self.about))
             yield ""
         for node in self.body:
-            if isinstance(node, Function) and (node.about or node.body != ["..."]):
+            if isinstance(node, FunctionDef) and (node.about or node.body != ["..."]):
                 yield ""
             yield from indented(node.lines())
         if not self.body and not self.about:
             yield "    pass"
 
 
-Node = Constant | Function | Class
+@dataclass(slots=True)
+class Comment:
+    """A comment on a line of its own, above what follows."""
+
+    text: str
+
+    def lines(self) -> Iterator[str]:
+        """The lines, not yet formatted."""
+        yield from ("", *(f"# {line}" for line in textwrap.wrap(self.text, WIDTH)), "")
+
+
+Node = Constant | FunctionDef | Class | Comment
 
 
 @dataclass(slots=True)
@@ -145,9 +156,16 @@ class Module:
         """The text, not yet formatted; its imports are what its nodes refer to."""
         body = [line for node in self.nodes for line in _apart(node)]
         used: dict[str, set[str]] = defaultdict(set)
+        meant: dict[str, str] = {}
 
         def resolve(match: re.Match[str]) -> str:
             module = match[1] or self.home[match[2]]
+            other = meant.setdefault(match[2], module)
+            if module != other:
+                fault = f"{match[2]} is a name of {module} and of {other}"
+                raise SpecificationError(
+                    self.name, fault, "give what the specification names so another name"
+                )
             if module != self.name:
                 used[module].add(match[2])
             return match[2]
@@ -168,7 +186,7 @@ def homes(model: Model) -> dict[str, str]:
 def _apart(node: Node) -> Iterator[str]:
     """The node's lines, and blank ones where the formatter would not set them."""
     yield from node.lines()
-    if not isinstance(node, Constant) or node.about:
+    if isinstance(node, FunctionDef | Class) or (isinstance(node, Constant) and node.about):
         yield ""
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
@@ -106,7 +105,9 @@ def somebody_in_sync_lives(variables: Any, event: Any, _rules: Any) -> bool:
 
 def nobody_electable(variables: Any, event: Any, rules: Any) -> bool:
     """Nobody lives who may lead."""
-    holds: bool = len(rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean)) == 0
+    holds: bool = (
+        len(rules.surviving_isr(variables.assigned, variables.isr, event.live, unclean=event.unclean)) == 0
+    )
     return holds
 
 
@@ -126,213 +127,185 @@ def lacks_the_leader(variables: Any, event: Any, _rules: Any) -> bool:
     return holds
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        AssignmentRead: EventKind("assignment_read", Origin.LOCAL),
-        BrokersChanged: EventKind("brokers_changed", Origin.LOCAL),
-        IsrWritten: EventKind("isr_written", Origin.PEER),
-        TopicDeleted: EventKind("topic_deleted", Origin.LOCAL),
-    }
-)
-_NOTE_UNCLEAN_ELECTION: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "leader": lambda variables, event, rules: rules.leader_of(
-            variables.assigned,
-            None,
-            rules.surviving_isr(variables.assigned, variables.isr, event.live, event.unclean),
+EVENTS: Final[Mapping[type, EventKind]] = {
+    AssignmentRead: EventKind("assignment_read", Origin.LOCAL),
+    BrokersChanged: EventKind("brokers_changed", Origin.LOCAL),
+    IsrWritten: EventKind("isr_written", Origin.PEER),
+    TopicDeleted: EventKind("topic_deleted", Origin.LOCAL),
+}
+_NOTE_UNCLEAN_ELECTION: Final[Mapping[str, Assign]] = {
+    "leader": lambda variables, event, rules: rules.leader_of(
+        variables.assigned,
+        None,
+        rules.surviving_isr(variables.assigned, variables.isr, event.live, unclean=event.unclean),
+    ),
+    "isr": lambda variables, event, rules: rules.surviving_isr(
+        variables.assigned, variables.isr, event.live, unclean=event.unclean
+    ),
+    "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
+    "version": lambda variables, _event, _rules: variables.version + 1,
+}
+_SEND_STOP_REPLICA: Final[Mapping[str, Assign]] = {
+    "leader": lambda _variables, _event, _rules: None,
+    "isr": lambda variables, _event, _rules: variables.isr.difference(variables.isr),
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.NONEXISTENT, AssignmentRead): (
+        Edge(
+            State.NEW,
+            assign={"assigned": lambda _variables, event, _rules: event.replicas},
+            clauses=("KV3-TOPIC-1",),
         ),
-        "isr": lambda variables, event, rules: rules.surviving_isr(
-            variables.assigned, variables.isr, event.live, event.unclean
+    ),
+    (State.NONEXISTENT, BrokersChanged): (Edge(State.NONEXISTENT),),
+    (State.NEW, BrokersChanged): (
+        Edge(
+            State.OFFLINE,
+            do=("create_record",),
+            guard=nobody_assigned_lives,
+            assign={
+                "leader": lambda _variables, _event, _rules: None,
+                "isr": lambda variables, event, rules: rules.initial_isr(variables.assigned, event.live),
+                "leader_epoch": lambda _variables, _event, _rules: 0,
+                "version": lambda _variables, _event, _rules: 0,
+            },
+            clauses=("KV3-TOPIC-1",),
         ),
-        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
-        "version": lambda variables, _event, _rules: variables.version + 1,
-    }
-)
-_SEND_STOP_REPLICA: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "leader": lambda _variables, _event, _rules: None,
-        "isr": lambda variables, _event, _rules: variables.isr.difference(variables.isr),
-    }
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.NONEXISTENT, AssignmentRead): (
-            Edge(
-                State.NEW,
-                assign=MappingProxyType({"assigned": lambda _variables, event, _rules: event.replicas}),
-                clauses=("KV3-TOPIC-1",),
-            ),
-        ),
-        (State.NONEXISTENT, BrokersChanged): (Edge(State.NONEXISTENT),),
-        (State.NEW, BrokersChanged): (
-            Edge(
-                State.OFFLINE,
-                do=("create_record",),
-                guard=nobody_assigned_lives,
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, _event, _rules: None,
-                        "isr": lambda variables, event, rules: rules.initial_isr(
-                            variables.assigned, event.live
-                        ),
-                        "leader_epoch": lambda _variables, _event, _rules: 0,
-                        "version": lambda _variables, _event, _rules: 0,
-                    }
+        Edge(
+            State.ONLINE,
+            do=("create_record", "send_leader_and_isr"),
+            assign={
+                "leader": lambda variables, event, rules: rules.leader_of(
+                    variables.assigned, None, rules.initial_isr(variables.assigned, event.live)
                 ),
-                clauses=("KV3-TOPIC-1",),
-            ),
-            Edge(
-                State.ONLINE,
-                do=("create_record", "send_leader_and_isr"),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda variables, event, rules: rules.leader_of(
-                            variables.assigned, None, rules.initial_isr(variables.assigned, event.live)
-                        ),
-                        "isr": lambda variables, event, rules: rules.initial_isr(
-                            variables.assigned, event.live
-                        ),
-                        "leader_epoch": lambda _variables, _event, _rules: 0,
-                        "version": lambda _variables, _event, _rules: 0,
-                    }
+                "isr": lambda variables, event, rules: rules.initial_isr(variables.assigned, event.live),
+                "leader_epoch": lambda _variables, _event, _rules: 0,
+                "version": lambda _variables, _event, _rules: 0,
+            },
+            clauses=("KV3-TOPIC-1",),
+        ),
+    ),
+    (State.ONLINE, BrokersChanged): (
+        Edge(State.ONLINE, guard=unaffected, clauses=("KV3-ELECT-1",)),
+        Edge(
+            State.ONLINE,
+            do=("write_record", "send_leader_and_isr"),
+            guard=somebody_in_sync_lives,
+            assign={
+                "leader": lambda variables, event, rules: rules.leader_of(
+                    variables.assigned, variables.leader, variables.isr.intersection(event.live)
                 ),
-                clauses=("KV3-TOPIC-1",),
-            ),
+                "isr": lambda variables, event, _rules: variables.isr.intersection(event.live),
+                "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
+                "version": lambda variables, _event, _rules: variables.version + 1,
+            },
+            clauses=("KV3-ELECT-1", "KV3-EPOCH-1"),
         ),
-        (State.ONLINE, BrokersChanged): (
-            Edge(State.ONLINE, guard=unaffected, clauses=("KV3-ELECT-1",)),
-            Edge(
-                State.ONLINE,
-                do=("write_record", "send_leader_and_isr"),
-                guard=somebody_in_sync_lives,
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda variables, event, rules: rules.leader_of(
-                            variables.assigned, variables.leader, variables.isr.intersection(event.live)
-                        ),
-                        "isr": lambda variables, event, _rules: variables.isr.intersection(event.live),
-                        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
-                        "version": lambda variables, _event, _rules: variables.version + 1,
-                    }
+        Edge(
+            State.OFFLINE,
+            do=("write_record", "send_leader_and_isr"),
+            guard=nobody_electable,
+            assign={
+                "leader": lambda _variables, _event, _rules: None,
+                "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
+                "version": lambda variables, _event, _rules: variables.version + 1,
+            },
+            clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
+        ),
+        Edge(
+            State.ONLINE,
+            do=("note_unclean_election", "write_record", "send_leader_and_isr"),
+            assign=_NOTE_UNCLEAN_ELECTION,
+            clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
+        ),
+    ),
+    (State.OFFLINE, BrokersChanged): (
+        Edge(
+            State.ONLINE,
+            do=("write_record", "send_leader_and_isr"),
+            guard=lambda variables, event, rules: (
+                len(variables.isr) == 0 and len(rules.initial_isr(variables.assigned, event.live)) > 0
+            ),
+            assign={
+                "leader": lambda variables, event, rules: rules.leader_of(
+                    variables.assigned, None, rules.initial_isr(variables.assigned, event.live)
                 ),
-                clauses=("KV3-ELECT-1", "KV3-EPOCH-1"),
-            ),
-            Edge(
-                State.OFFLINE,
-                do=("write_record", "send_leader_and_isr"),
-                guard=nobody_electable,
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda _variables, _event, _rules: None,
-                        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
-                        "version": lambda variables, _event, _rules: variables.version + 1,
-                    }
+                "isr": lambda variables, event, rules: rules.initial_isr(variables.assigned, event.live),
+                "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
+                "version": lambda variables, _event, _rules: variables.version + 1,
+            },
+            clauses=("KV3-TOPIC-1", "KV3-EPOCH-1"),
+            text="size(isr) == 0 and size(rule.initial_isr(assigned, event.live)) > 0",
+        ),
+        Edge(
+            State.ONLINE,
+            do=("write_record", "send_leader_and_isr"),
+            guard=somebody_in_sync_lives,
+            assign={
+                "leader": lambda variables, event, rules: rules.leader_of(
+                    variables.assigned, None, variables.isr.intersection(event.live)
                 ),
-                clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
-            ),
-            Edge(
-                State.ONLINE,
-                do=("note_unclean_election", "write_record", "send_leader_and_isr"),
-                assign=_NOTE_UNCLEAN_ELECTION,
-                clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
-            ),
+                "isr": lambda variables, event, _rules: variables.isr.intersection(event.live),
+                "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
+                "version": lambda variables, _event, _rules: variables.version + 1,
+            },
+            clauses=("KV3-ELECT-1", "KV3-EPOCH-1"),
         ),
-        (State.OFFLINE, BrokersChanged): (
-            Edge(
-                State.ONLINE,
-                do=("write_record", "send_leader_and_isr"),
-                guard=lambda variables, event, rules: (
-                    len(variables.isr) == 0 and len(rules.initial_isr(variables.assigned, event.live)) > 0
-                ),
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda variables, event, rules: rules.leader_of(
-                            variables.assigned, None, rules.initial_isr(variables.assigned, event.live)
-                        ),
-                        "isr": lambda variables, event, rules: rules.initial_isr(
-                            variables.assigned, event.live
-                        ),
-                        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
-                        "version": lambda variables, _event, _rules: variables.version + 1,
-                    }
-                ),
-                clauses=("KV3-TOPIC-1", "KV3-EPOCH-1"),
-                text="size(isr) == 0 and size(rule.initial_isr(assigned, event.live)) > 0",
-            ),
-            Edge(
-                State.ONLINE,
-                do=("write_record", "send_leader_and_isr"),
-                guard=somebody_in_sync_lives,
-                assign=MappingProxyType(
-                    {
-                        "leader": lambda variables, event, rules: rules.leader_of(
-                            variables.assigned, None, variables.isr.intersection(event.live)
-                        ),
-                        "isr": lambda variables, event, _rules: variables.isr.intersection(event.live),
-                        "leader_epoch": lambda variables, _event, _rules: variables.leader_epoch + 1,
-                        "version": lambda variables, _event, _rules: variables.version + 1,
-                    }
-                ),
-                clauses=("KV3-ELECT-1", "KV3-EPOCH-1"),
-            ),
-            Edge(State.OFFLINE, guard=nobody_electable, clauses=("KV3-ELECT-2",)),
-            Edge(
-                State.ONLINE,
-                do=("note_unclean_election", "write_record", "send_leader_and_isr"),
-                assign=_NOTE_UNCLEAN_ELECTION,
-                clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
-            ),
+        Edge(State.OFFLINE, guard=nobody_electable, clauses=("KV3-ELECT-2",)),
+        Edge(
+            State.ONLINE,
+            do=("note_unclean_election", "write_record", "send_leader_and_isr"),
+            assign=_NOTE_UNCLEAN_ELECTION,
+            clauses=("KV3-ELECT-2", "KV3-EPOCH-1"),
         ),
-        (State.ONLINE, IsrWritten): (
-            Edge(State.ONLINE, do=("answer_conflict",), guard=stale_record, clauses=("KV3-ISR-1",)),
-            Edge(
-                State.ONLINE,
-                do=("answer_refused",),
-                guard=lacks_the_leader,
-                clauses=("KV3-ISR-2",),
-                blames_peer=True,
-            ),
-            Edge(
-                State.ONLINE,
-                do=("write_record", "answer_written"),
-                assign=MappingProxyType(
-                    {
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda variables, _event, _rules: variables.version + 1,
-                    }
-                ),
-                clauses=("KV3-ISR-1",),
-            ),
+    ),
+    (State.ONLINE, IsrWritten): (
+        Edge(State.ONLINE, do=("answer_conflict",), guard=stale_record, clauses=("KV3-ISR-1",)),
+        Edge(
+            State.ONLINE,
+            do=("answer_refused",),
+            guard=lacks_the_leader,
+            clauses=("KV3-ISR-2",),
+            blames_peer=True,
         ),
-        (State.OFFLINE, IsrWritten): (
-            Edge(State.OFFLINE, do=("answer_conflict",), guard=stale_record, clauses=("KV3-ISR-1",)),
-            Edge(State.OFFLINE, do=("answer_refused",), clauses=("KV3-ISR-2",), blames_peer=True),
+        Edge(
+            State.ONLINE,
+            do=("write_record", "answer_written"),
+            assign={
+                "isr": lambda _variables, event, _rules: event.isr,
+                "version": lambda variables, _event, _rules: variables.version + 1,
+            },
+            clauses=("KV3-ISR-1",),
         ),
-        (State.NONEXISTENT, IsrWritten): (
-            Edge(State.NONEXISTENT, do=("answer_conflict",), clauses=("KV3-ISR-1",)),
+    ),
+    (State.OFFLINE, IsrWritten): (
+        Edge(State.OFFLINE, do=("answer_conflict",), guard=stale_record, clauses=("KV3-ISR-1",)),
+        Edge(State.OFFLINE, do=("answer_refused",), clauses=("KV3-ISR-2",), blames_peer=True),
+    ),
+    (State.NONEXISTENT, IsrWritten): (
+        Edge(State.NONEXISTENT, do=("answer_conflict",), clauses=("KV3-ISR-1",)),
+    ),
+    (State.NEW, IsrWritten): (Edge(State.NEW, do=("answer_conflict",), clauses=("KV3-ISR-1",)),),
+    (State.NEW, TopicDeleted): (
+        Edge(State.NONEXISTENT, do=("send_stop_replica",), clauses=("KV3-TOPIC-2",)),
+    ),
+    (State.ONLINE, TopicDeleted): (
+        Edge(
+            State.NONEXISTENT,
+            do=("send_stop_replica", "delete_record"),
+            assign=_SEND_STOP_REPLICA,
+            clauses=("KV3-TOPIC-2",),
         ),
-        (State.NEW, IsrWritten): (Edge(State.NEW, do=("answer_conflict",), clauses=("KV3-ISR-1",)),),
-        (State.NEW, TopicDeleted): (
-            Edge(State.NONEXISTENT, do=("send_stop_replica",), clauses=("KV3-TOPIC-2",)),
+    ),
+    (State.OFFLINE, TopicDeleted): (
+        Edge(
+            State.NONEXISTENT,
+            do=("send_stop_replica", "delete_record"),
+            assign=_SEND_STOP_REPLICA,
+            clauses=("KV3-TOPIC-2",),
         ),
-        (State.ONLINE, TopicDeleted): (
-            Edge(
-                State.NONEXISTENT,
-                do=("send_stop_replica", "delete_record"),
-                assign=_SEND_STOP_REPLICA,
-                clauses=("KV3-TOPIC-2",),
-            ),
-        ),
-        (State.OFFLINE, TopicDeleted): (
-            Edge(
-                State.NONEXISTENT,
-                do=("send_stop_replica", "delete_record"),
-                assign=_SEND_STOP_REPLICA,
-                clauses=("KV3-TOPIC-2",),
-            ),
-        ),
-    }
-)
+    ),
+}
 MACHINE: Final[Machine[State, Variables]] = Machine(
     name="partition",
     states=State,

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeVar
 
 from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
@@ -166,269 +165,234 @@ def continues_the_log(variables: Any, event: Any, _rules: Any) -> bool:
     return holds
 
 
-EVENTS: Final = MappingProxyType(
-    {
-        LeaderAndIsr: EventKind("leader_and_isr", Origin.PEER, messages=("DesignLeaderAndIsr",)),
-        StopReplica: EventKind("stop_replica", Origin.PEER, messages=("DesignPartition",)),
-        LeftOut: EventKind("left_out", Origin.LOCAL),
-        Started: EventKind("started", Origin.LOCAL),
-        Fetched: EventKind("fetched", Origin.PEER),
-        AllFetched: EventKind("all_fetched", Origin.LOCAL),
-        DirectoryDeleted: EventKind("directory_deleted", Origin.LOCAL),
-    }
-)
-_OPEN_LOG: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "leader": lambda _variables, event, _rules: event.leader,
-        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-        "isr": lambda _variables, event, _rules: event.isr,
-        "version": lambda _variables, event, _rules: event.zk_version,
-    }
-)
-_START_COMMITS: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "high_watermark": lambda _variables, event, _rules: event.high_watermark,
-        "log_end": lambda _variables, event, _rules: event.log_end,
-    }
-)
-_STOP_FETCHING: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "leader": lambda _variables, event, _rules: event.leader,
-        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-        "isr": lambda _variables, event, _rules: event.isr,
-        "version": lambda _variables, event, _rules: event.zk_version,
-        "log_end": lambda variables, _event, _rules: variables.high_watermark,
-    }
-)
-_TAKE_ISR: Final[Mapping[str, Assign]] = MappingProxyType(
-    {
-        "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
-        "isr": lambda _variables, event, _rules: event.isr,
-        "version": lambda _variables, event, _rules: event.zk_version,
-    }
-)
-TRANSITIONS: Final[Transitions[State]] = MappingProxyType(
-    {
-        (State.NONE, LeaderAndIsr): (
-            Edge(
-                State.STARTING,
-                do=("open_log", "start_checkpoints"),
-                assign=_OPEN_LOG,
-                clauses=("KV3-COMMAND-2",),
-            ),
+EVENTS: Final[Mapping[type, EventKind]] = {
+    LeaderAndIsr: EventKind("leader_and_isr", Origin.PEER, messages=("DesignLeaderAndIsr",)),
+    StopReplica: EventKind("stop_replica", Origin.PEER, messages=("DesignPartition",)),
+    LeftOut: EventKind("left_out", Origin.LOCAL),
+    Started: EventKind("started", Origin.LOCAL),
+    Fetched: EventKind("fetched", Origin.PEER),
+    AllFetched: EventKind("all_fetched", Origin.LOCAL),
+    DirectoryDeleted: EventKind("directory_deleted", Origin.LOCAL),
+}
+_OPEN_LOG: Final[Mapping[str, Assign]] = {
+    "leader": lambda _variables, event, _rules: event.leader,
+    "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
+    "isr": lambda _variables, event, _rules: event.isr,
+    "version": lambda _variables, event, _rules: event.zk_version,
+}
+_START_COMMITS: Final[Mapping[str, Assign]] = {
+    "high_watermark": lambda _variables, event, _rules: event.high_watermark,
+    "log_end": lambda _variables, event, _rules: event.log_end,
+}
+_STOP_FETCHING: Final[Mapping[str, Assign]] = {
+    "leader": lambda _variables, event, _rules: event.leader,
+    "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
+    "isr": lambda _variables, event, _rules: event.isr,
+    "version": lambda _variables, event, _rules: event.zk_version,
+    "log_end": lambda variables, _event, _rules: variables.high_watermark,
+}
+_TAKE_ISR: Final[Mapping[str, Assign]] = {
+    "leader_epoch": lambda _variables, event, _rules: event.leader_epoch,
+    "isr": lambda _variables, event, _rules: event.isr,
+    "version": lambda _variables, event, _rules: event.zk_version,
+}
+TRANSITIONS: Final[Transitions[State]] = {
+    (State.NONE, LeaderAndIsr): (
+        Edge(
+            State.STARTING, do=("open_log", "start_checkpoints"), assign=_OPEN_LOG, clauses=("KV3-COMMAND-2",)
         ),
-        (State.NONE, StopReplica): (Edge(State.NONE, do=("answer_done",), clauses=("KV3-STOP-1",)),),
-        (State.STARTING, LeaderAndIsr): (
-            Edge(State.STARTING, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
-            Edge(State.STARTING, assign=_OPEN_LOG, clauses=("KV3-COMMAND-2",)),
+    ),
+    (State.NONE, StopReplica): (Edge(State.NONE, do=("answer_done",), clauses=("KV3-STOP-1",)),),
+    (State.STARTING, LeaderAndIsr): (
+        Edge(State.STARTING, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
+        Edge(State.STARTING, assign=_OPEN_LOG, clauses=("KV3-COMMAND-2",)),
+    ),
+    (State.STARTING, Started): (
+        Edge(
+            State.LEADER,
+            do=("start_commits", "answer_done"),
+            guard=lambda variables, _event, _rules: variables.leader == variables.broker_id,
+            assign=_START_COMMITS,
+            clauses=("KV3-LEADER-1",),
+            text="leader == broker_id",
         ),
-        (State.STARTING, Started): (
-            Edge(
-                State.LEADER,
-                do=("start_commits", "answer_done"),
-                guard=lambda variables, _event, _rules: variables.leader == variables.broker_id,
-                assign=_START_COMMITS,
-                clauses=("KV3-LEADER-1",),
-                text="leader == broker_id",
-            ),
-            Edge(
-                State.OFFLINE,
-                do=("answer_done",),
-                guard=lambda variables, _event, _rules: variables.leader == -1,
-                assign=_START_COMMITS,
-                clauses=("KV3-ELECT-2",),
-                text="leader == -1",
-            ),
-            Edge(
-                State.FOLLOWER,
-                do=("truncate_log", "start_fetching", "answer_done"),
-                assign=MappingProxyType(
-                    {
-                        "high_watermark": lambda _variables, event, _rules: event.high_watermark,
-                        "log_end": lambda _variables, event, _rules: event.high_watermark,
-                    }
+        Edge(
+            State.OFFLINE,
+            do=("answer_done",),
+            guard=lambda variables, _event, _rules: variables.leader == -1,
+            assign=_START_COMMITS,
+            clauses=("KV3-ELECT-2",),
+            text="leader == -1",
+        ),
+        Edge(
+            State.FOLLOWER,
+            do=("truncate_log", "start_fetching", "answer_done"),
+            assign={
+                "high_watermark": lambda _variables, event, _rules: event.high_watermark,
+                "log_end": lambda _variables, event, _rules: event.high_watermark,
+            },
+            clauses=("KV3-FOLLOWER-1",),
+        ),
+    ),
+    (State.FOLLOWER, LeaderAndIsr): (
+        Edge(State.FOLLOWER, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
+        Edge(
+            State.FOLLOWER,
+            do=("answer_done",),
+            guard=told_again,
+            assign={
+                "isr": lambda _variables, event, _rules: event.isr,
+                "version": lambda _variables, event, _rules: event.zk_version,
+            },
+            clauses=("KV3-COMMAND-2",),
+        ),
+        Edge(
+            State.LEADER,
+            do=("stop_fetching", "start_commits", "answer_done"),
+            guard=leads_itself,
+            assign=_OPEN_LOG,
+            clauses=("KV3-LEADER-1",),
+        ),
+        Edge(
+            State.OFFLINE,
+            do=("stop_fetching", "answer_done"),
+            guard=leads_nobody,
+            assign=_OPEN_LOG,
+            clauses=("KV3-ELECT-2",),
+        ),
+        Edge(
+            State.FOLLOWER,
+            do=("stop_fetching", "truncate_log", "start_fetching", "answer_done"),
+            assign=_STOP_FETCHING,
+            clauses=("KV3-FOLLOWER-1",),
+        ),
+    ),
+    (State.FOLLOWER, Fetched): (
+        Edge(
+            State.FOLLOWER,
+            do=("append", "fetch_more"),
+            guard=continues_the_log,
+            assign={
+                "log_end": lambda _variables, event, _rules: event.offset + event.size,
+                "high_watermark": lambda _variables, event, _rules: min(
+                    event.high_watermark, event.offset + event.size
                 ),
-                clauses=("KV3-FOLLOWER-1",),
-            ),
+            },
+            clauses=("KV3-WATERMARK-1",),
         ),
-        (State.FOLLOWER, LeaderAndIsr): (
-            Edge(State.FOLLOWER, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
-            Edge(
-                State.FOLLOWER,
-                do=("answer_done",),
-                guard=told_again,
-                assign=MappingProxyType(
-                    {
-                        "isr": lambda _variables, event, _rules: event.isr,
-                        "version": lambda _variables, event, _rules: event.zk_version,
-                    }
-                ),
-                clauses=("KV3-COMMAND-2",),
-            ),
-            Edge(
-                State.LEADER,
-                do=("stop_fetching", "start_commits", "answer_done"),
-                guard=leads_itself,
-                assign=_OPEN_LOG,
-                clauses=("KV3-LEADER-1",),
-            ),
-            Edge(
-                State.OFFLINE,
-                do=("stop_fetching", "answer_done"),
-                guard=leads_nobody,
-                assign=_OPEN_LOG,
-                clauses=("KV3-ELECT-2",),
-            ),
-            Edge(
-                State.FOLLOWER,
-                do=("stop_fetching", "truncate_log", "start_fetching", "answer_done"),
-                assign=_STOP_FETCHING,
-                clauses=("KV3-FOLLOWER-1",),
-            ),
+        Edge(State.FOLLOWER, do=("fetch_more",), clauses=("KV3-WATERMARK-1",), blames_peer=True),
+    ),
+    (State.LEADER, LeaderAndIsr): (
+        Edge(State.LEADER, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
+        Edge(
+            State.LEADER,
+            do=("take_isr", "answer_done"),
+            guard=leads_itself,
+            assign=_TAKE_ISR,
+            clauses=("KV3-COMMAND-2",),
         ),
-        (State.FOLLOWER, Fetched): (
-            Edge(
-                State.FOLLOWER,
-                do=("append", "fetch_more"),
-                guard=continues_the_log,
-                assign=MappingProxyType(
-                    {
-                        "log_end": lambda _variables, event, _rules: event.offset + event.size,
-                        "high_watermark": lambda _variables, event, _rules: min(
-                            event.high_watermark, event.offset + event.size
-                        ),
-                    }
-                ),
-                clauses=("KV3-WATERMARK-1",),
-            ),
-            Edge(State.FOLLOWER, do=("fetch_more",), clauses=("KV3-WATERMARK-1",), blames_peer=True),
+        Edge(
+            State.OFFLINE,
+            do=("stop_commits", "answer_done"),
+            guard=leads_nobody,
+            assign=_OPEN_LOG,
+            clauses=("KV3-ELECT-2",),
         ),
-        (State.LEADER, LeaderAndIsr): (
-            Edge(State.LEADER, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
-            Edge(
-                State.LEADER,
-                do=("take_isr", "answer_done"),
-                guard=leads_itself,
-                assign=_TAKE_ISR,
-                clauses=("KV3-COMMAND-2",),
-            ),
-            Edge(
-                State.OFFLINE,
-                do=("stop_commits", "answer_done"),
-                guard=leads_nobody,
-                assign=_OPEN_LOG,
-                clauses=("KV3-ELECT-2",),
-            ),
-            Edge(
-                State.FOLLOWER,
-                do=("stop_commits", "truncate_log", "start_fetching", "answer_done"),
-                assign=_STOP_FETCHING,
-                clauses=("KV3-FOLLOWER-1",),
-            ),
+        Edge(
+            State.FOLLOWER,
+            do=("stop_commits", "truncate_log", "start_fetching", "answer_done"),
+            assign=_STOP_FETCHING,
+            clauses=("KV3-FOLLOWER-1",),
         ),
-        (State.LEADER, AllFetched): (
-            Edge(
-                State.LEADER,
-                do=("acknowledge",),
-                assign=MappingProxyType(
-                    {
-                        "high_watermark": lambda variables, event, _rules: max(
-                            variables.high_watermark, event.offset
-                        )
-                    }
-                ),
-                clauses=("KV3-WATERMARK-1",),
-            ),
+    ),
+    (State.LEADER, AllFetched): (
+        Edge(
+            State.LEADER,
+            do=("acknowledge",),
+            assign={
+                "high_watermark": lambda variables, event, _rules: max(variables.high_watermark, event.offset)
+            },
+            clauses=("KV3-WATERMARK-1",),
         ),
-        (State.OFFLINE, LeaderAndIsr): (
-            Edge(State.OFFLINE, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
-            Edge(
-                State.LEADER,
-                do=("start_commits", "answer_done"),
-                guard=leads_itself,
-                assign=_OPEN_LOG,
-                clauses=("KV3-LEADER-1",),
-            ),
-            Edge(
-                State.OFFLINE,
-                do=("answer_done",),
-                guard=leads_nobody,
-                assign=_TAKE_ISR,
-                clauses=("KV3-COMMAND-2",),
-            ),
-            Edge(
-                State.FOLLOWER,
-                do=("truncate_log", "start_fetching", "answer_done"),
-                assign=_STOP_FETCHING,
-                clauses=("KV3-FOLLOWER-1",),
-            ),
+    ),
+    (State.OFFLINE, LeaderAndIsr): (
+        Edge(State.OFFLINE, do=("answer_stale",), guard=stale, clauses=("KV3-EPOCH-1",)),
+        Edge(
+            State.LEADER,
+            do=("start_commits", "answer_done"),
+            guard=leads_itself,
+            assign=_OPEN_LOG,
+            clauses=("KV3-LEADER-1",),
         ),
-        (State.STARTING, StopReplica): (
-            Edge(
-                State.STOPPING,
-                do=("stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+        Edge(
+            State.OFFLINE,
+            do=("answer_done",),
+            guard=leads_nobody,
+            assign=_TAKE_ISR,
+            clauses=("KV3-COMMAND-2",),
         ),
-        (State.OFFLINE, StopReplica): (
-            Edge(
-                State.STOPPING,
-                do=("stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+        Edge(
+            State.FOLLOWER,
+            do=("truncate_log", "start_fetching", "answer_done"),
+            assign=_STOP_FETCHING,
+            clauses=("KV3-FOLLOWER-1",),
         ),
-        (State.STARTING, LeftOut): (
-            Edge(
-                State.STOPPING,
-                do=("stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+    ),
+    (State.STARTING, StopReplica): (
+        Edge(
+            State.STOPPING, do=("stop_checkpoints", "delete_directory"), clauses=("KV3-STOP-1", "KV3-INIT-1")
         ),
-        (State.OFFLINE, LeftOut): (
-            Edge(
-                State.STOPPING,
-                do=("stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+    ),
+    (State.OFFLINE, StopReplica): (
+        Edge(
+            State.STOPPING, do=("stop_checkpoints", "delete_directory"), clauses=("KV3-STOP-1", "KV3-INIT-1")
         ),
-        (State.FOLLOWER, StopReplica): (
-            Edge(
-                State.STOPPING,
-                do=("stop_fetching", "stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+    ),
+    (State.STARTING, LeftOut): (
+        Edge(
+            State.STOPPING, do=("stop_checkpoints", "delete_directory"), clauses=("KV3-STOP-1", "KV3-INIT-1")
         ),
-        (State.FOLLOWER, LeftOut): (
-            Edge(
-                State.STOPPING,
-                do=("stop_fetching", "stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+    ),
+    (State.OFFLINE, LeftOut): (
+        Edge(
+            State.STOPPING, do=("stop_checkpoints", "delete_directory"), clauses=("KV3-STOP-1", "KV3-INIT-1")
         ),
-        (State.LEADER, StopReplica): (
-            Edge(
-                State.STOPPING,
-                do=("stop_commits", "stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+    ),
+    (State.FOLLOWER, StopReplica): (
+        Edge(
+            State.STOPPING,
+            do=("stop_fetching", "stop_checkpoints", "delete_directory"),
+            clauses=("KV3-STOP-1", "KV3-INIT-1"),
         ),
-        (State.LEADER, LeftOut): (
-            Edge(
-                State.STOPPING,
-                do=("stop_commits", "stop_checkpoints", "delete_directory"),
-                clauses=("KV3-STOP-1", "KV3-INIT-1"),
-            ),
+    ),
+    (State.FOLLOWER, LeftOut): (
+        Edge(
+            State.STOPPING,
+            do=("stop_fetching", "stop_checkpoints", "delete_directory"),
+            clauses=("KV3-STOP-1", "KV3-INIT-1"),
         ),
-        (State.STOPPING, StopReplica): (Edge(State.STOPPING, clauses=("KV3-STOP-1", "KV3-INIT-1")),),
-        (State.STOPPING, LeftOut): (Edge(State.STOPPING, clauses=("KV3-STOP-1", "KV3-INIT-1")),),
-        (State.STOPPING, LeaderAndIsr): (
-            Edge(State.STOPPING, do=("refuse_until_deleted",), clauses=("KV3-STOP-1",)),
+    ),
+    (State.LEADER, StopReplica): (
+        Edge(
+            State.STOPPING,
+            do=("stop_commits", "stop_checkpoints", "delete_directory"),
+            clauses=("KV3-STOP-1", "KV3-INIT-1"),
         ),
-        (State.STOPPING, DirectoryDeleted): (
-            Edge(State.DELETED, do=("answer_done",), clauses=("KV3-STOP-1",)),
+    ),
+    (State.LEADER, LeftOut): (
+        Edge(
+            State.STOPPING,
+            do=("stop_commits", "stop_checkpoints", "delete_directory"),
+            clauses=("KV3-STOP-1", "KV3-INIT-1"),
         ),
-    }
-)
+    ),
+    (State.STOPPING, StopReplica): (Edge(State.STOPPING, clauses=("KV3-STOP-1", "KV3-INIT-1")),),
+    (State.STOPPING, LeftOut): (Edge(State.STOPPING, clauses=("KV3-STOP-1", "KV3-INIT-1")),),
+    (State.STOPPING, LeaderAndIsr): (
+        Edge(State.STOPPING, do=("refuse_until_deleted",), clauses=("KV3-STOP-1",)),
+    ),
+    (State.STOPPING, DirectoryDeleted): (Edge(State.DELETED, do=("answer_done",), clauses=("KV3-STOP-1",)),),
+}
 MACHINE: Final[Machine[State, Variables]] = Machine(
     name="replica",
     states=State,

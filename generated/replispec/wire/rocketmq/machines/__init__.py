@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any, Final
 
 from replispec.runtime.primitives.machines import Machine
@@ -17,14 +16,12 @@ from replispec.wire.rocketmq.machines import (
     replicas_manager,
 )
 
-WATCHED: Final[Mapping[str, Machine[Any, Any]]] = MappingProxyType(
-    {
-        "registration-machine": broker_registration.MACHINE,
-        "broker-set-machine": broker_set.MACHINE,
-        "ha-master-machine": ha_master.MACHINE,
-        "ha-replica-machine": ha_replica.MACHINE,
-        "learner-machine": learner.MACHINE,
-        "replicas-manager-machine": replicas_manager.MACHINE,
-    }
-)
+WATCHED: Final[Mapping[str, Machine[Any, Any]]] = {
+    "registration-machine": broker_registration.MACHINE,
+    "broker-set-machine": broker_set.MACHINE,
+    "ha-master-machine": ha_master.MACHINE,
+    "ha-replica-machine": ha_replica.MACHINE,
+    "learner-machine": learner.MACHINE,
+    "replicas-manager-machine": replicas_manager.MACHINE,
+}
 """The machines that judges of traffic watch, by the name of what they find."""

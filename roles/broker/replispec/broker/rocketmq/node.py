@@ -291,7 +291,7 @@ class BrokerNode:
 
     def ask_who_is_master(self, now_ms: int) -> None:
         """The controller knows."""
-        self._manager.ask_who_is_master(now_ms)
+        self._manager.ask_for_set(now_ms)
 
     def announce(self, _now_ms: int) -> None:
         """Name servers may, or must, hear of this broker."""

@@ -1,30 +1,25 @@
-"""What administrators ask a controller: who is active, what is recorded, how it is configured.
+"""What is asked of a controller beside single broker sets, on the machine `controller`: who leads, who lives,
+what is recorded of several sets, how it is configured.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, ControllerRequestProcessor, ControllerManager.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from replispec.controller.rocketmq.core.acts import Answer
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.runtime.configuration.properties import read_properties
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.machines import step
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.framing import Command
-from replispec.runtime.rocketmq.remoting.answers import Refused
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import (
-    BrokerNames,
-    BrokerReplicasInfo,
-    GetMetadataResponse,
-    Properties,
-    Property,
-)
+from replispec.runtime.rocketmq.remoting import Prepared, Request
+from replispec.wire.rocketmq.controller import Property, ReplicasInfo
+from replispec.wire.rocketmq.machines import controller as machine
+from replispec.wire.rocketmq.machines import controller_wire as wire
 from replispec.wire.rocketmq.options import ControllerOptions
 from replispec.wire.rocketmq.parameters import CONTROLLER
 
@@ -34,7 +29,10 @@ _PARAMETERS: Final = MappingProxyType({each.name: each for each in CONTROLLER.pa
 
 
 class Administration:
-    """Answers from what is there; a change of the configuration holds until the process ends."""
+    """Answers from what is there; a change of the configuration holds until the process ends.
+
+    It is what only this controller knows, too; see `local` of the machine.
+    """
 
     def __init__(
         self, options: ControllerOptions, sets: BrokerSets, changed: Callable[[ControllerOptions], None]
@@ -44,62 +42,96 @@ class Administration:
         self._options = options
         self._changed = changed
         self._sets = sets
-        self.handlers: Mapping[int, Callable[[Command], Answer]] = MappingProxyType(
+        self._state = machine.MACHINE.initial
+        self._variables = machine.MACHINE.variables
+        self._kept: dict[str, Prepared] = {}
+        self._acts: Mapping[str, Callable[[Request, Any], None]] = MappingProxyType(
             {
-                RequestCode.CONTROLLER_GET_METADATA_INFO: self.metadata,
-                RequestCode.CONTROLLER_GET_SYNC_STATE_DATA: self.sync_state_data,
-                RequestCode.UPDATE_CONTROLLER_CONFIG: self.update_configuration,
-                RequestCode.GET_CONTROLLER_CONFIG: self.configuration,
+                "remember_heartbeat": self._remember_heartbeat,
+                "change_configuration": self._change_configuration,
             }
         )
 
-    def metadata(self, _command: Command) -> Answer:
-        """1005: this controller is the active one of its group, and the only one."""
-        header = GetMetadataResponse(
-            group=self._options.controller_d_leger_group,
-            controller_leader_id=self._options.controller_d_leger_self_id,
-            controller_leader_address=self.address,
-            is_leader=True,
-            peers=rules.peer(self._options.controller_d_leger_self_id, self.address),
-        )
-        return Answer(ResponseCode.SUCCESS, header.to_ext_fields())
+    def asked(self, request: Request) -> None:
+        """Answer a request of this machine. Raises Refused, RemoteProtocolError."""
+        command = request.command
+        event = wire.event_of(request.code, command.header.ext_fields or {}, command.body, self)
+        if event is None:
+            raise LocalProtocolError(f"request {request.code} is no event")
+        self._take(request, event)
 
-    def sync_state_data(self, command: Command) -> Answer:
-        """1006: those of the named sets that have brokers."""
-        if not command.body:
-            raise Refused(ResponseCode.SYSTEM_ERROR, "no broker set is named")
-        names = dict.fromkeys(BrokerNames.decode(command.body).names or ())
-        found = [self._sets.find(name) for name in names]
-        table = {each.name: each.replicas_info() for each in found if each and each.variables.broker_ids}
-        return Answer(ResponseCode.SUCCESS, body=BrokerReplicasInfo(replicas_info_table=table).encode())
+    def _take(self, request: Request, event: machine.Event) -> None:
+        taken = step(machine.MACHINE, self._state, self._variables, event, rules)
+        self._state, self._variables = taken.state, taken.variables
+        for effect in taken.effects:
+            if effect in wire.ANSWERS:
+                self._answer(request, effect, event)
+            else:
+                self._acts[effect](request, event)
 
-    def configuration(self, _command: Command) -> Answer:
-        """1010: all properties, by name."""
-        lines = [Property(name, value) for name, value in sorted(CONTROLLER.texts(self._options).items())]
-        return Answer(ResponseCode.SUCCESS, body=Properties(lines).encode())
+    def _answer(self, request: Request, effect: str, event: machine.Event) -> None:
+        """Answer; what is always the same is encoded once."""
+        kept = self._kept.get(effect)
+        if kept is None:
+            answer = wire.answer_of(effect, self._variables, event, self, rules)
+            if effect not in wire.STEADY:
+                said = answer.ext_fields, answer.body, answer.remark
+                request.answer(answer.code, ext_fields=said[0], body=said[1], remark=said[2])
+                return
+            kept = self._kept[effect] = Prepared(answer.code, ext_fields=answer.ext_fields, body=answer.body)
+        request.answer_prepared(kept)
 
-    def update_configuration(self, command: Command) -> Answer:
-        """1009: all of it or nothing. Names that are not known change nothing."""
+    # What the machine asks
+
+    @property
+    def group(self) -> str:
+        """The name of the group of controllers."""
+        return self._options.controller_d_leger_group
+
+    @property
+    def own_id(self) -> str:
+        """The controller's id in its group."""
+        return self._options.controller_d_leger_self_id
+
+    @property
+    def properties(self) -> Sequence[Property]:
+        """The configuration, ascending by name."""
+        return [Property(name, value) for name, value in sorted(CONTROLLER.texts(self._options).items())]
+
+    def admits(self, broker_name: str, broker_id: int, /) -> bool:
+        """Whether a heartbeat of this broker may be remembered."""
+        return self._sets.heartbeats.admits(broker_name, broker_id)
+
+    def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
+        """What is recorded of those of these broker sets that have brokers."""
+        return self._sets.replicas(names)
+
+    # Effects of the machine
+
+    def _remember_heartbeat(self, request: Request, event: machine.Lived) -> None:
+        self._sets.heartbeats.heard(request.connection, event.broker_name, event.broker_id, event.said)
+
+    def _change_configuration(self, request: Request, _event: machine.ChangeAsked) -> None:
+        """All of it or nothing. Names that are not known change nothing. Raises RemoteProtocolError."""
         try:
-            return self._change(command.body)
-        except ConfigurationError as error:
-            raise Refused(ResponseCode.INVALID_PARAMETER, str(error)[:REMARK_MAX]) from error
-
-    def _change(self, body: bytes) -> Answer:
-        """Raises Refused, ConfigurationError, RemoteProtocolError."""
-        try:
-            changes, _ = read_properties(body.decode())
+            changes, _ = read_properties(request.command.body.decode())
+            self._take(request, self._changed_to(changes))
         except UnicodeDecodeError:
             raise RemoteProtocolError("the configuration is not UTF-8") from None
+        except ConfigurationError as error:
+            self._take(request, machine.ChangeImpossible(str(error)[:REMARK_MAX]))
+
+    def _changed_to(self, changes: Mapping[str, str]) -> machine.Event:
+        """What comes of a change of these properties. Raises ConfigurationError."""
         black = {name.strip() for name in self._options.config_black_list.split(";")}
         fixed = {each.name for each in CONTROLLER.parameters if not each.changes}
         forbidden = sorted((black | fixed).intersection(changes))
         if forbidden:
-            raise Refused(ResponseCode.NO_PERMISSION, f"{forbidden[0]} cannot be changed over the wire")
+            return machine.ChangeForbidden(forbidden[0])
         values = {
             name: _PARAMETERS[name].value(text) for name, text in changes.items() if name in _PARAMETERS
         }
         shown = {name: text for name, text in changes.items() if name in CONTROLLER.without_effect}
         self._options = CONTROLLER.changed(self._options, values, shown)
         self._changed(self._options)
-        return Answer(ResponseCode.SUCCESS)
+        return machine.Changed()

@@ -25,7 +25,7 @@ from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtoc
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.places import join_address
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answers import Refused, need, text
+from replispec.runtime.rocketmq.remoting.answers import Refused
 from replispec.runtime.storage import JournalReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -45,14 +45,13 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
+from replispec.wire.rocketmq.machines import controller_wire
 from replispec.wire.rocketmq.options import ControllerOptions
 
 LISTENER: Final = "controller"
-HEARD: Final = Prepared(ResponseCode.SUCCESS)
 
 
 class ControllerNode:
@@ -80,9 +79,8 @@ class ControllerNode:
         self._next_search_ms: int | None = None
         self._handlers: Mapping[int, Callable[[Request], None]] = MappingProxyType(
             {
-                RequestCode.BROKER_HEARTBEAT: self._heartbeat,
                 **dict.fromkeys(wire.REQUESTS, self._ask),
-                **dict.fromkeys(self._administration.handlers, self._administer),
+                **dict.fromkeys(controller_wire.REQUESTS, self._administration.asked),
             }
         )
 
@@ -184,15 +182,6 @@ class ControllerNode:
         except RemoteProtocolError as error:
             request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
 
-    def _heartbeat(self, request: Request) -> None:
-        """904: whoever sends one is alive; nobody waits for the log."""
-        said = BrokerHeartbeatRequest.from_ext_fields(request.command.header.ext_fields or {})
-        broker_id, name = need(said.broker_id, "the broker's id"), text(said.broker_name, "the broker's name")
-        if self._sets.heartbeats.heard(request.connection, name, broker_id, said):
-            request.answer_prepared(HEARD)
-        else:
-            request.answer(ResponseCode.SYSTEM_BUSY, remark="too many brokers without identity")
-
     def _ask(self, request: Request) -> None:
         """Decide at once what changes nothing; all else goes by way of the log."""
         command = request.command
@@ -205,9 +194,6 @@ class ControllerNode:
         else:
             acts = broker_set.receive(asked.event, self._sets.local(broker_set))
             self._carry_out(broker_set, acts, request, request.now_ms)
-
-    def _administer(self, request: Request) -> None:
-        _answer(request, self._administration.handlers[request.code](request.command))
 
     # Losses
 

@@ -18,7 +18,7 @@ def initial_isr(assigned: Sequence[int], live: frozenset[int]) -> frozenset[int]
 
 
 def surviving_isr(
-    assigned: Sequence[int], isr: frozenset[int], live: frozenset[int], unclean: bool
+    assigned: Sequence[int], isr: frozenset[int], live: frozenset[int], *, unclean: bool
 ) -> frozenset[int]:
     """The living members of the ISR; if none lives and `unclean`, the first living assigned broker alone."""
     alive = isr.intersection(live)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar, overload
+from typing import Any, Final, Generic, TypeVar, overload
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
+HeaderT_co = TypeVar("HeaderT_co", covariant=True)
 TEXT_MAX: Final = 1_024
 """Characters of a text that a request must have: a name, an address, a check code."""
 _SHOWN_MAX: Final = 10
@@ -37,6 +38,15 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
+class Call(Generic[HeaderT_co]):
+    """What this side asks or tells of its own: the code of the command, its header, a body."""
+
+    code: int
+    header: HeaderT_co
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
 class Claims:
     """What an answer says: the effects that may have given it, whether they granted what was asked (or count
     as such), and the values of variables that it tells."""
@@ -59,6 +69,16 @@ def needed(value: T | None, name: str) -> T:
     if value is None:
         raise RemoteProtocolError(f"{name} is missing")
     return value
+
+
+def first_of(value: T | None, otherwise: T) -> T:
+    """The value, or what stands for an absent one."""
+    return otherwise if value is None else value
+
+
+def told(**variables: Any) -> dict[str, Any]:
+    """The variables of which an answer tells the value; one that is None is left out."""
+    return {name: value for name, value in variables.items() if value is not None}
 
 
 @overload

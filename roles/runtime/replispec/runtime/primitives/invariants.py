@@ -71,13 +71,14 @@ class Otherwise:
     says: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A condition that must hold; the first fitting entry of `otherwise` judges when it does not."""
+    """A condition that must hold, in words its `text`; the first fitting entry of `otherwise` judges when it
+    does not."""
 
     holds: Condition
-    otherwise: tuple[Otherwise, ...]
-    says: str
+    otherwise: tuple[Otherwise, ...] = ()
+    says: str = ""
     text: str
 
 
@@ -92,6 +93,14 @@ class FoldStep:
     condition: Condition | None = None
     checks: tuple[Check, ...] = ()
     assign: Mapping[str, Function] = field(default_factory=dict)
+
+
+def steps(*each: FoldStep) -> Mapping[str, tuple[FoldStep, ...]]:
+    """Steps by their event, those of one event in this order."""
+    found: dict[str, tuple[FoldStep, ...]] = {}
+    for step in each:
+        found[step.event] = (*found.get(step.event, ()), step)
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,15 +129,15 @@ class SetInvariant(Invariant):
 
     event: str
     value: Callable[[Any, Any], Hashable]
-    where: Callable[[Any, Any], bool] | None
-    otherwise: tuple[Otherwise, ...]
+    where: Callable[[Any, Any], bool] | None = None
+    otherwise: tuple[Otherwise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderInvariant(Invariant):
     """Variables are folded over the events of each key. `variables` are those at the start."""
 
-    variables: Any
+    variables: Any = None
     steps: Mapping[str, tuple[FoldStep, ...]]
 
 
@@ -152,7 +161,7 @@ class EndInvariant(OrderInvariant):
     named `event` with what the group's variables are then."""
 
     event: str
-    where: Callable[[Any, Any], bool] | None
+    where: Callable[[Any, Any], bool] | None = None
     check: Check
 
 

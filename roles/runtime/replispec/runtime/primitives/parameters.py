@@ -1,14 +1,14 @@
 """Parameters of a process: their names, what a text must be to be a value, and the options that values make.
 
-What a family declares is generated: a `Parameter` each, a frozen dataclass of options for each role, and a
-`RoleParameters` that joins both. Defaults stand in those dataclasses and nowhere else.
+What a family declares is generated: a `Parameter` each, and a frozen dataclass of options for each role.
+`role_parameters` joins both. Defaults stand in those dataclasses and nowhere else.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any, Final, Generic, TypeVar
 
 T = TypeVar("T")
@@ -29,7 +29,7 @@ class ConfigurationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[T]):
+class ValueKind(Generic[T]):
     """What values a parameter takes: `read` raises ValueError for other texts, `allowed` says it in words.
 
     `write` gives a text that `read` takes.
@@ -49,8 +49,7 @@ class Parameter(Generic[T]):
 
     name: str
     field: str
-    kind: Kind[T]
-    about: str
+    kind: ValueKind[T]
     group: str = ""
     aliases: tuple[str, ...] = ()
     changes: bool = False
@@ -88,9 +87,7 @@ class RoleParameters(Generic[T]):
     def without_effect(self) -> dict[str, str]:
         """Names that files of the family hold and that do nothing here, with the text that is shown when
         they are not given; it may be empty."""
-        held: Any = self.options
-        defaults: dict[str, Any] = {each.name: each.default for each in fields(held)}
-        return dict(defaults.get(_WITHOUT_EFFECT, ()))
+        return _without_effect(self.options)
 
     def make(self, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
         """The options of values by parameter name; what is not among them has its default.
@@ -131,6 +128,33 @@ class RoleParameters(Generic[T]):
         """Whether a file has to give this parameter."""
         holder = self.groups[parameter.group] if parameter.group else self.options
         return parameter.field in _required(holder)
+
+
+def names_known(parameters: tuple[Parameter[Any], ...], *roles: type[Any]) -> frozenset[str]:
+    """Every name that some role of a family takes, with or without effect."""
+    named = {each.name for each in parameters}
+    return frozenset(named.union(*map(_without_effect, roles)))
+
+
+def role_parameters(
+    name: str, options: type[T], parameters: tuple[Parameter[Any], ...], known: frozenset[str]
+) -> RoleParameters[T]:
+    """What may be configured of a role: of a family's parameters those that its options hold. `known` are
+    all names of the family."""
+    held: Any = options
+    groups: dict[str, type[Any]] = {
+        each.name: type(each.default) for each in fields(held) if is_dataclass(each.default)
+    }
+    own = {"": {each.name for each in fields(held)}}
+    own |= {group: {each.name for each in fields(kind)} for group, kind in groups.items()}
+    mine = tuple(each for each in parameters if each.field in own.get(each.group, ()))
+    elsewhere = known.difference((each.name for each in mine), _without_effect(options))
+    return RoleParameters(name, options, mine, groups, elsewhere)
+
+
+def _without_effect(options: Any) -> dict[str, str]:
+    defaults: dict[str, Any] = {each.name: each.default for each in fields(options)}
+    return dict(defaults.get(_WITHOUT_EFFECT, ()))
 
 
 def _required(kind: Any) -> Iterator[str]:
@@ -178,47 +202,47 @@ def _peers(value: str) -> tuple[tuple[str, str], ...]:
     return tuple(found.items())
 
 
-def _number(minimum: int, maximum: int, words: str) -> Kind[int]:
+def _number(minimum: int, maximum: int, words: str) -> ValueKind[int]:
     def read(value: str) -> int:
         if _NUMBER.fullmatch(value) is None or not minimum <= int(value) <= maximum:
             raise ValueError(value)
         return int(value)
 
-    return Kind(f"{words}, {minimum} to {maximum}", read)
+    return ValueKind(f"{words}, {minimum} to {maximum}", read)
 
 
-def number(minimum: int, maximum: int) -> Kind[int]:
+def number(minimum: int, maximum: int) -> ValueKind[int]:
     """A decimal number within bounds."""
     return _number(minimum, maximum, "a number")
 
 
-def size(minimum: int, maximum: int) -> Kind[int]:
+def size(minimum: int, maximum: int) -> ValueKind[int]:
     """A number of bytes within bounds."""
     return _number(minimum, maximum, "bytes")
 
 
-def duration(minimum: int, maximum: int) -> Kind[int]:
+def duration(minimum: int, maximum: int) -> ValueKind[int]:
     """A number of milliseconds within bounds."""
     return _number(minimum, maximum, "milliseconds")
 
 
-def choice(*names: str) -> Kind[str]:
+def choice(*names: str) -> ValueKind[str]:
     """One of these names, in any case."""
-    return Kind(" or ".join(names), lambda value: _known(value.upper(), names))
+    return ValueKind(" or ".join(names), lambda value: _known(value.upper(), names))
 
 
-TEXT: Final = Kind("any text", _text)
-PATH: Final = Kind("a path", _text)
-WORD: Final = Kind("a text that is not empty", _word)
-FLAG: Final = Kind(
+TEXT: Final = ValueKind("any text", _text)
+PATH: Final = ValueKind("a path", _text)
+WORD: Final = ValueKind("a text that is not empty", _word)
+FLAG: Final = ValueKind(
     "true or false",
     lambda value: _known(value.lower(), ("true", "false")) == "true",
     lambda value: str(value).lower(),
 )
 PORT: Final = _number(0, PORT_MAX, "a port")
-ADDRESSES: Final = Kind("HOST:PORT, several with ; between them", _addresses, ";".join)
+ADDRESSES: Final = ValueKind("HOST:PORT, several with ; between them", _addresses, ";".join)
 """Values are tuples of HOST:PORT; an IPv6 host stands in brackets."""
-PEERS: Final = Kind(
+PEERS: Final = ValueKind(
     "ID-HOST:PORT, several with ; between them",
     _peers,
     lambda value: ";".join(f"{identity}-{place}" for identity, place in value),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
 
 
 class Releases(NamedTuple):
@@ -23,6 +25,20 @@ class Releases(NamedTuple):
     def __str__(self) -> str:
         first, last = (".".join(map(str, version or ())) for version in (self.first, self.last))
         return f"{self.implementation}@{first}..{last}"
+
+
+Release = tuple[str, tuple[int, ...]]
+"""One release: the name of an implementation, and the numbers of the release."""
+
+
+def spoken_in(releases: Releases, release: Release | None) -> bool:
+    """Whether a peer of this release speaks as in these; of no known release, as in those without an end."""
+    return releases.last is None if release is None else releases.holds(*release)
+
+
+def of_release(choices: Iterable[tuple[Releases, T]], release: Release | None) -> T | None:
+    """The choice for a peer of this release; None when there is none."""
+    return next((chosen for releases, chosen in choices if spoken_in(releases, release)), None)
 
 
 class NamedNumber(NamedTuple):

@@ -58,7 +58,7 @@ def split_fields(text: str, separator: str, minimum: int, maximum: int, what: st
     return fields
 
 
-def split_lines(data: bytes, end_of_line: bool, what: str) -> list[str]:
+def split_lines(data: bytes, what: str, *, end_of_line: bool) -> list[str]:
     """The lines of a text file in UTF-8, without their ends (a line feed).
 
     Raises RemoteProtocolError when the text is not UTF-8, or its last line is not ended although
@@ -87,7 +87,7 @@ def join_fields(fields: Iterable[str | int | None], separator: str, what: str) -
     return separator.join(texts)
 
 
-def join_lines(lines: Iterable[str], end_of_line: bool) -> bytes:
+def join_lines(lines: Iterable[str], *, end_of_line: bool) -> bytes:
     """The lines in UTF-8 with line feeds between them, and one at the end when `end_of_line` says so."""
     text = "\n".join(lines)
     return (f"{text}\n" if end_of_line and text else text).encode()

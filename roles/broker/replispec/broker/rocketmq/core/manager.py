@@ -5,9 +5,12 @@ Source: RIP-44 "RegisterBroker"; apache/rocketmq rocketmq-all-5.4.0, ReplicasMan
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import (
     Controllers,
@@ -23,12 +26,6 @@ from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.controller import (
-    BrokerHeartbeatRequest,
-    ElectMasterRequest,
-    GetMetadataRequest,
-    GetReplicaInfoRequest,
-)
 from replispec.wire.rocketmq.machines import broker_role, broker_role_wire
 from replispec.wire.rocketmq.machines import replicas_manager as machine
 from replispec.wire.rocketmq.machines import replicas_manager_wire as wire
@@ -42,6 +39,22 @@ class LogStatus:
     epoch: int
     max_offset: int
     confirm_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What only this broker knows when it sends; see `local` of the machine."""
+
+    cluster_name: str
+    broker_name: str
+    broker_id: int
+    address: str
+    now_ms: int
+    epoch: int
+    max_offset: int
+    confirm_offset: int
+    heartbeat_timeout_ms: int
+    election_priority: int
 
 
 class ManagerOwner(Protocol):
@@ -132,10 +145,10 @@ class ReplicasManager:
         self._now_ms = now_ms
         self._send_election()
 
-    def ask_who_is_master(self, now_ms: int) -> None:
+    def ask_for_set(self, now_ms: int) -> None:
         """Ask for master and set now."""
-        request = GetReplicaInfoRequest(self._options.broker_name)
-        self._ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, request, now_ms)
+        self._now_ms = now_ms
+        self._ask_who_is_master()
 
     def stop(self, now_ms: int) -> None:
         """The broker stops."""
@@ -156,7 +169,7 @@ class ReplicasManager:
             self._send_heartbeat()
         if self.is_running and _is_due(self._info_ms, now_ms):
             self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
-            self.ask_who_is_master(now_ms)
+            self._take(machine.InfoDue(), now_ms)
         if self._leader_ms is not None and now_ms >= self._leader_ms:
             self._leader_ms = now_ms + self._options.sync_controller_metadata_period_ms
             self._now_ms = now_ms
@@ -196,6 +209,11 @@ class ReplicasManager:
         self._send_election()
         return ()
 
+    def ask_who_is_master(self, _event: object) -> Nothing:
+        """Ask for master and set."""
+        self._ask_who_is_master()
+        return ()
+
     def take_role(self, _event: object) -> Nothing:
         """Hand over what the controller said last."""
         self._retry_ms = None
@@ -226,7 +244,7 @@ class ReplicasManager:
                 self._take(machine.RequestFailed(), now_ms)
 
         self._controllers.find_leader(answered, self._now_ms)
-        self._walker.take(machine.LeaderAsked(GetMetadataRequest()))
+        self._walker.take(machine.LeaderAsked(wire.leader_asked().header))
 
     def _registered(self, answer: Command, now_ms: int) -> None:
         self._owner.identified(self.registration.broker_id, now_ms)
@@ -236,42 +254,43 @@ class ReplicasManager:
         self._take(machine.RequestFailed(), now_ms)
 
     def _send_heartbeat(self) -> None:
-        status = self._owner.log_status()
-        request = BrokerHeartbeatRequest(
-            self._options.broker_cluster_name,
-            self._address,
-            self._options.broker_name,
-            self.registration.broker_id,
-            status.epoch,
-            status.max_offset,
-            status.confirm_offset,
-            self._options.controller_heart_beat_timeout_ms,
-            self._options.broker_election_priority,
-        )
+        call = wire.heartbeat_sent(self._walker.variables, self._known())
         self._heartbeat_ms = self._now_ms + self._options.broker_heartbeat_interval_ms
-        self._controllers.tell_all(RequestCode.BROKER_HEARTBEAT, request, self._now_ms)
-        self._walker.take(machine.HeartbeatSent(request))
+        self._controllers.tell_all(call, self._now_ms)
+        self._walker.take(machine.HeartbeatSent(call.header))
 
     def _send_election(self) -> None:
-        request = ElectMasterRequest(
-            cluster_name=self._options.broker_cluster_name,
-            broker_name=self._options.broker_name,
-            broker_id=self.registration.broker_id,
-            designate_elect=False,
-            invoke_time=self._now_ms,
-        )
-        if not self._ask(RequestCode.CONTROLLER_ELECT_MASTER, request, self._now_ms):
+        if not self._ask(wire.ask_election(self._walker.variables, self._known()), self._now_ms):
             self._walker.take(machine.RequestFailed())
 
-    def _ask(self, code: RequestCode, request: object, now_ms: int) -> bool:
+    def _ask_who_is_master(self) -> None:
+        self._ask(wire.ask_who_is_master(self._walker.variables, self._known()), self._now_ms)
+
+    def _known(self) -> Known:
+        """What is said of this broker now."""
+        status, options = self._owner.log_status(), self._options
+        return Known(
+            cluster_name=options.broker_cluster_name,
+            broker_name=options.broker_name,
+            broker_id=self.registration.broker_id,
+            address=self._address,
+            now_ms=self._now_ms,
+            epoch=status.epoch,
+            max_offset=status.max_offset,
+            confirm_offset=status.confirm_offset,
+            heartbeat_timeout_ms=options.controller_heart_beat_timeout_ms,
+            election_priority=options.broker_election_priority,
+        )
+
+    def _ask(self, call: Call[Header], now_ms: int) -> bool:
         def answered(outcome: Outcome, at_ms: int) -> None:
             if not isinstance(outcome, Failure) and not self._has_stopped:
-                self.registration.answered(code, outcome.header.code, at_ms)
-            self._answered(code, outcome, at_ms)
+                self.registration.answered(call.code, outcome.header.code, at_ms)
+            self._answered(call.code, outcome, at_ms)
 
-        return self._controllers.ask(code, request, answered, now_ms)
+        return self._controllers.ask(call, answered, now_ms)
 
-    def _answered(self, asked: RequestCode, outcome: Outcome, now_ms: int) -> None:
+    def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> None:
         """Take an answer: to this machine it says how the start goes on, to the role who is master."""
         if self._has_stopped:
             return
@@ -304,7 +323,7 @@ class ReplicasManager:
             self._walker.take(event)
 
 
-_FAILED: Final = {
+_FAILED: Final[Mapping[int, str]] = {
     RequestCode.CONTROLLER_ELECT_MASTER: "no master was elected",
     RequestCode.CONTROLLER_GET_REPLICA_INFO: "the controller does not say who is master",
 }

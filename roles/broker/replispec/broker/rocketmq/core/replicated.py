@@ -196,12 +196,16 @@ class Replicated:
             end,
             acknowledged,
             len(others),
-            self._options.all_ack_in_sync_state_set,
-            self._options.in_sync_replicas,
+            all_acknowledge=self._options.all_ack_in_sync_state_set,
+            in_sync_replicas=self._options.in_sync_replicas,
         )
         self._owner.safe(safe, self.store.log.flushed)
         confirmed = rules.confirm_offset(
-            end, acknowledged, len(others), self._options.all_ack_in_sync_state_set, self._confirmed
+            end,
+            acknowledged,
+            len(others),
+            all_acknowledge=self._options.all_ack_in_sync_state_set,
+            previous=self._confirmed,
         )
         if confirmed > self._confirmed:
             self._confirmed = confirmed

@@ -11,8 +11,6 @@ from typing import Final, Protocol
 from replispec.runtime.rocketmq.membership import Controllers, Nothing, Walker, note_failure, read_answer
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.world import Level, Outbox
-from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
 from replispec.wire.rocketmq.machines import broker_role as machine
 from replispec.wire.rocketmq.machines import broker_role_wire as wire
 
@@ -50,10 +48,10 @@ class Role:
     def __init__(self, outbox: Outbox, controllers: Controllers, broker_name: str, owner: RoleOwner) -> None:
         self._outbox = outbox
         self._controllers = controllers
-        self._broker_name = broker_name
+        self.broker_name = broker_name
         self._owner = owner
         self._walker = Walker(machine.MACHINE, self)
-        self._now_ms = 0
+        self.now_ms = 0
         self._again_ms: int | None = None
         self._asked = 0
         self.master_address: str | None = None
@@ -120,7 +118,7 @@ class Role:
         """Ask again for what nobody knows the outcome of."""
         if self._again_ms is not None and now_ms >= self._again_ms:
             self._again_ms = None
-            self._now_ms = now_ms
+            self.now_ms = now_ms
             if self.is_master and self._walker.variables.proposed:
                 self._controllers.find_leader(lambda _told, _now_ms: None, now_ms)
                 self._send_alteration()
@@ -133,54 +131,48 @@ class Role:
 
     def become_master(self, event: machine.Told) -> Nothing:
         """Begin a new epoch."""
-        self._owner.become_master(event.master_epoch, self._now_ms, resumed=False)
+        self._owner.become_master(event.master_epoch, self.now_ms, resumed=False)
         return ()
 
     def resume_as_master(self, event: machine.Told) -> Nothing:
         """Go on with the epoch of the log."""
-        self._owner.become_master(event.master_epoch, self._now_ms, resumed=True)
+        self._owner.become_master(event.master_epoch, self.now_ms, resumed=True)
         return ()
 
     def become_replica(self, _event: machine.Told) -> Nothing:
         """Follow another broker."""
-        self._owner.become_replica(self.master_address or "", self._now_ms)
+        self._owner.become_replica(self.master_address or "", self.now_ms)
         return ()
 
     def count_again(self, _event: object) -> Nothing:
         """Others must hold a message now."""
-        self._owner.set_changed(self._now_ms)
+        self._owner.set_changed(self.now_ms)
         return ()
 
     def ask_election(self, _event: machine.Told) -> Nothing:
         """There is no master."""
-        self._owner.ask_election(self._now_ms)
+        self._owner.ask_election(self.now_ms)
         return ()
 
     def ask_who_is_master(self, _event: object) -> Nothing:
         """The controller knows better."""
-        self._owner.ask_who_is_master(self._now_ms)
+        self._owner.ask_who_is_master(self.now_ms)
         return ()
 
     def ask_alteration(self, _event: object) -> Nothing:
         """Ask for the proposed set, which counts from now on."""
-        self._owner.set_changed(self._now_ms)
+        self._owner.set_changed(self.now_ms)
         self._send_alteration()
         return ()
 
     def ask_alteration_again(self, _event: object) -> Nothing:
         """Ask for the same in a moment."""
-        self._again_ms = self._now_ms + AGAIN_MS
+        self._again_ms = self.now_ms + AGAIN_MS
         return ()
 
     def _send_alteration(self) -> None:
         known = self._walker.variables
-        request = AlterSyncStateSetRequest(
-            broker_name=self._broker_name,
-            master_broker_id=known.broker_id,
-            master_epoch=known.master_epoch,
-            invoke_time=self._now_ms,
-        )
-        wanted = SyncStateSet(broker_ids=sorted(known.proposed), sync_state_set_epoch=known.set_epoch)
+        call = wire.ask_alteration(known, self)
         self._outbox.note(
             Level.INFO,
             "asking for another SyncStateSet",
@@ -189,20 +181,21 @@ class Role:
         )
         self._asked += 1
         asked = self._asked
-        code = RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET
 
         def answered(outcome: Outcome, now_ms: int) -> None:
             if asked == self._asked:
-                event = read_answer(self._outbox, outcome, lambda *answer: wire.outcome_of(code, *answer))
+                event = read_answer(
+                    self._outbox, outcome, lambda *answer: wire.outcome_of(call.code, *answer)
+                )
                 assert event is not None, "every outcome of a request of this machine is one of its events"
                 if isinstance(event, machine.AlterationRefused):
                     what = "another SyncStateSet was refused"
                     note_failure(self._outbox, outcome, Level.WARNING, what)
                 self._take(event, now_ms)
 
-        if not self._controllers.ask(code, request, answered, self._now_ms, wanted.encode()):
-            self._again_ms = self._now_ms + AGAIN_MS
+        if not self._controllers.ask(call, answered, self.now_ms):
+            self._again_ms = self.now_ms + AGAIN_MS
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._walker.take(event)

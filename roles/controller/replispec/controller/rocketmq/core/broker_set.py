@@ -16,7 +16,6 @@ from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Prepared
-from replispec.wire.rocketmq.controller import ReplicaIdentity, ReplicasInfo
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines.broker_set import MACHINE, Event
 
@@ -49,36 +48,11 @@ class BrokerSet:
         self.state = edge.to
         return tuple([self._act(effect, event, local) for effect in edge.do])
 
-    def address_of(self, broker_id: int | None) -> str | None:
-        """Where a broker is reached; None for nobody."""
-        return None if broker_id is None else self.variables.addresses.get(broker_id)
-
     def living_addresses(self) -> list[str]:
         """Where the brokers are reached that are alive, the master first."""
         living = [each for each in sorted(self.variables.broker_ids) if self._is_alive(each)]
         living.sort(key=lambda broker: broker != self.variables.master)
         return [self.variables.addresses[each] for each in living]
-
-    def replicas_info(self) -> ReplicasInfo:
-        """What an administrator is shown."""
-        known = self.variables
-        shown = {
-            broker: ReplicaIdentity(
-                alive=self._is_alive(broker),
-                broker_address=known.addresses[broker],
-                broker_id=broker,
-                broker_name=self.name,
-            )
-            for broker in sorted(known.broker_ids)
-        }
-        return ReplicasInfo(
-            [each for broker, each in shown.items() if broker in known.sync_state_set],
-            [each for broker, each in shown.items() if broker not in known.sync_state_set],
-            master_address=self.address_of(known.master),
-            master_broker_id=known.master,
-            master_epoch=known.master_epoch,
-            sync_state_set_epoch=known.sync_state_set_epoch,
-        )
 
     def _act(self, effect: str, event: Event, local: wire.Local) -> Act:
         if effect in _ANSWERS:

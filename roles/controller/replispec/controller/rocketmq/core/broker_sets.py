@@ -9,7 +9,7 @@ from replispec.controller.rocketmq.core.acts import Acts
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
 from replispec.event.v1.event_pb2 import ControllerEvent
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, ReplicasInfo
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines.broker_set import Variables
 
@@ -46,6 +46,15 @@ class BrokerSets:
     def local(self, broker_set: BrokerSet) -> wire.Local:
         """What only this controller knows of a broker set, as it is now."""
         return _Local(broker_set, self)
+
+    def replicas(self, names: Sequence[str]) -> dict[str, ReplicasInfo]:
+        """What is on record of those of these broker sets that have brokers, in this order."""
+        found = [self.find(name) for name in dict.fromkeys(names)]
+        return {
+            each.name: wire.replicas_info(each.name, each.variables, self.local(each))
+            for each in found
+            if each is not None and each.variables.broker_ids
+        }
 
     def apply(self, record: ControllerEvent) -> tuple[BrokerSet, Acts] | None:
         """Decide about one record of the log; None when it is about no broker set."""

@@ -40,8 +40,15 @@ class Heartbeats:
         self._by_connection: dict[int, set[Key]] = {}
         self._strangers: set[Key] = set()
 
-    def heard(self, connection: int, name: str, broker_id: int, said: BrokerHeartbeatRequest) -> bool:
-        """Take a heartbeat; false when it is one of too many strangers.
+    def admits(self, name: str, broker_id: int) -> bool:
+        """Whether a heartbeat of this broker may be taken: it is none of too many strangers."""
+        if len(self._strangers) < STRANGERS_MAX:
+            return True
+        key = (name, broker_id)
+        return key in self._entries or self._is_known(*key)
+
+    def heard(self, connection: int, name: str, broker_id: int, said: BrokerHeartbeatRequest) -> None:
+        """Take a heartbeat that is admitted.
 
         Of what it says only numbers are kept: no peer makes the table grow by long texts.
         """
@@ -53,18 +60,17 @@ class Heartbeats:
         until_ms = self.now_ms + (constants.HEARTBEAT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
         entry = self._entries.get(key)
         if entry is None:
-            if not self._admit(key):
-                return False
+            if not self._is_known(*key):
+                self._strangers.add(key)
             self._entries[key] = _Entry(connection, until_ms, said)
             self._by_connection.setdefault(connection, set()).add(key)
-            return True
+            return
         if entry.connection != connection:
             self._leave(entry.connection, key)
             self._by_connection.setdefault(connection, set()).add(key)
             entry.connection = connection
         entry.until_ms = until_ms
         entry.said = said
-        return True
 
     def is_alive(self, name: str, broker_id: int) -> bool:
         """Whether this broker's newest heartbeat still counts, the last millisecond included."""
@@ -91,14 +97,6 @@ class Heartbeats:
             del self._entries[key]
             self._strangers.discard(key)
         return gone
-
-    def _admit(self, key: Key) -> bool:
-        if self._is_known(*key):
-            return True
-        if len(self._strangers) >= STRANGERS_MAX:
-            return False
-        self._strangers.add(key)
-        return True
 
     def _leave(self, connection: int, key: Key) -> None:
         keys = self._by_connection[connection]

@@ -6,6 +6,7 @@ Source: RIP-44 "Async Learner"; RIP "persistent broker id".
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from replispec.runtime.rocketmq.membership import (
@@ -19,14 +20,10 @@ from replispec.runtime.rocketmq.membership import (
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
-from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.controller import GetReplicaInfoRequest
 from replispec.wire.rocketmq.machines import learner as machine
 from replispec.wire.rocketmq.machines import learner_wire as wire
 from replispec.wire.rocketmq.options import LearnerOptions
 
-ASKED: Final = RequestCode.CONTROLLER_GET_REPLICA_INFO
-"""What tells who is master."""
 SEARCH_MS: Final = 1_000
 """How often controllers are asked who is active while none has said so."""
 
@@ -62,6 +59,7 @@ class Watch:
         self._told = False
         self._master: str | None = None
         self._serves = True
+        self._now_ms = 0
         self._leader_ms: int | None = None
         self._info_ms: int | None = None
 
@@ -69,6 +67,11 @@ class Watch:
     def broker_id(self) -> int:
         """The learner's id; 0 before it has one."""
         return self._registration.broker_id
+
+    @property
+    def broker_name(self) -> str:
+        """The name of the broker set."""
+        return self._options.broker_name
 
     def may_follow(self, address: str) -> bool:
         """Whether a broker at this address may be copied from: the controller names no other as master."""
@@ -96,13 +99,19 @@ class Watch:
             self._find_leader(now_ms)
         if self._info_ms is not None and now_ms >= self._info_ms:
             self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
-            request = GetReplicaInfoRequest(self._options.broker_name)
-            self._controllers.ask(ASKED, request, self._answered, now_ms)
+            self._now_ms = now_ms
+            self._walker.take(machine.InfoDue())
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         times = (self._registration.deadline_ms(), self._leader_ms, self._info_ms)
         return min((each for each in times if each is not None), default=None)
+
+    def ask_who_is_master(self, _event: machine.InfoDue) -> Nothing:
+        """Ask the active controller, if anybody knows which it is."""
+        call = wire.ask_who_is_master(self._walker.variables, self)
+        self._controllers.ask(call, partial(self._answered, call.code), self._now_ms)
+        return ()
 
     def refuse_to_serve(self, _event: machine.Told) -> Nothing:
         """A controller has made this learner master: nothing is taken from it, and nothing copied."""
@@ -120,11 +129,11 @@ class Watch:
             self._told = True
             self._identified(self.broker_id, now_ms)
 
-    def _answered(self, outcome: Outcome, _now_ms: int) -> None:
+    def _answered(self, asked: int, outcome: Outcome, _now_ms: int) -> None:
         event = read_answer(
             self._outbox,
             outcome,
-            lambda code, fields, body: wire.outcome_of(ASKED, code, fields, body, self),
+            lambda code, fields, body: wire.outcome_of(asked, code, fields, body, self),
         )
         if isinstance(event, machine.Told):
             self._serves = True

@@ -6,16 +6,18 @@ Source: RIP-44 "Interface Design/Change"; apache/rocketmq rocketmq-all-5.4.0, Re
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Final
 
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.membership.answers import read_quietly
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome
-from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.machines.replicas_manager import LeaderTold
-from replispec.wire.rocketmq.machines.replicas_manager_wire import outcome_of
+from replispec.wire.rocketmq.machines.replicas_manager_wire import leader_asked, outcome_of
 
 TIMEOUT_MS = 3_000
 """How long a controller is waited for."""
+_QUESTION: Final = leader_asked()
 
 
 class Controllers:
@@ -29,38 +31,34 @@ class Controllers:
 
     def find_leader(self, then: Callable[[LeaderTold | None, int], None], now_ms: int) -> None:
         """Ask every controller; `then` is called with each answer, None for one that is of no use."""
-        code = RequestCode.CONTROLLER_GET_METADATA_INFO
 
         def answered(outcome: Outcome, at_ms: int) -> None:
-            event, _ = read_quietly(outcome, lambda *answer: outcome_of(code, *answer))
+            event, _ = read_quietly(outcome, lambda *answer: outcome_of(_QUESTION.code, *answer))
             told = event if isinstance(event, LeaderTold) else None
             if told is not None and told.controller_leader_address:
                 self.leader = told.controller_leader_address
             then(told, at_ms)
 
         for address in self.addresses:
-            self._calls.ask(address, code, answered, now_ms=now_ms, timeout_ms=self._timeout_ms)
+            self._calls.ask(address, _QUESTION.code, answered, now_ms=now_ms, timeout_ms=self._timeout_ms)
 
-    def ask(
-        self,
-        code: RequestCode,
-        request: Any,
-        then: Callable[[Outcome, int], None],
-        now_ms: int,
-        body: bytes = b"",
-    ) -> bool:
+    def ask(self, call: Call[Header], then: Callable[[Outcome, int], None], now_ms: int) -> bool:
         """Ask the active controller; False, and nothing is asked, while nobody knows which it is."""
         if self.leader is None:
             return False
-        fields = request.to_ext_fields()
-        timeout_ms = self._timeout_ms
         self._calls.ask(
-            self.leader, code, then, now_ms=now_ms, timeout_ms=timeout_ms, ext_fields=fields, body=body
+            self.leader,
+            call.code,
+            then,
+            now_ms=now_ms,
+            timeout_ms=self._timeout_ms,
+            ext_fields=call.header.to_ext_fields(),
+            body=call.body,
         )
         return True
 
-    def tell_all(self, code: RequestCode, request: Any, now_ms: int) -> None:
+    def tell_all(self, call: Call[Header], now_ms: int) -> None:
         """Tell every controller, active or not."""
-        fields = request.to_ext_fields()
+        fields = call.header.to_ext_fields()
         for address in self.addresses:
-            self._calls.tell(address, code, now_ms=now_ms, ext_fields=fields)
+            self._calls.tell(address, call.code, now_ms=now_ms, ext_fields=fields)

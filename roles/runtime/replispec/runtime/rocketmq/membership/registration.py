@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
@@ -16,12 +18,6 @@ from replispec.runtime.rocketmq.membership.walking import Nothing, Walker
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.storage import Operation, StorageFailed
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
-from replispec.wire.rocketmq.codes import RequestCode
-from replispec.wire.rocketmq.controller import (
-    ApplyBrokerIdRequest,
-    GetNextBrokerIdRequest,
-    RegisterBrokerToControllerRequest,
-)
 from replispec.wire.rocketmq.machines import broker_registration as machine
 from replispec.wire.rocketmq.machines import broker_registration_wire as wire
 
@@ -53,13 +49,13 @@ class Registration:
         self._writes = writes
         self._controllers = controllers
         self._files = files
-        self._cluster_name = cluster_name
-        self._broker_name = broker_name
+        self.cluster_name = cluster_name
+        self.broker_name = broker_name
         self._retry_interval_ms = retry_interval_ms
         self._registered = registered
         self._failed = failed
         self._walker = Walker(machine.MACHINE, self)
-        self._now_ms = 0
+        self.now_ms = 0
         self._retry_ms: int | None = None
         self._asked = 0
         self._writing = 0
@@ -81,7 +77,7 @@ class Registration:
     def begin(self, address: str, now_ms: int) -> None:
         """Register under this address: read the files the first time, go on where it stopped later."""
         self.address = address
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         if self._writing:
             # What was written goes on from here, under the new address.
             return
@@ -98,7 +94,7 @@ class Registration:
         started = machine.Started(identity.granted, temporary, identity.broker_id, identity.check_code)
         self._take(started, now_ms)
 
-    def answered(self, asked: RequestCode, code: int, now_ms: int) -> None:
+    def answered(self, asked: int, code: int, now_ms: int) -> None:
         """Take the code of an answer to a request of others, which may say that nobody knows this broker."""
         event = wire.outcome_of(asked, code, {}, b"")
         if event is not None:
@@ -125,16 +121,16 @@ class Registration:
 
     def ask_next_id(self, _event: object) -> Nothing:
         """Ask which id is free."""
-        request = GetNextBrokerIdRequest(self._cluster_name, self._broker_name)
-        if self._ask(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, request):
-            self._walker.take(machine.NextIdSent(request))
+        call = wire.next_id_sent(self._walker.variables, self)
+        if self._ask(call):
+            self._walker.take(machine.NextIdSent(call.header))
         return ()
 
     def write_temporary(self, event: machine.NextIdAnswered | machine.ApplicationRefused) -> Nothing:
         """Note the id that is going to be applied for."""
         broker_id = event.next_broker_id
         assert broker_id is not None, "the machine writes no file without an id"
-        check_code = rules.check_code(self.address, self._now_ms)
+        check_code = rules.check_code(self.address, self.now_ms)
 
         def written(told: Written) -> None:
             if isinstance(told, Persisted):
@@ -159,12 +155,9 @@ class Registration:
 
     def send_application(self, _event: object) -> Nothing:
         """Apply for the id that is noted."""
-        known = self._walker.variables
-        request = ApplyBrokerIdRequest(
-            self._cluster_name, self._broker_name, known.broker_id, known.check_code
-        )
-        if self._ask(RequestCode.CONTROLLER_APPLY_BROKER_ID, request):
-            self._walker.take(machine.ApplicationSent(request))
+        call = wire.application_sent(self._walker.variables, self)
+        if self._ask(call):
+            self._walker.take(machine.ApplicationSent(call.header))
         return ()
 
     def rename_to_final(self, _event: object) -> Nothing:
@@ -182,32 +175,26 @@ class Registration:
 
     def send_registration(self, _event: object) -> Nothing:
         """Tell the controller the present address."""
-        request = RegisterBrokerToControllerRequest(
-            self._cluster_name,
-            self._broker_name,
-            self._walker.variables.broker_id,
-            self.address,
-            self._now_ms,
-        )
-        if self._ask(RequestCode.CONTROLLER_REGISTER_BROKER, request):
-            self._walker.take(machine.RegistrationSent(request))
+        call = wire.registration_sent(self._walker.variables, self)
+        if self._ask(call):
+            self._walker.take(machine.RegistrationSent(call.header))
         return ()
 
     def find_leader(self, _event: object) -> Nothing:
         """Somebody else may be the active controller by now."""
-        self._controllers.find_leader(lambda _told, _now_ms: None, self._now_ms)
+        self._controllers.find_leader(lambda _told, _now_ms: None, self.now_ms)
         return ()
 
     def retry_later(self, _event: object) -> Nothing:
         """Leave it for a moment."""
-        self._retry_ms = self._now_ms + self._retry_interval_ms
-        self._failed(self._now_ms)
+        self._retry_ms = self.now_ms + self._retry_interval_ms
+        self._failed(self.now_ms)
         return ()
 
     def take_role(self, _event: machine.Registered) -> Nothing:
         """Hand over what the controller said; see `registered`."""
         assert isinstance(self._answer, Command), "only an answer registers a broker"
-        self._registered(self._answer, self._now_ms)
+        self._registered(self._answer, self.now_ms)
         return ()
 
     def _persist(self, operation: Operation, then: Callable[[Written], None]) -> None:
@@ -216,7 +203,7 @@ class Registration:
 
         def answered(told: Written) -> None:
             self._writing -= 1
-            self._now_ms = told.now_ms
+            self.now_ms = told.now_ms
             if not self._has_stopped:
                 then(told)
 
@@ -224,21 +211,21 @@ class Registration:
 
     # Answers
 
-    def _ask(self, code: RequestCode, request: object) -> bool:
+    def _ask(self, call: Call[Header]) -> bool:
         """Ask the active controller. Only the answer to the newest question counts."""
         self._asked += 1
         asked = self._asked
 
         def answered(outcome: Outcome, now_ms: int) -> None:
             if asked == self._asked:
-                self._answered(code, outcome, now_ms)
+                self._answered(call.code, outcome, now_ms)
 
-        if self._controllers.ask(code, request, answered, self._now_ms):
+        if self._controllers.ask(call, answered, self.now_ms):
             return True
-        self._retry_ms = self._now_ms + self._retry_interval_ms
+        self._retry_ms = self.now_ms + self._retry_interval_ms
         return False
 
-    def _answered(self, asked: RequestCode, outcome: Outcome, now_ms: int) -> None:
+    def _answered(self, asked: int, outcome: Outcome, now_ms: int) -> None:
         self._answer = outcome
         event = read_answer(self._outbox, outcome, lambda *answer: wire.outcome_of(asked, *answer))
         assert event is not None, "every outcome of a request of this machine is one of its events"
@@ -250,7 +237,7 @@ class Registration:
         self._take(event, now_ms)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
-        self._now_ms = now_ms
+        self.now_ms = now_ms
         self._walker.take(event)
 
     def _note(self, what: str, reason: object) -> None:

@@ -7,6 +7,7 @@ States, guards and order of steps: the machine `ha_master`. Source: RIP-44 "Repl
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -16,23 +17,19 @@ from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.replication.frames import Frames
 from replispec.runtime.rocketmq.replication.settings import is_durable
 from replispec.runtime.world import Level, Outbox
-from replispec.wire.rocketmq.codes import HaConnectionState
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
     HaHandshakeAddress,
-    HaHandshakeAnswer,
     HaHandshakeId,
     HaReport,
-    HaTransferHeaderFixed,
 )
 from replispec.wire.rocketmq.machines import ha_master as machine
+from replispec.wire.rocketmq.machines import ha_master_wire as wire
 from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 
 EPOCHS_MAX: Final = HA_MASTER.form("HaHandshakeAnswer").maximum // len(HaEpochEntry().encode())
 """An answer holds no more epochs; of more, the newest are told."""
-NO_DATA: Final = -1
-"""The offset in a heartbeat of a master whose log has no bytes, as Apache RocketMQ sends it."""
 
 
 class SyncStateSetKeeper(Protocol):
@@ -224,9 +221,7 @@ class Feed:
 
     def _do_send_answer(self, _event: machine.HandshakeReceived) -> None:
         """Header and epochs leave in one write: a replica of Apache's asks again until it has all."""
-        entries = list(self._store.epochs.entries[-EPOCHS_MAX:])
-        last = entries[-1].epoch if entries else 0
-        answer = HaHandshakeAnswer(self._end, last, entries)
+        answer = wire.answer_sent(self._variables, self._sending())
         self._wrote_ms = self._now_ms
         self._greets = True
         self._outbox.send(self._connection, answer.encode())
@@ -254,7 +249,9 @@ class Feed:
             return
         is_member = self._keeper.is_member(self.broker_id)
         confirmed = self._keeper.confirm_offset
-        if rules.may_join(self.acknowledged, confirmed, last.start_offset, is_member, self.is_learner):
+        if rules.may_join(
+            self.acknowledged, confirmed, last.start_offset, is_member=is_member, is_learner=self.is_learner
+        ):
             self._keeper.wants_in(self.broker_id, self._now_ms)
 
     def _do_advance_confirm_offset(self, _event: machine.ReportReceived) -> None:
@@ -299,14 +296,12 @@ class Feed:
         parts: list[bytes | memoryview] = []
         size = 0
         log = self._store.log
-        confirm_offset = self._keeper.confirm_offset
         while size < size_max and self._has_next():
             at = self.next_offset
             label, label_end = self._label(at)
             body = log.view(at, min(self._options.ha_transfer_batch_size, label_end - at))
-            header = HaTransferHeaderFixed(
-                HaConnectionState.TRANSFER, len(body), at, label.epoch, label.start_offset, confirm_offset
-            )
+            run = _Sending(self._store, self._keeper, at, label, len(body))
+            header = wire.batch_sent(self._variables, run)
             parts += (header.encode(), body)
             size += len(body)
             self._step(header, machine.BatchSent)
@@ -332,19 +327,61 @@ class Feed:
         return label, entries[number].start_offset if number < len(entries) else self._end
 
     def _send_heartbeat(self) -> None:
-        at = self.next_offset
-        label, _ = self._label(at)
-        header = HaTransferHeaderFixed(
-            HaConnectionState.TRANSFER,
-            0,
-            NO_DATA if self._end == 0 else at,
-            label.epoch,
-            label.start_offset,
-            self._keeper.confirm_offset,
-        )
+        header = wire.heartbeat_sent(self._variables, self._sending())
         self._wrote_ms = self._now_ms
         self._outbox.send(self._connection, header.encode())
         self._step(header, machine.HeartbeatSent)
+
+    def _sending(self) -> _Sending:
+        """What is sent without bytes of the log."""
+        at = self.next_offset
+        return _Sending(self._store, self._keeper, at, self._label(at)[0])
+
+
+class _Sending:
+    """What only this side knows when it sends; see `local` of the machine."""
+
+    __slots__ = ("_keeper", "_label", "_store", "size", "start")
+
+    def __init__(
+        self,
+        store: MessageStore,
+        keeper: SyncStateSetKeeper,
+        start: int,
+        label: HaEpochEntry,
+        size: int = 0,
+    ) -> None:
+        self._store = store
+        self._keeper = keeper
+        self._label = label
+        self.start = start
+        self.size = size
+
+    @property
+    def entries(self) -> Sequence[HaEpochEntry]:
+        """The newest epochs of the log, ascending."""
+        return self._store.epochs.entries[-EPOCHS_MAX:]
+
+    @property
+    def last_epoch(self) -> int:
+        """The newest epoch of the log, 0 for none."""
+        last = self._store.epochs.last
+        return last.epoch if last is not None else 0
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the bytes at `start`."""
+        return self._label.epoch
+
+    @property
+    def epoch_start_offset(self) -> int:
+        """Where that epoch begins."""
+        return self._label.start_offset
+
+    @property
+    def confirm_offset(self) -> int:
+        """Up to where the log is confirmed."""
+        return self._keeper.confirm_offset
 
 
 def _start(entry: HaEpochEntry) -> int:

@@ -65,8 +65,8 @@ class HaMaster:
                 None if feed is None else feed.caught_up_ms,
                 now_ms,
                 self._options.ha_max_time_slave_not_catchup_ms,
-                False,
-                feed is not None,
+                is_master=False,
+                is_connected=feed is not None,
             ):
                 found.append(broker_id)
         return found

@@ -20,11 +20,10 @@ from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
 from replispec.wire.rocketmq.ha import (
     HaHandshakeAnswer,
-    HaHandshakeId,
-    HaReport,
     HaTransferHeaderFixed,
 )
 from replispec.wire.rocketmq.machines import ha_replica as machine
+from replispec.wire.rocketmq.machines import ha_replica_wire as wire
 from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER
 
@@ -67,8 +66,8 @@ class HaReplica:
         self._store = store
         self._follower = follower
         self._options = options
-        self._broker_id = broker_id
-        self._is_learner = is_learner
+        self.broker_id = broker_id
+        self.is_learner = is_learner
         self._commit = commit
         self._commit.listen(self._durable)
         self._address: str | None = None
@@ -97,6 +96,18 @@ class HaReplica:
         self._reported = -1
         self._report_due = False
         self._give_up_ms = self._heard_ms = self._wrote_ms = self._now_ms
+
+    # What the machine asks this replica
+
+    @property
+    def sync_from_last_file(self) -> bool:
+        """Whether an empty log is filled from the newest file on."""
+        return self._options.sync_from_last_file
+
+    @property
+    def vouched_for(self) -> int:
+        """Up to where the log is as durable as is promised."""
+        return self._store.log.flushed if is_durable(self._options) else self._store.log.end
 
     # What the broker sees
 
@@ -269,7 +280,7 @@ class HaReplica:
         self._give_up_ms = self._now_ms + self._options.ha_dial_timeout_ms
 
     def _do_send_handshake(self, _event: machine.Connected) -> None:
-        message = HaHandshakeId(self._options.sync_from_last_file, self._is_learner, self._broker_id)
+        message = wire.handshake_sent(self._variables, self)
         self._send(message.encode())
         self._step(machine.HandshakeSent(message))
 
@@ -337,24 +348,20 @@ class HaReplica:
         if not self._report_due:
             return
         self._commit.request()
-        reachable = self._reachable()
+        reachable = self.vouched_for
         if self._reported < 0:
             is_ready = reachable == self._variables.log_end
         else:
             is_ready = repeat or reachable > self._reported
         if is_ready and self._store.is_settled:
-            self._report(reachable)
+            self._report()
         elif repeat:
             self._wrote_ms = self._now_ms
 
-    def _reachable(self) -> int:
-        """Up to where this replica vouches for its log."""
-        return self._store.log.flushed if is_durable(self._options) else self._store.log.end
-
-    def _report(self, offset: int) -> None:
-        self._reported = offset
-        self._report_due = offset < self._store.log.end
-        report = HaReport(offset)
+    def _report(self) -> None:
+        report = wire.report_sent(self._variables, self)
+        self._reported = report.max_offset
+        self._report_due = self._reported < self._store.log.end
         self._send(report.encode())
         self._step(machine.ReportSent(report))
 

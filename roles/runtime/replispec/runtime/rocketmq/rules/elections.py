@@ -42,6 +42,7 @@ def elect(
     heartbeats: Sequence[Heartbeat],
     old_master: int | None,
     preferred: int | None,
+    *,
     unclean: bool,
 ) -> int | None:
     """The broker that becomes, or stays, master; None when nobody may.

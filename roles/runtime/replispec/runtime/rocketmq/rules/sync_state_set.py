@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 
 def confirm_offset(
-    log_end: int, acknowledged: Sequence[int], others: int, all_acknowledge: bool, previous: int
+    log_end: int, acknowledged: Sequence[int], others: int, *, all_acknowledge: bool, previous: int
 ) -> int:
     """Up to where messages may be shown to consumers.
 
@@ -26,7 +26,7 @@ def confirm_offset(
 
 
 def acknowledged_offset(
-    log_end: int, acknowledged: Sequence[int], others: int, all_acknowledge: bool, in_sync_replicas: int
+    log_end: int, acknowledged: Sequence[int], others: int, *, all_acknowledge: bool, in_sync_replicas: int
 ) -> int:
     """Up to where sends may be answered as stored; 0 while too few members are connected.
 
@@ -46,7 +46,9 @@ def may_store(members: int, min_in_sync_replicas: int) -> bool:
     return members >= min_in_sync_replicas
 
 
-def may_join(acknowledged: int, confirmed: int, epoch_start: int, is_member: bool, is_learner: bool) -> bool:
+def may_join(
+    acknowledged: int, confirmed: int, epoch_start: int, *, is_member: bool, is_learner: bool
+) -> bool:
     """True when the master asks for this replica to become a member."""
     if is_member or is_learner:
         return False
@@ -65,7 +67,9 @@ def caught_up_at(
     return now if acknowledged == log_end else sent_at
 
 
-def must_leave(caught_up: int | None, now: int, allowed_ms: int, is_master: bool, is_connected: bool) -> bool:
+def must_leave(
+    caught_up: int | None, now: int, allowed_ms: int, *, is_master: bool, is_connected: bool
+) -> bool:
     """True when the master asks for this member to be removed.
 
     `caught_up` is None for a member that was never connected to this master.

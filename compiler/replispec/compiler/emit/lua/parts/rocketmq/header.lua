@@ -87,18 +87,20 @@ end
 
 -- The filters of the extension fields of each message, "" for a message that is not known.
 local ENTRY_FILTERS = {[""] = {"rocketmq.ext_fields", "rocketmq.ext_fields.key", "rocketmq.ext_fields.value"}}
-for message, keys in pairs(SPECIFICATION.headers) do
-  local filters = {table.unpack(ENTRY_FILTERS[""])}
-  for _, fields in pairs(keys) do
-    for _, field in ipairs(fields) do
-      filters[#filters + 1] = field.filter
-    end
+-- The fields of each message that have a key (several in disjoint releases).
+local KEYED = {}
+for message, fields in pairs(SPECIFICATION.headers) do
+  local filters, keyed = {table.unpack(ENTRY_FILTERS[""])}, {}
+  for _, field in ipairs(fields) do
+    filters[#filters + 1] = field.filter
+    keyed[field.key] = keyed[field.key] or {}
+    table.insert(keyed[field.key], field)
   end
-  ENTRY_FILTERS[message] = filters
+  ENTRY_FILTERS[message], KEYED[message] = filters, keyed
 end
 
 local function entries_wanted(tree, message)
-  return any_wanted(tree, ENTRY_FILTERS[message or ""])
+  return any_wanted(tree, message and ENTRY_FILTERS[message] or ENTRY_FILTERS[""])
 end
 
 -- Show the extension fields: key and value each, and below them what the specification knows of them.
@@ -108,7 +110,7 @@ local function show_entries(frame, tree, part, message)
     return
   end
   local list = tree:add(FIELDS[filter], frame.tvb(part.at, part.size))
-  local known = message and SPECIFICATION.headers[message] or {}
+  local known = message and KEYED[message] or {}
   for _, entry in ipairs(part.parts) do
     local range = frame.tvb(entry.key_at, entry.at + entry.size - entry.key_at)
     local item = list:add(FIELDS[filter .. ".key"], range, entry.key)

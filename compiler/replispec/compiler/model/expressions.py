@@ -2,8 +2,9 @@
 
 A pure expression over event fields, variables, enum values and rules. A bare name is a variable,
 `event.x` a field of the event, `other.x` a field of the event compared with, `rule.f(a, b)` a pure
-algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's number. Bindings also read
-`header.x` and `body.x` of a message, and `local.x` of the role. There are
+algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's number, `constant.X` a
+constant. Bindings also read `header.x` and `body.x` of a message, `header` itself, and `local.x` or
+`local.f(a)` of the role. There are
 integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and, or, not; + - *;
 `a if c else b`; and the functions max, min, size, first (the first that is not none), only (a set of one),
 union, common and without (of two sets), set and elements (of a list; elements of none are an empty set),
@@ -90,6 +91,21 @@ class EnumMember(Expression):
 
     enum: str
     member: str
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantName(Expression):
+    """A constant of the specification."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCall(Expression):
+    """A question that only the role can answer."""
+
+    name: str
+    arguments: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +251,8 @@ _CONSTANTS: Final = {
 }
 _ADVICE = "an expression has names, event.x, rule.f(..), numbers, texts, comparisons, and/or/not, + - *"
 
+_DOTS: Final = "only event., other., guard., let., constant. and Enum. have a dot"
+
 
 def parse(text: str, place: Place) -> Expression:
     """The tree of `text`. Raises SpecificationError for everything outside the language."""
@@ -306,7 +324,7 @@ class _Parser:
             raise self._refused(
                 node,
                 "reaches into a value",
-                "only event., other., guard., let. and Enum. have a dot",
+                _DOTS,
             )
         head = inner.id
         if head in ("event", "other") and len(names) == 1:
@@ -315,11 +333,13 @@ class _Parser:
             return SourceField(names[0], head)
         if head == "let" and len(names) == 1:
             return LetName(names[0])
+        if head == "constant" and len(names) == 1:
+            return ConstantName(names[0])
         if head == "guard" and len(names) <= 2:
             return GuardName(names[0] if len(names) == 2 else "", names[-1])
         if head[:1].isupper() and len(names) == 1:
             return EnumMember(head, names[0])
-        raise self._refused(node, "is no name", "only event., other., guard., let. and Enum. have a dot")
+        raise self._refused(node, "is no name", _DOTS)
 
     def _call(self, node: ast.Call) -> Expression:
         arguments = tuple(map(self.node, node.args))
@@ -328,6 +348,8 @@ class _Parser:
         match node.func:
             case ast.Attribute(value=ast.Name(id="rule"), attr=name):
                 return Rule(name, arguments)
+            case ast.Attribute(value=ast.Name(id="local"), attr=name):
+                return LocalCall(name, arguments)
             case ast.Name(id=name) if name in FUNCTIONS:
                 if len(arguments) != FUNCTIONS[name]:
                     raise self._refused(

@@ -1,0 +1,50 @@
+"""What bindings write alike of messages that this side says: a call of the class with all values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from replispec.compiler.emit.python.binding_words import BindingWords
+from replispec.compiler.emit.python.tree import own
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.binding import Each, Value
+from replispec.compiler.model.message import Message, Model
+from replispec.compiler.model.value_types import Type, fields_of
+
+
+def message_text(
+    message: Message, fields: Mapping[str, Value], model: Model, words: BindingWords, name: str = ""
+) -> str:
+    """The message with these fields, by the name of its class unless another one is given."""
+    kinds = fields_of(message, model)
+    values = [f"{field}={_value(value, kinds[field], model, words)}" for field, value in fields.items()]
+    return f"{name or own(message.name)}({', '.join(values)})"
+
+
+def expressions_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
+    """Every expression among the values of fields, those of messages within them included."""
+    for value in values:
+        if isinstance(value, ex.Expression):
+            yield value
+        elif isinstance(value, Each):
+            yield value.elements
+            yield from expressions_in(value.fields.values())
+        else:
+            yield from expressions_in(value.values())
+
+
+def _value(value: Value, kind: Type, model: Model, words: BindingWords) -> str:
+    if isinstance(value, ex.Expression):
+        text = words.python(value)
+        if isinstance(value, ex.LocalCall) and kind.kind in ("list", "map"):
+            return f"{'dict' if kind.kind == 'map' else 'list'}({text})"
+        if kind.kind == "list" and kind.item is not None and kind.item.kind != "message":
+            return f"sorted({text})"
+        if kind.kind == "list":
+            return f"list({text})"
+        return f"dict(sorted({text}.items()))" if kind.kind == "map" else text
+    if isinstance(value, Each):
+        assert kind.item is not None, "only a list has one message for each element"
+        made = message_text(model.messages[kind.item.name], value.fields, model, words)
+        return f"[{made} for each in sorted({words.python(value.elements)})]"
+    return message_text(model.messages[kind.name], value, model, words)
