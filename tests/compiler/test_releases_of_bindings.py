@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 
+from replispec.compiler.evolution.judge import changes
+from replispec.compiler.evolution.read import read_specification
+from replispec.compiler.evolution.verdict import Kind
 from replispec.compiler.generate import generate, write
 from replispec.compiler.model.message import SpecificationError
 from tests.compiler.specification import SPEC
@@ -68,6 +71,7 @@ message OldCountResponse {
 message TellRequest {
   option (on_wire) = { layout: REMOTING_HEADER  code: 311  kind: REQUEST  sender: "COUNTER"
                        receiver: "CALLER"  order: "HASH_16" };
+  string what = 1;
 }
 """
 TEXT = """\
@@ -79,6 +83,7 @@ variables:
   total: {type: int64, initial: 5}
 missing: Told.BUSY
 events:
+  told: {sends: {TellRequest: {what: "'now'"}}}
   counted:
     fields: {who: string}
     heard:
@@ -99,7 +104,7 @@ answers:
       other@2.1..: {message: CountResponse, header: {total: total}}
 transitions:
   - {from: IDLE, event: counted, to: IDLE, do: [answer_count]}
-  - {from: IDLE, event: [heard, heeded, failed], to: IDLE}
+  - {from: IDLE, event: [told, heard, heeded, failed], to: IDLE}
 """
 DECLARED = """\
 about: Somebody who counts for callers of all releases.
@@ -215,3 +220,29 @@ def test_two_events_of_one_request_in_one_release_are_refused(tmp_path: Path) ->
     text = TEXT.replace("        releases: other@2.1..\n", "        releases: other@1.9..\n")
     with pytest.raises(SpecificationError, match=re.escape(OVERLAP)):
         generate(written(tmp_path, text))
+
+
+def test_what_is_sent_holds_what_the_machine_says(wire: Any) -> None:
+    call = wire.told()
+    assert (call.code, call.header.to_ext_fields()) == (311, {"what": "now"})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("{what: \"'now'\"}", "{what: \"'late'\"}", "what is sent as 'late' instead of 'now'"),
+        (
+            "releases: other@2.1..\n",
+            "releases: other@2.2..\n",
+            "is heard of peers of other@2.2.., no longer of other@2.1..",
+        ),
+        ("{sum: total}", "{sum: total + 1}", "sum is answered with total + 1 instead of total"),
+    ],
+)
+def test_what_is_sent_heard_or_answered_otherwise_changes_behaviour(
+    old: str, new: str, says: str, tmp_path: Path
+) -> None:
+    assert TEXT.count(old) == 1
+    before = read_specification(written(tmp_path / "before"))["aged"]
+    after = read_specification(written(tmp_path / "after", TEXT.replace(old, new)))["aged"]
+    assert [(each.kind, each.says) for each in changes(before, after)] == [(Kind.BEHAVIOUR, says)]

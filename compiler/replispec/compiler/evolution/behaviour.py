@@ -151,6 +151,8 @@ BEHAVIOUR: Table = {
         for what in ("added", "removed", "options", "field")
     },
     ("variable", "initial"): fixed(_B, "begins as {after} instead of {before}"),
+    ("source", "releases"): fixed(_B, "is heard of peers of {after}, no longer of {before}"),
+    ("answer", "releases"): fixed(_B, "holds in {after}, no longer in {before}"),
     ("source", "fields"): fixed(_B, "{key} is read from {after} instead of {before}"),
     ("source", "codes"): fixed(_B, "an answer is this event with {after}, no longer with {before}"),
     ("source", "added"): fixed(_B, "one more message of a peer is the event of {name}"),

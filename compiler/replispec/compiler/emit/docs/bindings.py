@@ -19,6 +19,8 @@ def bound_kind(machine: MachineSpec, event: Event) -> str:
 
 def _source(source: Source) -> str:
     text = _answer(source) if source.asked else f"`{source.header}` received"
+    if source.releases is not None:
+        text += f" of {source.releases}"
     if source.condition is not None:
         text += f", if `{to_text(source.condition)}`"
     if source.fields:
@@ -97,6 +99,7 @@ def _said(form: AnswerForm | None) -> str:
     parts = [f"`{form.header}`: {_fields(form.header_fields)}"] if form.header else []
     parts += [f"body `{form.body}`: {_fields(form.body_fields)}"] if form.body else []
     parts += [f"remark {_remark(form.remark)}"] if form.remark is not None else []
+    parts += [f"to {each.releases}: {_said(each)}" for each in form.by_release.values()]
     if form.counts_as:
         releases = f" in {form.releases}" if form.releases is not None else ""
         parts.append(f"counts as *{form.counts_as.replace('_', ' ')}*{releases}")
