@@ -159,7 +159,9 @@ class Nemesis:
 
     def _wait_for_a_change(self) -> None:
         self._awaited, self._awaited_strikes = Moment.CHANGES, (self._lose_the_answer,)
-        self._tell(f"the next time that {Moment.CHANGES.value}: the answer is lost, and one replica is cut off")
+        self._tell(
+            f"the next time that {Moment.CHANGES.value}: the answer is lost, and one replica is cut off"
+        )
 
     def _lose_the_answer(self) -> None:
         """The master does not hear that its set changed, one replica gets nothing any more, and soon it is
