@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from benchmarks.family import CodecCase
+from benchmarks.family import CodecCase, measured_family
 from lab import families
 
 OUT = Path(__file__).parents[1] / "out/bench"
@@ -59,7 +59,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.005, help="length of one bout")
     families.add_choice(parser, "benchmarks")
     arguments = parser.parse_args()
-    cases = families.in_the_benchmarks(arguments.family).codec_cases()
+    cases = measured_family(arguments.family).codec_cases()
     best = measure(cases, arguments.seconds)
     OUT.mkdir(parents=True, exist_ok=True)
     machine = {

@@ -25,7 +25,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from benchmarks.family import Dissected
+from benchmarks.family import Dissected, measured_family
 from lab import families
 from replispec.replay.capture import open_capture
 
@@ -238,7 +238,7 @@ def main() -> None:
     parser.add_argument("--split-bytes", type=int, default=32 << 20)
     families.add_choice(parser, "benchmarks")
     arguments = parser.parse_args()
-    family = families.in_the_benchmarks(arguments.family)
+    family = measured_family(arguments.family)
     OUT.mkdir(parents=True, exist_ok=True)
     capture = OUT / f"mix{arguments.megabytes}-{arguments.seed}.pcap"
     truth: Any = family.generate_capture(capture, arguments.megabytes, arguments.seed)

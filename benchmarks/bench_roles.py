@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.family import FLOOR, Bench, MeasuredRoles
+from benchmarks.family import FLOOR, Bench, MeasuredRoles, measured_family
 from lab import families
 from lab.errors import LabError
 
@@ -31,7 +31,7 @@ def main() -> int:
     parser.add_argument("--only", choices=("requests", "replication"), help="one half")
     families.add_choice(parser, "benchmarks")
     arguments = parser.parse_args()
-    measured = families.in_the_benchmarks(arguments.family).roles
+    measured = measured_family(arguments.family).roles
     bench = Bench(measured.figures)
     load = os.getloadavg()[0]
     try:

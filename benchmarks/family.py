@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 from lab.cluster import Cluster
@@ -76,3 +77,9 @@ class MeasuredFamily:
     generate_capture: Callable[[Path, float, int], Mapping[str, object]]
     dissected: Dissected
     roles: MeasuredRoles
+
+
+def measured_family(family: str) -> MeasuredFamily:
+    """What the benchmarks are told of a family."""
+    found: MeasuredFamily = import_module(f"benchmarks.{family}.family").FAMILY
+    return found

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from replispec.runtime import families
 
 if TYPE_CHECKING:
-    from benchmarks.family import MeasuredFamily
     from lab.family import LabFamily
 
 
@@ -22,12 +21,6 @@ def names(room: str = "lab") -> tuple[str, ...]:
 def in_the_lab(family: str) -> LabFamily:
     """What the lab is told of a family."""
     found: LabFamily = import_module(f"lab.{family}.family").FAMILY
-    return found
-
-
-def in_the_benchmarks(family: str) -> MeasuredFamily:
-    """What the benchmarks are told of a family."""
-    found: MeasuredFamily = import_module(f"benchmarks.{family}.family").FAMILY
     return found
 
 

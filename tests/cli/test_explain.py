@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from replispec.cli.explain_sources import WORDS, every_name, shipped_cases
 from replispec.cli.main import command_line
 from replispec.cli.names import Index
+from replispec.cli.roles import COMMANDS as ROLES
 from replispec.conformance.families import clauses, kinds
 from replispec.conformance.results import CaseVerdict, Standing
 from replispec.runtime import families
@@ -73,7 +74,16 @@ def commands() -> Iterator[str]:
             yield from (each for each in option.opts if each.startswith("-"))
 
 
-@pytest.mark.parametrize("names", [expectations, suite, specification, commands])
+def printed_parameters() -> Iterator[str]:
+    """What `--print-config` shows of each role."""
+    for role in ROLES:
+        printed = CliRunner().invoke(role, ["--print-config"], standalone_mode=False)
+        names = [line.partition("=")[0] for line in printed.output.splitlines()]
+        assert len(names) > 5, printed.output
+        yield from names
+
+
+@pytest.mark.parametrize("names", [expectations, suite, specification, commands, printed_parameters])
 def test_every_name_that_is_printed_is_known(names: object) -> None:
     assert callable(names)
     assert unknown(names()) == []
