@@ -13,6 +13,7 @@ from replispec.cli.explain_sources import WORDS, every_name, shipped_cases
 from replispec.cli.main import command_line
 from replispec.cli.names import Index
 from replispec.cli.roles import COMMANDS as ROLES
+from replispec.cli.roles import EXAMPLE_FILES
 from replispec.conformance.families import clauses, kinds
 from replispec.conformance.results import CaseVerdict, Standing
 from replispec.runtime import families
@@ -77,7 +78,8 @@ def commands() -> Iterator[str]:
 def printed_parameters() -> Iterator[str]:
     """What `--print-config` shows of each role."""
     for role in ROLES:
-        printed = CliRunner().invoke(role, ["--print-config"], standalone_mode=False)
+        settings = [word for line in EXAMPLE_FILES[role.name or ""] for word in ("--set", line)]
+        printed = CliRunner().invoke(role, ["--print-config", *settings], standalone_mode=False)
         names = [line.partition("=")[0] for line in printed.output.splitlines()]
         assert len(names) > 5, printed.output
         yield from names

@@ -110,6 +110,15 @@ about: Somebody who asks and tells.
 parties: {ANY: whoever is there, CLIENT: who asks, BROKER: who answers}
 framings: {small: a length before each message}
 orders: {HASH_16: {hash_map: 16}, HASH_256: {hash_map: 256}}
+dissector:
+  extended: small.ext
+  protocols:
+    small:
+      title: A small protocol
+      streams: SMALL.*
+      derived:
+        whole: {type: string, title: Whole text, about: all that was said}
+        parted: {type: string, title: Parted, about: what was left}
 """
 
 NOTES = """\

@@ -96,7 +96,36 @@ def _when_empty(says: str) -> Table:
 
 
 _CONDITION: Final = fixed(_B, "is taken when {after}, no longer when {before}")
+_FILTER: Final = "whoever filters by {name} in Wireshark finds nothing, or other packets"
 BEHAVIOUR: Table = {
+    ("party", "added"): fixed(Kind.COMPATIBLE, "no message that was there before names {name}"),
+    ("party", "removed"): fixed(Kind.COMPATIBLE, "messages that named {name} are compared by themselves"),
+    ("framing", "added"): fixed(
+        _B, "the codes of all families that name {name} are one space: whoever watches them tells them apart"
+    ),
+    ("framing", "removed"): fixed(
+        _B, "codes on {name} are no longer kept apart from those of other families that name it"
+    ),
+    ("framing", "renamed"): fixed(_B, "codes on it are kept apart from those of families that name {after}"),
+    ("order", "added"): fixed(Kind.COMPATIBLE, "messages written in it are compared by themselves"),
+    ("order", "removed"): fixed(Kind.COMPATIBLE, "messages written in it are compared by themselves"),
+    ("order", "hash_map"): fixed(
+        _B,
+        "keys of messages in the order {name} are written as by a table of {after} places, not of {before}: "
+        "who compares bytes sees it, who reads by key does not",
+    ),
+    **{
+        ("dissector", what): fixed(Kind.COMPATIBLE, "what packets are filtered by is compared by itself")
+        for what in ("added", "removed", "parts", "streams", "fields", "values")
+    },
+    ("dissector", "extended"): fixed(_B, "filters that begin with {before} begin with {after}"),
+    ("protocol", "added"): fixed(Kind.COMPATIBLE, "one more protocol to filter by"),
+    ("protocol", "removed"): fixed(_B, _FILTER),
+    ("protocol", "title"): words("Wireshark calls it otherwise"),
+    ("filter", "added"): fixed(Kind.COMPATIBLE, "one more name to filter by"),
+    ("filter", "removed"): fixed(_B, _FILTER),
+    ("filter", "type"): fixed(_B, _FILTER),
+    ("filter", "title"): words("Wireshark calls it otherwise"),
     ("machine", "added"): _machine_added,
     ("machine", "removed"): fixed(
         _B, "nothing says any longer what {name} does, and no traffic is judged by it"
