@@ -181,6 +181,22 @@ BEHAVIOUR: Table = {
     ("answer", "counts_as"): fixed(_B, "a refusal that counted as {before} counts as {after}"),
     ("answer", "header_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
     ("answer", "body_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
+    ("answer", "header"): fixed(_B, "the header of the answer is {after} instead of {before}"),
+    ("answer", "body"): fixed(_B, "the body of the answer is {after} instead of {before}"),
+    ("answer", "releases"): fixed(
+        _B, "in {before} a refusal counted as something else; it does so in {after} now"
+    ),
+    ("answer", "remark"): words("the remark is for people who read it"),
+    ("source", "instance"): fixed(_B, "the event is one of {after}, no longer one of {before}"),
+    ("source", "condition"): fixed(_B, "the message is this event when {after}, no longer when {before}"),
+    ("refusal", "added"): fixed(_B, "requests are refused that were taken"),
+    ("refusal", "removed"): fixed(_B, "requests are taken that were refused"),
+    ("refusal", "condition"): fixed(_B, "is refused when {after}, no longer when {before}"),
+    ("refusal", "code"): fixed(_B, "whoever is refused gets {after} where it got {before}, and acts on it"),
+    ("refusal", "remark"): words("the remark is for people who read it"),
+    ("machine", "missing"): fixed(
+        _B, "a request without what an event needs gets {after} where it got {before}"
+    ),
     ("answer", "removed"): fixed(_B, "whoever asked gets no answer of {name}"),
     **{
         ("record", name): fixed(
