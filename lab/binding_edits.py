@@ -7,7 +7,7 @@ then is who noticed it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,13 +18,13 @@ Change = tuple[str, str, Callable[[Document], None]]
 _PLAIN = re.compile(r"(?:header|body)\.\w+")
 
 
-def binding_changes(document: Document) -> Iterator[Change]:
-    """All edits of the bindings of one machine."""
+def binding_changes(document: Document, other_releases: Sequence[str]) -> Iterator[Change]:
+    """All edits of the bindings of one machine; `other_releases` are put where releases say what counts."""
     codes = sorted(set(_codes(document)))
     for name, event in document["events"].items():
         yield from _of_event(name, event, codes)
     for name, answer in document.get("answers", {}).items():
-        yield from _of_answer(name, answer, codes)
+        yield from _of_answer(name, answer, codes, other_releases)
     for section in ("answers", "notices"):
         for name, form in document.get(section, {}).items():
             yield from _of_fields(section, name, form)
@@ -110,14 +110,22 @@ def _of_record(name: str, record: Document) -> Iterator[Change]:
             yield "record", f"record of {name} has no {key}", _without(("events", name, "record"), key)
 
 
-def _of_answer(name: str, answer: Any, codes: list[str]) -> Iterator[Change]:
+def _swapped(name: str, one: str, other: str) -> Callable[[Document], None]:
+    def change(document: Document) -> None:
+        fields = document["events"][name]["record"]["fields"]
+        fields[one], fields[other] = fields[other], fields[one]
+
+    return change
+
+
+def _of_answer(name: str, answer: Any, codes: list[str], other_releases: Sequence[str]) -> Iterator[Change]:
     code = answer if isinstance(answer, str) else answer["code"]
     path = ("answers", name) if isinstance(answer, str) else ("answers", name, "code")
     if other := _other(code, codes):
         yield "answer", f"answer {name} is {other}", _set(path, other)
     if isinstance(answer, dict) and "counts_as" in answer:
         yield "counts_as", f"answer {name} counts as nothing else", _uncounted(name)
-        for versions in ("apache@..5.0.0", "apache@9.0.0.."):
+        for versions in other_releases:
             change = _set(("answers", name, "releases"), versions)
             yield "counts_as", f"answer {name} counts in {versions}", change
 

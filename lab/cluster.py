@@ -157,7 +157,7 @@ class Cluster:
         return self.ports[names.index(name) * PORTS_EACH + MAIN]
 
     def ha_port(self, name: str) -> int:
-        """The port at which a broker's replicas copy its log: one above the main one, as Apache has it."""
+        """The port at which a broker's replicas copy its log: one above the main one."""
         return self.port(name) + 1
 
     def address(self, name: str) -> str:
@@ -171,7 +171,7 @@ class Cluster:
         return path
 
     def start(self, program: Program, role: str, name: str, settings: Settings) -> StartedProcess:
-        """Start a process in its role (controller, nameserver, broker, learner), under this name."""
+        """Start a process in its role (a broker, say), under this name."""
         return self.launch(name, program.command(self, role, name, settings))
 
     def launch(self, name: str, command: Sequence[str]) -> StartedProcess:

@@ -11,16 +11,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.cluster import Cluster
 from lab.errors import LabError, NotInstalledError
 from lab.subjects.registry import subjects
-from lab.subjects.serving import serve
 from lab.subjects.subject import Subject
-from replispec.wire.rocketmq.controller import EpochEntryCache
 
 SUITE = (sys.executable, "-m", "replispec.cli", "conformance")
 RESULTS = Path(__file__).parents[1] / "out" / "conformance"
@@ -28,7 +26,6 @@ RESULTS = Path(__file__).parents[1] / "out" / "conformance"
 FINDINGS = 1
 NOTHING_PLAYED, INTERRUPTED = 2, 130
 RUN_S_MAXIMUM = 3600
-Serve = Callable[[Cluster, Subject, str], dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +43,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class SubjectPlan:
-    """Who is judged, what plays the suite, where results go, and what starts a subject."""
+    """Who is judged, what plays the suite, and where results go."""
 
     subjects: Mapping[str, Subject]
     suite: Sequence[str]
     results: Path
     table: Path
-    serve: Serve = serve
 
     def rows(self, names: Sequence[str]) -> Iterator[Row]:
         """Play the suite against each of these subjects as each kind, one after the other."""
@@ -81,7 +77,7 @@ class SubjectPlan:
         folder = Path(tempfile.mkdtemp(prefix=f"{subject.name}-{kind}-"))
         try:
             with Cluster(folder) as cluster:
-                row = self._play(subject, kind, self.serve(cluster, subject, kind), written)
+                row = self._play(subject, kind, subject.serve(cluster, kind), written)
         except (LabError, OSError, subprocess.TimeoutExpired) as error:
             return Row(subject.name, kind, "failed", f"{error} (folder: {folder})")
         shutil.rmtree(folder, ignore_errors=True)
@@ -91,10 +87,8 @@ class SubjectPlan:
         options = {
             "--kind": kind,
             "--target": ready["target"],
-            "--controller": ready.get("controller"),
-            "--broker": ready.get("broker"),
-            "--broker-set": EpochEntryCache.from_json(ready).broker_name,
-            # Apache's releases are those of the protocol; others have numbers of their own.
+            **subject.suite_options(ready),
+            # The releases of a reference implementation are those of the protocol; others number their own.
             "--implementation": ready["implementation"]
             if ready["release"] == ready["speaks"]
             else subject.name,
@@ -140,7 +134,9 @@ def run_all(plan: SubjectPlan, chosen: Sequence[str]) -> int:
 def main() -> int:
     """The command behind `make conformance`."""
     parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
-    parser.add_argument("names", nargs="*", metavar="SUBJECT", help="only these, such as apache-5.4.0")
+    parser.add_argument(
+        "names", nargs="*", metavar="SUBJECT", help="only these (python -m lab.subjects list)"
+    )
     parser.add_argument("--table", type=Path, required=True, help="the page that shows who does what")
     arguments = parser.parse_args()
     try:

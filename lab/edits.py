@@ -13,26 +13,13 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import yaml
 
+from lab import families
 from lab.binding_edits import Change, Document, binding_changes
-
-# What decides about controllers and replication. Overlays say what others do, and are left alone.
-MACHINES = ("broker_set", "ha_master", "ha_replica")
-# What is bound to messages: of replication, the frames that are sent.
-BOUND = (
-    "broker_set",
-    "broker_registration",
-    "broker_role",
-    "controller",
-    "ha_master",
-    "ha_replica",
-    "learner",
-    "replicas_manager",
-)
-MESSAGES = ("controller", "ha")
 
 # Options that change bytes, with what each becomes. What only documents (clauses, units) is left alone.
 _OPTIONS: tuple[tuple[str, Callable[[str], str]], ...] = (
@@ -60,20 +47,29 @@ class Edit:
 
 
 def edits(spec: Path) -> Sequence[Edit]:
-    """All edits of a RocketMQ specification, in the order of its sources; names are unique."""
-    found = [edit for machine in MACHINES for edit in _edited(spec, machine, _machine_changes)]
-    found += [edit for machine in BOUND for edit in _edited(spec, machine, binding_changes)]
-    found += [edit for name in MESSAGES for edit in _option_edits(spec, name)]
-    return (*found, *_default_edits(spec))
+    """All edits of the families of a specification, in the order of its sources; names are unique."""
+    return tuple(edit for family in families.names() for edit in _edits_of(spec, family))
 
 
-def _edited(spec: Path, machine: str, changes: Callable[[Document], Iterable[Change]]) -> Iterator[Edit]:
-    path = spec / "statemachines" / "rocketmq" / f"{machine}.yaml"
+def _edits_of(spec: Path, family: str) -> Iterator[Edit]:
+    edited = families.in_the_lab(family).edited
+    machines = spec / "statemachines" / family
+    for machine in edited.machines:
+        yield from _edited(machines / f"{machine}.yaml", _machine_changes)
+    for machine in edited.bound:
+        bound = partial(binding_changes, other_releases=edited.other_releases)
+        yield from _edited(machines / f"{machine}.yaml", bound)
+    for name in edited.messages:
+        yield from _option_edits(spec / "proto" / "replispec" / family / "v1" / f"{name}.proto")
+    yield from _default_edits(spec / "parameters" / family)
+
+
+def _edited(path: Path, changes: Callable[[Document], Iterable[Change]]) -> Iterator[Edit]:
     document: Document = yaml.load(path.read_text("utf-8"), yaml.CSafeLoader)
     for kind, name, change in changes(document):
         changed = copy.deepcopy(document)
         change(changed)
-        yield Edit(kind, f"{machine}: {name}", path, _written(changed))
+        yield Edit(kind, f"{path.stem}: {name}", path, _written(changed))
 
 
 def _written(document: Document) -> str:
@@ -165,19 +161,18 @@ def _list(value: object) -> str:
     return "/".join(value) if isinstance(value, list) else str(value)
 
 
-def _option_edits(spec: Path, name: str) -> Iterator[Edit]:
-    path = spec / "proto" / "replispec" / "rocketmq" / "v1" / f"{name}.proto"
+def _option_edits(path: Path) -> Iterator[Edit]:
     text = path.read_text("utf-8")
     for pattern, change in _OPTIONS:
         for found in re.finditer(pattern, text):
             line = text.count("\n", 0, found.start()) + 1
             changed = text[: found.start(1)] + change(found[1]) + text[found.end(1) :]
-            yield Edit("option", f"{name}.proto:{line}: {found[0]} changed", path, changed)
+            yield Edit("option", f"{path.name}:{line}: {found[0]} changed", path, changed)
 
 
-def _default_edits(spec: Path) -> Iterator[Edit]:
+def _default_edits(folder: Path) -> Iterator[Edit]:
     """Another default for every parameter that has a number, a duration, a truth value or a choice."""
-    for path in sorted((spec / "parameters" / "rocketmq").glob("*.yaml")):
+    for path in sorted(folder.glob("*.yaml")):
         text = path.read_text("utf-8")
         document: Document = yaml.load(text, yaml.CSafeLoader)
         for name, parameter in document.get("parameters", {}).items():

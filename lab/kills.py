@@ -1,8 +1,7 @@
 """`make kills`: processes of ours are killed with -9 at random moments, again and again, under load.
 
-A controller with its name server, two brokers and a sender; each kill hits one process (now and then two)
-and the cluster must acknowledge again before the next. At the end every acknowledged message is read
-back, every identity is what it was, and the logs are the same.
+Each kill hits one process (now and then two), and the cluster must acknowledge again before the next. At
+the end every acknowledged message is read back, every identity is what it was, and the logs are the same.
 """
 
 from __future__ import annotations
@@ -11,64 +10,15 @@ import argparse
 import random
 import shutil
 import sys
-import threading
 import time
 from pathlib import Path
 
-from lab import questions, settings
-from lab.cluster import BROKER_NAME, Cluster
+from lab import families
+from lab.cluster import Cluster
 from lab.errors import LabError
-from lab.logs import one_digest
-from lab.peer import Peer
-from lab.ports import LOOPBACK
-from lab.reader import read_topic
-from lab.subjects.ours import OURS
-from lab.waiting import wait_in_sync, wait_master, wait_same_end
-from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.wire.rocketmq.codes import ResponseCode
-from replispec.wire.rocketmq.constants import IDENTITY_FILE
+from lab.family import KilledCluster, LoadSender
 
-TOPIC = "KillTopic"
-BROKERS = ("broker-1", "broker-2")
 PATIENCE_S = 30.0
-
-
-class LoadSender(threading.Thread):
-    """Sends one message after the other to whoever is master, and keeps what was acknowledged."""
-
-    def __init__(self, controller: int) -> None:
-        super().__init__(daemon=True)
-        self.acknowledged: list[bytes] = []
-        self.sent = 0
-        self._controller = controller
-        self._stopping = threading.Event()
-
-    def run(self) -> None:
-        """Until stopped: a master that is gone is looked up again."""
-        while not self._stopping.wait(0.02):
-            try:
-                self._send_until_refused()
-            except (OSError, RemoteProtocolError):
-                continue
-
-    def stop(self) -> None:
-        """End after the message under way."""
-        self._stopping.set()
-        self.join()
-
-    def _send_until_refused(self) -> None:
-        master = questions.master(self._controller, BROKER_NAME)
-        if master is None or not master.broker_id:
-            return
-        with Peer(LOOPBACK, int(master.address.rpartition(":")[2])) as peer:
-            sender = questions.Sender(peer, TOPIC)
-            while not self._stopping.is_set():
-                body = f"message {self.sent:06d}".encode()
-                self.sent += 1
-                code, _ = sender.send(body, queue=self.sent % questions.QUEUES)
-                if code != ResponseCode.SUCCESS:
-                    return
-                self.acknowledged.append(body)
 
 
 def main() -> int:
@@ -77,12 +27,14 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("out/kills"))
+    families.add_choice(parser)
     arguments = parser.parse_args()
     shutil.rmtree(arguments.out, ignore_errors=True)
     began_s = time.monotonic()
     try:
         with Cluster(arguments.out) as cluster:
-            told = _play(cluster, arguments.kills, random.Random(arguments.seed))
+            killed = families.in_the_lab(arguments.family).killed(cluster)
+            told = _play(cluster, killed, arguments.kills, random.Random(arguments.seed))
     except LabError as error:
         print(f"kills: seed {arguments.seed}: {error}", file=sys.stderr)
         return 1
@@ -93,53 +45,35 @@ def main() -> int:
     return 0
 
 
-def _play(cluster: Cluster, kills: int, chance: random.Random) -> str:
-    for name in ("controller", *BROKERS):
-        _start(cluster, name)
-    wait_in_sync(cluster, (1, 2))
-    identities = {name: _identity(cluster, name) for name in BROKERS}
-    sender = LoadSender(cluster.port("controller"))
+def _play(cluster: Cluster, killed: KilledCluster, kills: int, randomness: random.Random) -> str:
+    for name in killed.names:
+        killed.start(name)
+    killed.wait_whole()
+    identities = killed.identities()
+    sender = killed.load()
     sender.start()
-    done = {"controller": 0, **dict.fromkeys(BROKERS, 0)}
+    done = dict.fromkeys(killed.names, 0)
     try:
         while sum(done.values()) < kills:
-            time.sleep(chance.uniform(0.0, 0.4))
-            victims = chance.sample(tuple(done), 2 if chance.random() < 0.2 else 1)
+            time.sleep(randomness.uniform(0.0, 0.4))
+            victims = randomness.sample(killed.names, 2 if randomness.random() < 0.2 else 1)
             for name in victims:
                 cluster.kill(name)
                 done[name] += 1
-            time.sleep(chance.uniform(0.0, 0.3))
+            time.sleep(randomness.uniform(0.0, 0.3))
             for name in victims:
-                _start(cluster, name)
+                killed.start(name)
             _wait_for_more(cluster, sender)
-            for name in BROKERS:
-                _demand(_identity(cluster, name) == identities[name], f"{name} has another identity")
+            for name, identity in killed.identities().items():
+                if identity != identities[name]:
+                    raise LabError(f"{name} has another identity")
     finally:
         sender.stop()
-    return _judge(cluster, sender, done)
-
-
-def _judge(cluster: Cluster, sender: LoadSender, done: dict[str, int]) -> str:
-    wait_in_sync(cluster, (1, 2))
-    end = wait_same_end(cluster, *BROKERS)
-    one_digest(cluster, BROKERS, end)
-    master = wait_master(cluster)
-    seen = read_topic(master.address, TOPIC, questions.QUEUES)
-    lost = [body.decode() for body in sender.acknowledged if body not in seen]
-    _demand(not lost, f"{len(lost)} acknowledged messages are lost: {lost[:3]}")
+    killed.wait_whole()
     return (
         f"{sum(done.values())} kills {done}: {len(sender.acknowledged)} of {sender.sent} messages "
-        f"acknowledged, all of them read back; epoch {master.epoch}; both logs the same {end} bytes"
+        f"acknowledged, {killed.judged(sender)}"
     )
-
-
-def _start(cluster: Cluster, name: str) -> None:
-    if name == "controller":
-        values = settings.nameserver(cluster) | settings.controller(cluster)
-        values |= {"listenPort": cluster.port("nameserver"), "enableControllerInNamesrv": "true"}
-        cluster.start(OURS, "nameserver", name, values)
-    else:
-        cluster.start(OURS, "broker", name, settings.broker(cluster, name))
 
 
 def _wait_for_more(cluster: Cluster, sender: LoadSender) -> None:
@@ -149,17 +83,6 @@ def _wait_for_more(cluster: Cluster, sender: LoadSender) -> None:
         return len(sender.acknowledged) > before + 3 or None
 
     cluster.until(reached, "messages acknowledged after a kill", patience_s=PATIENCE_S)
-
-
-def _identity(cluster: Cluster, name: str) -> bytes:
-    place = cluster.folder / "data" / name / IDENTITY_FILE
-    _demand(place.is_file(), f"{name} has no identity file")
-    return place.read_bytes()
-
-
-def _demand(holds: bool, otherwise: str) -> None:
-    if not holds:
-        raise LabError(otherwise)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab import families
 from lab.poll import poll
 
 PROC = Path("/proc")
@@ -22,8 +23,6 @@ STATE, PARENT, FIRST_TIME, LAST_TIME, STARTED = 0, 1, 11, 15, 19
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 ORDERLY_END_S = 30.0
 KILLED_END_S = 10.0
-# What a user has set for another RocketMQ must not reach these.
-FOREIGN_VARIABLES = ("NAMESRV_ADDR", "ROCKETMQ_HOME", "ROCKETMQ_SERIALIZE_TYPE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,10 @@ class Usage:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The variables that a process of a cluster is given: this process's own without what is foreign."""
-    kept = {name: value for name, value in os.environ.items() if name not in FOREIGN_VARIABLES}
+    """The variables that a process of a cluster is given: this process's own without what a user has set for
+    clusters of another kind."""
+    foreign = {each for name in families.names() for each in families.in_the_lab(name).foreign_variables}
+    kept = {name: value for name, value in os.environ.items() if name not in foreign}
     return kept | more
 
 

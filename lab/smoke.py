@@ -14,13 +14,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from importlib import metadata
 from pathlib import Path
 
-from lab import questions, settings
+from lab import families
 from lab.cluster import Cluster
 from lab.errors import LabError
-from lab.subjects.ours import OURS
-from lab.subjects.subject import CONTROLLER
+from lab.subjects.ours import OwnRoles
 
 ROOT = Path(__file__).parents[1]
 # The cores and machines of every role, their logs, their calls: hundreds of tests, no socket, no JVM.
@@ -44,7 +44,8 @@ INTERRUPTED = 130
 
 def environment() -> str:
     """Which Python and which replispec run here."""
-    return f"Python {platform.python_version()}, replispec {OURS.release} of this checkout"
+    release = metadata.version(OwnRoles.implementation)
+    return f"Python {platform.python_version()}, replispec {release} of this checkout"
 
 
 def command_line() -> str:
@@ -80,19 +81,22 @@ def replay() -> str:
     return f"{CAPTURE.name} replayed: {lost} acknowledged messages were lost, as is known of it"
 
 
-def controller() -> str:
-    """A controller of ours, started as anybody starts it, answers on a socket."""
-    with tempfile.TemporaryDirectory(prefix="replispec-smoke-") as folder, Cluster(Path(folder)) as cluster:
-        cluster.start(OURS, CONTROLLER, CONTROLLER, settings.controller(cluster))
-        port = cluster.port(CONTROLLER)
-        cluster.until(lambda: questions.controller_serves(port), "a controller that answers")
-    return f"a controller leads and answers on port {port}; it is ended"
+def live_process() -> str:
+    """A process of ours, started as anybody starts it, answers on a socket: one for each family."""
+    said = []
+    for name in families.names():
+        with (
+            tempfile.TemporaryDirectory(prefix="replispec-smoke-") as folder,
+            Cluster(Path(folder)) as cluster,
+        ):
+            said.append(families.in_the_lab(name).smoke(cluster))
+    return f"{'; '.join(said)}; ended"
 
 
 STEPS: tuple[Callable[[], str], ...] = (
     environment,
     command_line,
-    controller,
+    live_process,
     replay,
     generated_code,
     quick_tests,

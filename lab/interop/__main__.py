@@ -10,29 +10,27 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from lab import families
 from lab.capture import captured
 from lab.cluster import Cluster
 from lab.errors import LabError
+from lab.family import Interop
 from lab.interop.measured import Measured, judge
-from lab.interop.scenarios import SCENARIOS, Stage
-from lab.interop.tools import Tools
-from lab.subjects.apache import Apache
 
-RELEASE = "5.4.0"
 INTERRUPTED = 130
-REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
 
 
 def main() -> int:
     """Exit code 0: all as demanded; 1: not, with the first thing that was not; 3: something is missing."""
     arguments = arguments_of(sys.argv[1:])
+    interop: Interop = families.in_the_lab(arguments.family).interop
     results: dict[str, object] = {}
     for name in arguments.scenarios:
-        _, about = SCENARIOS[name]
-        print(f"{name}: {about} (Apache RocketMQ {RELEASE})", flush=True)
+        _, about = interop.scenarios[name]
+        print(f"{name}: {about} ({interop.others})", flush=True)
         began_s = time.monotonic()
         try:
-            results[name] = _play(name, arguments.out / name)
+            results[name] = _play(interop, name, arguments.out / name)
         except LabError as error:
             print(f"interop: {error}", file=sys.stderr)
             return error.exit_code
@@ -48,28 +46,29 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
     """What was asked for; all scenarios when none is named."""
     parser = argparse.ArgumentParser(prog="make interop", description=__doc__)
     # With no argument at all argparse compares the default with the choices: so none is given to it.
-    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"some of {', '.join(SCENARIOS)}")
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help="only these")
     parser.add_argument(
         "--out", type=Path, default=Path("out/interop"), help="configurations, logs, captures"
     )
+    families.add_choice(parser)
     arguments = parser.parse_args(given)
-    if unknown := [name for name in arguments.scenarios if name not in SCENARIOS]:
-        parser.error(f"no scenario {unknown[0]!r}: there are {', '.join(SCENARIOS)}")
-    arguments.scenarios = arguments.scenarios or list(SCENARIOS)
+    every = families.in_the_lab(arguments.family).interop.scenarios
+    if unknown := [name for name in arguments.scenarios if name not in every]:
+        parser.error(f"no scenario {unknown[0]!r}: there are {', '.join(every)}")
+    arguments.scenarios = arguments.scenarios or list(every)
     return arguments
 
 
-def _play(name: str, folder: Path) -> dict[str, object]:
-    play, _ = SCENARIOS[name]
+def _play(interop: Interop, name: str, folder: Path) -> dict[str, object]:
+    play, _ = interop.scenarios[name]
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     capture = folder / "traffic.pcapng"
     measured = Measured(name)
-    apache = Apache(RELEASE)
-    apache.fetch()
+    interop.fetch()
     with Cluster(folder) as cluster, captured(cluster, capture):
-        play(Stage(cluster, Tools(cluster, apache), measured))
-    judge(measured, capture, folder / "replay", options=REPLAY_OPTIONS)
+        play(cluster, measured)
+    judge(measured, capture, folder / "replay", options=interop.replay_options)
     return measured.figures
 
 

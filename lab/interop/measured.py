@@ -6,9 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 
 from lab.errors import LabError
@@ -31,22 +29,6 @@ class Measured:
         if not holds:
             raise LabError(f"{self.scenario}: {what}: seen {seen}")
         self.note(what, "yes" if seen is True or "\n" in str(seen) else seen)
-
-
-def acknowledged(lines: Iterable[Mapping[str, object]]) -> set[str]:
-    """Keys of the messages that were acknowledged without reserve."""
-    return {str(line["key"]) for line in lines if line["status"] == "SEND_OK"}
-
-
-def read(lines: Iterable[Mapping[str, object]]) -> set[str]:
-    """Keys of the messages that a consumer was given."""
-    return {str(line["key"]) for line in lines if line["status"] == "READ"}
-
-
-def longest_gap_ms(lines: Iterable[Mapping[str, object]]) -> int:
-    """The longest time between two acknowledgements of one producer."""
-    times = [int(str(line["at_ms"])) for line in lines if line["status"] == "SEND_OK"]
-    return max((later - earlier for earlier, later in pairwise(times)), default=0)
 
 
 def judge(measured: Measured, capture: Path, out: Path, *, options: tuple[str, ...] = ()) -> None:

@@ -22,10 +22,8 @@ from pathlib import Path
 from lab.cluster import Cluster
 from lab.errors import FAILED, LabError, UsageError
 from lab.subjects.registry import subject, subjects
-from lab.subjects.serving import serve
 from lab.subjects.subject import Subject
 
-DEFAULT_KIND = "controller"
 USAGE = (
     "usage: python -m lab.subjects list | NAME fetch | NAME kinds | NAME start DIR [KIND]"
     " | NAME crash|stop|reset DIR"
@@ -94,7 +92,7 @@ def _start(chosen: Subject, folder: Path, kind: str | None) -> None:
         if cluster.about:
             _check_same(cluster, chosen)
         else:
-            cluster.about.update(subject=chosen.name, kind=kind or DEFAULT_KIND)
+            cluster.about.update(subject=chosen.name, kind=kind or next(iter(chosen.kinds)))
             cluster.save()
         held = cluster.about["kind"]
         if kind not in (None, held):
@@ -107,7 +105,7 @@ def _start(chosen: Subject, folder: Path, kind: str | None) -> None:
 def _serve(cluster: Cluster, chosen: Subject, kind: str) -> None:
     """Print the ready line; when that fails, whatever had been started ends with the block."""
     cluster.end_with_block()
-    ready = serve(cluster, chosen, kind)
+    ready = chosen.serve(cluster, kind)
     cluster.leave_running()
     sys.stdout.write(json.dumps(ready) + "\n")
 

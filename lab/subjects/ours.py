@@ -1,4 +1,4 @@
-"""This checkout's own roles on loopback, started as anybody starts them, with the files that Java reads."""
+"""This checkout's own roles on loopback, started as anybody starts them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.subjects.subject import Subject
-from replispec.wire.rocketmq.codes import Release
 
 
-class Ours(Subject):
-    """The roles of this checkout; they speak the newest release that the specification knows."""
+class OwnRoles(Subject):
+    """The roles of this checkout, of any family."""
 
     implementation = "replispec"
-    speaks = max(Release).name.removeprefix("V").replace("_", ".")
 
     def __init__(self) -> None:
         self.release = metadata.version("replispec")
@@ -31,9 +29,6 @@ class Ours(Subject):
         return Path(sys.prefix)
 
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
-        """A role of the command `replispec`: controller, nameserver, broker or learner."""
+        """A role of the command `replispec`."""
         configuration = cluster.configure(name, settings)
         return [sys.executable, "-P", "-m", "replispec.cli", role, "-c", str(configuration)]
-
-
-OURS = Ours()

@@ -8,20 +8,18 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 
-CONTROLLER, NAMESERVER, BROKER = "controller", "nameserver", "broker"
-
 
 class Subject(ABC):
     """One release of one implementation.
 
     `speaks` is the release of the protocol that it is asked about; `kinds` maps what the suite can judge it
-    as to the role that is judged.
+    as to the role that is judged, the most usual kind first.
     """
 
     implementation: str
     release: str
     speaks: str
-    kinds: Mapping[str, str] = {"controller": CONTROLLER, "ha-master": BROKER}
+    kinds: Mapping[str, str]
 
     @property
     def name(self) -> str:
@@ -39,3 +37,12 @@ class Subject(ABC):
     @abstractmethod
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         """The command that starts it in one of its roles, its configuration written. Raises LabError."""
+
+    @abstractmethod
+    def serve(self, cluster: Cluster, kind: str) -> dict[str, object]:
+        """Start what does not run yet, wait until it serves, and give what a user of it must know: `target`
+        is the address that the suite judges. Raises LabError and OSError."""
+
+    @abstractmethod
+    def suite_options(self, ready: Mapping[str, object]) -> Mapping[str, object]:
+        """Options of the suite beside kind, target and release, from what `serve` gave."""

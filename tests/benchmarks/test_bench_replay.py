@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import bench_replay
 from benchmarks.bench_replay import Figures, measure, medians, table
+from benchmarks.family import Dissected
 from tests.cli.command import CAPTURES
 
 CAPTURE = CAPTURES / "a_first_start.pcap"
@@ -31,7 +32,7 @@ def test_without_tshark_its_rows_are_left_out_and_one_line_says_so(
 ) -> None:
     monkeypatch.setattr(bench_replay, "Replayer", FakeReplayer)
     monkeypatch.setattr(shutil, "which", lambda _program: None)
-    runs = measure(CAPTURE, rounds=2, prefix_packets=100, split_bytes=1 << 20)
+    runs = measure(CAPTURE, Dissected("", "", ()), rounds=2, prefix_packets=100, split_bytes=1 << 20)
     assert list(runs) == ["page cache", "local", "spark, 1 core, warm", "spark, 2 cores, warm"]
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if "tshark" in line] == [

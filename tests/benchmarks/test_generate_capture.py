@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from benchmarks.generate_capture import generate, line
+from benchmarks.rocketmq.generate_capture import generate, line
 from replispec.replay.local import decode_capture
 
 SIZE_MB = 0.2

@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 from replispec.cli.explain_sources import WORDS, every_name, shipped_cases
 from replispec.cli.main import command_line
 from replispec.cli.names import Index
+from replispec.cli.roles import COMMANDS as ROLES
+from replispec.cli.roles import EXAMPLE_FILES
 from replispec.conformance.families import clauses, kinds
 from replispec.conformance.results import CaseVerdict, Standing
 from replispec.runtime import families
@@ -73,7 +75,17 @@ def commands() -> Iterator[str]:
             yield from (each for each in option.opts if each.startswith("-"))
 
 
-@pytest.mark.parametrize("names", [expectations, suite, specification, commands])
+def printed_parameters() -> Iterator[str]:
+    """What `--print-config` shows of each role."""
+    for role in ROLES:
+        settings = [word for line in EXAMPLE_FILES[role.name or ""] for word in ("--set", line)]
+        printed = CliRunner().invoke(role, ["--print-config", *settings], standalone_mode=False)
+        names = [line.partition("=")[0] for line in printed.output.splitlines()]
+        assert len(names) > 5, printed.output
+        yield from names
+
+
+@pytest.mark.parametrize("names", [expectations, suite, specification, commands, printed_parameters])
 def test_every_name_that_is_printed_is_known(names: object) -> None:
     assert callable(names)
     assert unknown(names()) == []

@@ -20,7 +20,7 @@ def _field(name: str, kind: str, key: str, *, repeated: bool = False) -> Field:
 
 def _command(name: str, code: int, kind: str, *fields: Field, bodies: tuple[str, ...] = ()) -> Message:
     return Message(
-        name, "bound", "", _PLACE, "REMOTING_HEADER", fields, codes=(code,), kind=kind, bodies=bodies
+        name, "bound", "", _PLACE, "HEADER_FIELDS", fields, codes=(code,), kind=kind, bodies=bodies
     )
 
 

@@ -70,7 +70,7 @@ message Mark {
 
 // Asks for something.
 message AskRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: REQUEST  sender: "CLIENT"  receiver: "BROKER"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 310  kind: REQUEST  sender: "CLIENT"  receiver: "BROKER"
                        order: "HASH_16"  body: {type: "Wishes"}  clause: "SMALL-CALL-1" };
   string who = 1;
   int64 wish_id = 2 [(wire) = {versions: "other@1.0.."}];
@@ -81,7 +81,7 @@ message AskRequest {
 
 // The answer.
 message AskResponse {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: RESPONSE  sender: "BROKER"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 310  kind: RESPONSE  sender: "BROKER"
                        receiver: "CLIENT"
                        order: "HASH_16" };
   int64 wish_id = 1;
@@ -90,7 +90,7 @@ message AskResponse {
 
 // Tells something, and wants no answer.
 message TellRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 311  kind: ONEWAY  sender: "CLIENT"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 311  kind: ONEWAY  sender: "CLIENT"
                        order: "HASH_16" };
   string what = 1;
   string old_word = 2 [(wire) = {optional: true}];
@@ -110,6 +110,15 @@ about: Somebody who asks and tells.
 parties: {ANY: whoever is there, CLIENT: who asks, BROKER: who answers}
 framings: {small: a length before each message}
 orders: {HASH_16: {hash_map: 16}, HASH_256: {hash_map: 256}}
+dissector:
+  extended: small.ext
+  protocols:
+    small:
+      title: A small protocol
+      streams: SMALL.*
+      derived:
+        whole: {type: string, title: Whole text, about: all that was said}
+        parted: {type: string, title: Parted, about: what was left}
 """
 
 NOTES = """\

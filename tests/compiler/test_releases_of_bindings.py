@@ -14,7 +14,7 @@ import pytest
 
 from replispec.compiler.evolution.judge import changes
 from replispec.compiler.evolution.read import read_specification
-from replispec.compiler.evolution.verdict import Kind
+from replispec.compiler.evolution.verdict import Reach
 from replispec.compiler.generate import generate, write
 from replispec.compiler.model.message import SpecificationError
 from tests.compiler.specification import SPEC
@@ -245,4 +245,4 @@ def test_what_is_sent_heard_or_answered_otherwise_changes_behaviour(
     assert TEXT.count(old) == 1
     before = read_specification(written(tmp_path / "before"))["aged"]
     after = read_specification(written(tmp_path / "after", TEXT.replace(old, new)))["aged"]
-    assert [(each.kind, each.says) for each in changes(before, after)] == [(Kind.BEHAVIOUR, says)]
+    assert [(each.kind, each.says) for each in changes(before, after)] == [(Reach.BEHAVIOUR, says)]

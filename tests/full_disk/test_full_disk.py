@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.peer import Peer
-from lab.questions import Sender
+from lab.rocketmq.peer import Peer
+from lab.rocketmq.questions import Sender
 from replispec.wire.rocketmq.broker import (
     GetRouteInfoRequest,
     RegisterBrokerBody,

@@ -1,18 +1,29 @@
-"""Counts a checkout: lines by room, modules that know a family, circles of imports.
+"""Counts a checkout, this one when none is named, so that two states can be compared.
 
-`python -m tests.house.count [CHECKOUT]`: this one when none is named, so that two states can be compared.
+    python -m tests.house.count [CHECKOUT] [--code 1001]
+
+- Lines by room, modules that know a family (`families.py` says how), circles of imports.
+- Places that one message touches (`places.py` has the rule).
+- The way of a 1001 from socket to answer (`way.py`): it needs the checkout's environment (`make setup`).
 """
 
-import sys
+import argparse
+import json
+import os
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
 from tests.house.circles import circles, graph, of_packages
 from tests.house.families import knows_a_family, of_a_family
+from tests.house.places import names_of, naming
 from tests.house.tree import LEFT_BEHIND, ROOT
 
 BESIDE = ("lab", "benchmarks", "tests")
+NOT_BY_PEOPLE = ("generated", "tests")
+WAY = Path(__file__).with_name("way.py")
+WAY_S_MAXIMUM = 120
 
 
 def python_files(folder: Path) -> Iterator[Path]:
@@ -27,38 +38,95 @@ def lines(paths: list[Path]) -> int:
     return sum(len(path.read_text().splitlines()) for path in paths)
 
 
-def main() -> None:
-    """Print the counts of the checkout that is named."""
-    root = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT
-    project = tomllib.loads((root / "pyproject.toml").read_text())
-    rooms = tuple(project["tool"]["hatch"]["build"]["dev-mode-dirs"])
+def print_rooms(root: Path, rooms: tuple[str, ...]) -> None:
+    """Modules and lines of each room, and modules that know a family although they are neutral."""
     print(f"{'room':<20} {'modules':>7} {'lines':>7} {'of families':>11} {'know a family':>13}")
-    modules: dict[str, Path] = {}
     totals = [0, 0, 0, 0]
     for room in (*rooms, *BESIDE):
         paths = list(python_files(root / room))
         own = [path for path in paths if of_a_family(path.relative_to(root))]
-        neutral = [path for path in paths if path not in own]
-        knowing = (
-            []
-            if room == "generated" or room == "tests"
-            else [p for p in neutral if any(knows_a_family(p.read_text()))]
-        )
+        neutral = [] if room in NOT_BY_PEOPLE else [path for path in paths if path not in own]
+        knowing = [path for path in neutral if any(knows_a_family(path.read_text()))]
         row = [len(paths), lines(paths), lines(own), len(knowing)]
         print(f"{room:<20} {row[0]:>7} {row[1]:>7} {row[2]:>11} {row[3]:>13}")
-        if room not in ("generated", "tests"):
+        if room not in NOT_BY_PEOPLE:
             totals = [total + each for total, each in zip(totals, row, strict=True)]
-        if room in rooms:
-            for path in paths:
-                inside = path.relative_to(root / room).with_suffix("").parts
-                modules[".".join(inside[:-1] if inside[-1] == "__init__" else inside)] = path
     print(f"{'written by people':<20} {totals[0]:>7} {totals[1]:>7} {totals[2]:>11} {totals[3]:>13}")
+
+
+def print_circles(root: Path, rooms: tuple[str, ...]) -> None:
+    """Circles of imports among modules and among packages."""
+    modules: dict[str, Path] = {}
+    for room in rooms:
+        for path in python_files(root / room):
+            inside = path.relative_to(root / room).with_suffix("").parts
+            modules[".".join(inside[:-1] if inside[-1] == "__init__" else inside)] = path
     edges = graph(modules)
     for what, found in (("modules", edges), ("packages", of_packages(edges, modules))):
         groups = circles(found)
         print(f"circles of {what}: {len(groups)}")
         for group in groups:
             print(f"  {', '.join(group)}")
+
+
+def print_places(root: Path, rooms: tuple[str, ...], code: int) -> None:
+    """Files that name a message, by room: what is generated and what tests a subject stand apart."""
+    names = names_of(root, code)
+    found = {room: naming(root, room, names) for room in ("spec", *rooms, *BESIDE)}
+    by_hand = {room: len(paths) for room, paths in found.items() if room not in NOT_BY_PEOPLE and paths}
+    python = sum(each.suffix == ".py" for room in by_hand for each in found[room])
+    print(f"places of {code} ({', '.join(names)})")
+    each = ", ".join(f"{room} {count}" for room, count in by_hand.items())
+    print(f"  by hand {sum(by_hand.values())}, of them Python {python}: {each}")
+    print(f"  generated {len(found['generated'])}, tests {len(found['tests'])}")
+
+
+def way(root: Path) -> list[tuple[str, str]]:
+    """File and name of each function that a 1001 enters. Raises RuntimeError with what went wrong."""
+    python = root / ".venv" / "bin" / "python"
+    if not python.exists():
+        raise RuntimeError("no environment: run `make setup` there")
+    done = subprocess.run(
+        [python, WAY, root],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WAY_S_MAXIMUM,
+    )
+    (found,) = json.loads(done.stdout) if done.returncode == 0 else [done.stderr.strip()[-400:]]
+    if isinstance(found, str):
+        raise RuntimeError(found)
+    return [(file, name) for file, name, _ in found]
+
+
+def print_way(root: Path) -> None:
+    """Functions and modules of ours between the bytes of a 1001 and those of its answer."""
+    try:
+        entered = way(root)
+    except RuntimeError as error:
+        print(f"way of a 1001: {error}")
+        return
+    generated = [file for file, _ in entered if file.startswith("generated/")]
+    files = {file for file, _ in entered}
+    print(f"way of a 1001: {len(entered)} functions in {len(files)} modules", end="; ")
+    print(f"generated of them {len(generated)} in {len({*generated})}")
+
+
+def main() -> None:
+    """Print the counts of the checkout that is named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("checkout", nargs="?", type=Path, default=ROOT)
+    parser.add_argument("--code", type=int, default=1001, help="of the request whose places are counted")
+    arguments = parser.parse_args()
+    root = arguments.checkout.resolve()
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    rooms = tuple(project["tool"]["hatch"]["build"]["dev-mode-dirs"])
+    print_rooms(root, rooms)
+    print_circles(root, rooms)
+    print_places(root, rooms, arguments.code)
+    print_way(root)
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ LAYERS = (
     # Starts and stops programs, ours too; speaks their protocol through the specification alone.
     Layer(
         LAB,
-        ("replispec.runtime.rocketmq.framing", "replispec.compiler.read", WIRE, PRIMITIVES),
+        ("replispec.runtime.rocketmq.framing", "replispec.compiler.read", FAMILIES, WIRE, PRIMITIVES),
         ("asyncio", "trio", "urllib", *COMMAND_LINE, *SPARK, "grpc_tools", *PROTOBUF),
     ),
 )

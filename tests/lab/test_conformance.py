@@ -14,7 +14,8 @@ from lab.cluster import Cluster, Settings
 from lab.conformance import SubjectPlan, run_all
 from lab.errors import LabError, NotInstalledError
 from lab.processes import StartedProcess
-from lab.subjects.subject import BROKER, CONTROLLER, Subject
+from lab.rocketmq.roles import RocketmqSubject
+from lab.rocketmq.serving import BROKER, CONTROLLER
 
 LASTING = (sys.executable, "-c", "import signal; signal.pause()")
 # The suite: finds something in HA masters, and ends badly when it is told to judge `odd`.
@@ -40,7 +41,7 @@ class Starter:
     asked: list[str] = field(default_factory=list)
     started: list[StartedProcess] = field(default_factory=list)
 
-    def __call__(self, cluster: Cluster, subject: Subject, kind: str) -> dict[str, object]:
+    def serve(self, cluster: Cluster, subject: Fake, kind: str) -> dict[str, object]:
         self.asked.append(f"{subject.name} {kind}")
         self.started.append(cluster.launch(kind, LASTING))
         if subject.name == "broken":
@@ -56,13 +57,14 @@ class Starter:
         }
 
 
-class Fake(Subject):
+class Fake(RocketmqSubject):
     """A subject whose name decides how it behaves."""
 
     implementation, release, speaks = "x", "1.2.3", "5.4.0"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, starter: Starter) -> None:
         self._name = name
+        self._starter = starter
         kinds = {"controller": CONTROLLER, "ha-master": BROKER}
         self.kinds: Mapping[str, str] = {"controller": CONTROLLER} if name == "broken" else kinds
 
@@ -78,6 +80,9 @@ class Fake(Subject):
     def command(self, cluster: Cluster, role: str, name: str, settings: Settings) -> Sequence[str]:
         raise NotImplementedError
 
+    def serve(self, cluster: Cluster, kind: str) -> dict[str, object]:
+        return self._starter.serve(cluster, self, kind)
+
 
 @pytest.fixture
 def starter() -> Starter:
@@ -86,24 +91,24 @@ def starter() -> Starter:
 
 
 @pytest.fixture
-def plan(tmp_path: Path, starter: Starter, monkeypatch: pytest.MonkeyPatch) -> SubjectPlan:
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SubjectPlan:
     """A plan without subjects, and the fake suite."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     suite = tmp_path / "suite.py"
     suite.write_text(SUITE)
     command = (sys.executable, str(suite))
-    return SubjectPlan({}, command, tmp_path / "results", tmp_path / "table.md", starter)
+    return SubjectPlan({}, command, tmp_path / "results", tmp_path / "table.md")
 
 
-def of(plan: SubjectPlan, *names: str) -> SubjectPlan:
+def of(plan: SubjectPlan, starter: Starter, *names: str) -> SubjectPlan:
     """The plan with subjects of these names."""
-    return replace(plan, subjects={name: Fake(name) for name in names})
+    return replace(plan, subjects={name: Fake(name, starter) for name in names})
 
 
 def test_every_subject_is_played_as_every_kind_and_ended(
     plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_all(of(plan, "one", "two"), []) == 1, "the suite found something"
+    assert run_all(of(plan, starter, "one", "two"), []) == 1, "the suite found something"
     rows = [line.split() for line in capsys.readouterr().out.split("\n\n")[1].splitlines()]
     assert rows == [
         ["one", "controller", "ok"],
@@ -119,8 +124,8 @@ def test_every_subject_is_played_as_every_kind_and_ended(
     ]
 
 
-def test_the_suite_is_told_all_that_the_ready_line_says(plan: SubjectPlan) -> None:
-    run_all(of(plan, "one", "two"), ["one"])
+def test_the_suite_is_told_all_that_the_ready_line_says(plan: SubjectPlan, starter: Starter) -> None:
+    run_all(of(plan, starter, "one", "two"), ["one"])
     assert not plan.table.exists(), "a choice of subjects makes no table of all"
     words = (plan.results / "one-ha-master.json").read_text().split()
     assert dict(zip(words[0::2], words[1::2], strict=True)) == {
@@ -138,7 +143,7 @@ def test_the_suite_is_told_all_that_the_ready_line_says(plan: SubjectPlan) -> No
 def test_a_subject_that_is_not_installed_is_skipped_with_its_reason(
     plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_all(of(plan, "absent"), []) == 2, "nothing was left to play"
+    assert run_all(of(plan, starter, "absent"), []) == 2, "nothing was left to play"
     assert "skipped: cargo is missing" in capsys.readouterr().out
     assert starter.asked == []
 
@@ -146,18 +151,18 @@ def test_a_subject_that_is_not_installed_is_skipped_with_its_reason(
 def test_a_subject_that_does_not_start_costs_its_own_row(
     plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_all(of(plan, "broken", "one"), []) == 1
+    assert run_all(of(plan, starter, "broken", "one"), []) == 1
     assert "failed: it ended (folder: " in capsys.readouterr().out
     assert not starter.started[0].alive
     assert (plan.results / "one-controller.json").exists()
 
 
 def test_a_suite_that_breaks_off_leaves_no_result_of_an_earlier_run(
-    plan: SubjectPlan, capsys: pytest.CaptureFixture[str]
+    plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan.results.mkdir()
     (plan.results / "odd-controller.json").write_text(json.dumps("from yesterday"))
-    assert run_all(of(plan, "odd", "one"), []) == 1
+    assert run_all(of(plan, starter, "odd", "one"), []) == 1
     assert "failed: the suite ended with exit code 2" in capsys.readouterr().out
     assert (plan.results / "table.md").read_text().split() == ["one-controller.json", "one-ha-master.json"]
     assert not plan.table.exists(), "a table that lacks somebody is not shown to everybody"
@@ -166,6 +171,6 @@ def test_a_suite_that_breaks_off_leaves_no_result_of_an_earlier_run(
 def test_a_name_that_no_subject_has_is_refused_before_anything_starts(
     plan: SubjectPlan, starter: Starter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run_all(of(plan, "one"), ["two"]) == 2
+    assert run_all(of(plan, starter, "one"), ["two"]) == 2
     assert capsys.readouterr().err == "replispec: no subject two: there are one\n"
     assert starter.asked == []

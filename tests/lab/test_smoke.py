@@ -43,7 +43,7 @@ def test_no_quick_test_starts_spark_or_java_or_compiles() -> None:
 def test_the_steps_that_cost_little_pass_and_say_what_they_did() -> None:
     assert [step() for step in (smoke.environment, smoke.command_line)][1] == "replispec --help"
     assert "220 acknowledged messages were lost" in smoke.replay()
-    assert "a controller leads and answers" in smoke.controller()
+    assert "a controller leads and answers" in smoke.live_process()
 
 
 def test_a_replay_that_finds_something_else_is_red(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab.cluster import STATE_FILE
-from lab.subjects.fetch import CACHE_VARIABLE, pins
+from lab.rocketmq.fetch import CACHE_VARIABLE, pins
 from lab.subjects.registry import subjects
 from tests.house.tree import ROOT
 

@@ -23,7 +23,7 @@ EDITS = {
             """\
 // A broker tells how often it repaired its log since it last did.
 message CountRepairsRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 1050  kind: REQUEST
+  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: REQUEST
                        sender: "BROKER"  receiver: "CONTROLLER_LEADER"
                        order: "HASH_16"  clause: "RIP44-REPLICAINFO-1" };
   string broker_name = 1;
@@ -32,7 +32,7 @@ message CountRepairsRequest {
 
 // How many repairs the whole broker set had.
 message CountRepairsResponse {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 1050  kind: RESPONSE
+  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: RESPONSE
                        sender: "CONTROLLER_LEADER"  receiver: "BROKER"
                        order: "HASH_16"  clause: "RIP44-REPLICAINFO-1" };
   int64 total = 1;

@@ -49,6 +49,7 @@ class Nemesis:
         self._master = master
         self._is_over = False
         self._awaited: Moment | None = None
+        self._awaited_strikes: Sequence[Callable[[], None]] = ()
         self._held_us: dict[str, int] = {}
 
     def plan(self, count: int, *, from_ms: int, until_ms: int) -> None:
@@ -74,8 +75,7 @@ class Nemesis:
         """Something that a client saw: if it was waited for, strike."""
         if moment is self._awaited and not self._is_over:
             self._awaited = None
-            strike = self._chance.one_of((self._black_out, self._kill_master))
-            self._world.after(0, strike)
+            self._world.after(0, self._chance.one_of(self._awaited_strikes))
 
     def hear(self, note: Note) -> None:
         """Read a line of the log of a process, for the moment at which a set changes."""
@@ -113,6 +113,7 @@ class Nemesis:
             (2, self._kill_two),
             (2, self._black_out),
             (4, self._wait_for_the_worst_moment),
+            (4, self._wait_for_a_change),
             (2, self._pause),
             (3, self._isolate),
             (3, self._cut),
@@ -153,7 +154,38 @@ class Nemesis:
 
     def _wait_for_the_worst_moment(self) -> None:
         self._awaited = self._chance.one_of(tuple(Moment))
+        self._awaited_strikes = (self._black_out, self._kill_master)
         self._tell(f"the next time that {self._awaited.value}: a power loss, or the end of the master")
+
+    def _wait_for_a_change(self) -> None:
+        self._awaited, self._awaited_strikes = Moment.CHANGES, (self._lose_the_answer,)
+        self._tell(
+            f"the next time that {Moment.CHANGES.value}: the answer is lost, and one replica is cut off"
+        )
+
+    def _lose_the_answer(self) -> None:
+        """The master does not hear that its set changed, one replica gets nothing any more, and soon it is
+        the only broker."""
+        master = self._master()
+        cut_off = self._chance.one_of([name for name in self._brokers if name != master])
+        lasts_ms = self._chance.between(200, 2_000)
+        self._tell(f"nothing from {' or '.join(self._controllers)} to {master}; {cut_off} cut off", lasts_ms)
+        for controller in self._controllers:
+            self._block(controller, master, lasts_ms)
+        self._block(master, cut_off, lasts_ms)
+        self._block(cut_off, master, lasts_ms)
+        self._later(lasts_ms, partial(self._leave_alone, cut_off))
+
+    def _leave_alone(self, left: str) -> None:
+        """All brokers but one lose their power, and stay down for a while."""
+        if self._is_over:
+            return
+        names = [name for name in self._brokers if name != left]
+        lasts_ms = self._chance.between(2_000, 6_000)
+        self._tell(f"power loss of {', '.join(names)}, which stay down", lasts_ms)
+        for name in names:
+            self._held_us[name] = self._world.now_us + lasts_ms * 1_000
+            self._world.kill(name, power=True)
 
     def _black_out(self) -> None:
         """All servers, or all brokers, lose their power at once."""

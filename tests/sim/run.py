@@ -73,7 +73,8 @@ def run(seed: int, *, keeps_lines: bool = False, tap: NetworkTap | None = None) 
     cluster.world.run_for(4_000)
     wrong += keep_ids(cluster)
     if not wrong or not wrong[-1].startswith("not whole"):
-        cluster.world.run_until(lambda: not differing(cluster), at_most_ms=SETTLE_MS)
+        # A learner hears of what is confirmed a little after it has the bytes.
+        cluster.world.run_until(lambda: not differing(cluster) and not misled(cluster), at_most_ms=SETTLE_MS)
         wrong += differing(cluster)
     wrong += cluster.history.judge(cluster.messages(broker_at(cluster.client.master)))
     wrong += outsiders(cluster) + operator.wrong + misled(cluster)

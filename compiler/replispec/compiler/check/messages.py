@@ -29,7 +29,7 @@ def _check_layout(_model: Model, message: Message) -> None:
         )
     if message.layout == "BINARY":
         check_layout(message)
-    if message.hot and message.layout != "REMOTING_HEADER":
+    if message.hot and message.layout != "HEADER_FIELDS":
         raise SpecificationError(
             message.place, f"{message.name} is hot, but no header", "drop it: only headers are declarations"
         )
@@ -51,9 +51,7 @@ def _check_types(model: Model, message: Message) -> None:
             raise SpecificationError(
                 field.place, f"enum {field.enum!r} does not exist", "name an enum of the family"
             )
-        if message.layout == "REMOTING_HEADER" and (
-            field.repeated or field.is_message or field.type == "map"
-        ):
+        if message.layout == "HEADER_FIELDS" and (field.repeated or field.is_message or field.type == "map"):
             raise SpecificationError(
                 field.place,
                 f"{message.name}.{field.name} is no single value",
@@ -153,7 +151,7 @@ def overlap(one: VersionRange | None, other: VersionRange | None) -> bool:
 
 def _check_alternatives(_model: Model, message: Message) -> None:
     """Fields that share a key are alternatives: their releases may not overlap, nor leave a hole."""
-    if message.layout not in ("REMOTING_HEADER", "JSON"):
+    if message.layout not in ("HEADER_FIELDS", "JSON"):
         return
     groups: dict[str, list[Field]] = {}
     for field in message.fields:

@@ -104,7 +104,36 @@ def _when_empty(says: str) -> Table:
 
 
 _CONDITION: Final = fixed(_B, "is taken when {after}, no longer when {before}")
+_FILTER: Final = "whoever filters by {name} in Wireshark finds nothing, or other packets"
 BEHAVIOUR: Table = {
+    ("party", "added"): fixed(Reach.COMPATIBLE, "no message that was there before names {name}"),
+    ("party", "removed"): fixed(Reach.COMPATIBLE, "messages that named {name} are compared by themselves"),
+    ("framing", "added"): fixed(
+        _B, "the codes of all families that name {name} are one space: whoever watches them tells them apart"
+    ),
+    ("framing", "removed"): fixed(
+        _B, "codes on {name} are no longer kept apart from those of other families that name it"
+    ),
+    ("framing", "renamed"): fixed(_B, "codes on it are kept apart from those of families that name {after}"),
+    ("order", "added"): fixed(Reach.COMPATIBLE, "messages written in it are compared by themselves"),
+    ("order", "removed"): fixed(Reach.COMPATIBLE, "messages written in it are compared by themselves"),
+    ("order", "hash_map"): fixed(
+        _B,
+        "keys of messages in the order {name} are written as by a table of {after} places, not of {before}: "
+        "who compares bytes sees it, who reads by key does not",
+    ),
+    **{
+        ("dissector", what): fixed(Reach.COMPATIBLE, "what packets are filtered by is compared by itself")
+        for what in ("added", "removed", "parts", "streams", "fields", "values")
+    },
+    ("dissector", "extended"): fixed(_B, "filters that begin with {before} begin with {after}"),
+    ("protocol", "added"): fixed(Reach.COMPATIBLE, "one more protocol to filter by"),
+    ("protocol", "removed"): fixed(_B, _FILTER),
+    ("protocol", "title"): words("Wireshark calls it otherwise"),
+    ("filter", "added"): fixed(Reach.COMPATIBLE, "one more name to filter by"),
+    ("filter", "removed"): fixed(_B, _FILTER),
+    ("filter", "type"): fixed(_B, _FILTER),
+    ("filter", "title"): words("Wireshark calls it otherwise"),
     ("machine", "added"): _machine_added,
     ("machine", "removed"): fixed(
         _B, "nothing says any longer what {name} does, and no traffic is judged by it"
@@ -176,6 +205,19 @@ BEHAVIOUR: Table = {
     ("answer", "counts_as"): fixed(_B, "a refusal that counted as {before} counts as {after}"),
     ("answer", "header_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
     ("answer", "body_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
+    ("answer", "header"): fixed(_B, "the header of the answer is {after} instead of {before}"),
+    ("answer", "body"): fixed(_B, "the body of the answer is {after} instead of {before}"),
+    ("answer", "remark"): words("the remark is for people who read it"),
+    ("source", "instance"): fixed(_B, "the event is one of {after}, no longer one of {before}"),
+    ("source", "condition"): fixed(_B, "the message is this event when {after}, no longer when {before}"),
+    ("refusal", "added"): fixed(_B, "requests are refused that were taken"),
+    ("refusal", "removed"): fixed(_B, "requests are taken that were refused"),
+    ("refusal", "condition"): fixed(_B, "is refused when {after}, no longer when {before}"),
+    ("refusal", "code"): fixed(_B, "whoever is refused gets {after} where it got {before}, and acts on it"),
+    ("refusal", "remark"): words("the remark is for people who read it"),
+    ("machine", "missing"): fixed(
+        _B, "a request without what an event needs gets {after} where it got {before}"
+    ),
     ("answer", "removed"): fixed(_B, "whoever asked gets no answer of {name}"),
     **{
         ("record", name): fixed(

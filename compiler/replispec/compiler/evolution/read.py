@@ -12,6 +12,7 @@ from google.protobuf import descriptor_pb2
 from replispec.compiler.check.citations import check_citations
 from replispec.compiler.check.messages import check_model
 from replispec.compiler.check.own_messages import OwnFile, read_file
+from replispec.compiler.evolution.declared import declared_parts
 from replispec.compiler.evolution.walk import SpecNode, tree
 from replispec.compiler.family import read_family
 from replispec.compiler.model.invariant import EventStream
@@ -126,7 +127,8 @@ def _family(spec: Path, parsed: Sequence[_File], name: str) -> SpecNode:
     check_citations(
         parts["clauses"], model, family.machines, family.rules, family.invariants, family.examples
     )
-    return tree(name, {each: part for each, part in parts.items() if each not in _NOT_COMPARED})
+    compared = {each: part for each, part in parts.items() if each not in _NOT_COMPARED}
+    return tree(name, {**compared, **declared_parts(spec, name, declared)})
 
 
 def _streams(spec: Path, model: Model) -> dict[str, EventStream]:

@@ -20,7 +20,7 @@ from replispec.compiler.evolution.verdict import (
 )
 from replispec.compiler.evolution.walk import SpecNode, shown
 
-_KEYED: Final = ("REMOTING_HEADER", "JSON")
+_KEYED: Final = ("HEADER_FIELDS", "JSON")
 _LAYOUT: Final = fixed(
     Reach.WIRE,
     "{before} becomes {after}: the bytes lie elsewhere, and {peer} that follows the old layout is misread",

@@ -92,7 +92,7 @@ def field_type(field: Field, message: Message, model: Model) -> Type | None:
     if field.repeated:
         kind = Type("list", item=kind)
     may_lack = field.optional or field.nullable or field.when is not None
-    return replace(kind, optional=may_lack or message.layout in ("REMOTING_HEADER", "JSON"))
+    return replace(kind, optional=may_lack or message.layout in ("HEADER_FIELDS", "JSON"))
 
 
 def fields_of(message: Message, model: Model) -> dict[str, Type]:

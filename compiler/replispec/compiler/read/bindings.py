@@ -36,7 +36,7 @@ from replispec.compiler.read.event_records import RecordReader
 from replispec.compiler.read.payloads import PayloadReader
 from replispec.compiler.read.yaml_source import Tree
 
-HEADER: Final = "REMOTING_HEADER"
+HEADER: Final = "HEADER_FIELDS"
 ASKING: Final = ("REQUEST", "ONEWAY")
 ANSWERING: Final = "RESPONSE"
 _SOURCE_KEYS: Final = (

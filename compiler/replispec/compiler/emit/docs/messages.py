@@ -8,7 +8,7 @@ from replispec.compiler.emit.python.messages import describe_when
 from replispec.compiler.model.message import Field, Message, Model
 
 _NOTE = "<!-- made by `make generate`; change the specification, not this page -->"
-_WORDS = {"REMOTING_HEADER": "header fields", "BINARY": "binary", "JSON": "JSON", "TEXT": "text"}
+_WORDS = {"HEADER_FIELDS": "header fields", "BINARY": "binary", "JSON": "JSON", "TEXT": "text"}
 
 
 def messages_markdown(model: Model, module: str) -> str:

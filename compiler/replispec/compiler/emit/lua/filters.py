@@ -70,7 +70,7 @@ def extended_name(dissection: Dissection, message: Message, field: Field) -> str
 
 def header_messages(model: Model) -> list[Message]:
     """The messages whose fields travel as texts in the header of a command."""
-    return [message for message in model.messages.values() if message.layout == "REMOTING_HEADER"]
+    return [message for message in model.messages.values() if message.layout == "HEADER_FIELDS"]
 
 
 def field_filters(model: Model, message: Message, prefix: str) -> Iterator[tuple[Field, Filter]]:

@@ -52,7 +52,7 @@ def codes_text(model: Model, sources: Mapping[str, bytes]) -> str:
 
 
 def _has_keys(message: Message) -> bool:
-    return message.layout in ("REMOTING_HEADER", "JSON") or message.also == "JSON"
+    return message.layout in ("HEADER_FIELDS", "JSON") or message.also == "JSON"
 
 
 def _enum(enum: Enum) -> Iterator[Node]:

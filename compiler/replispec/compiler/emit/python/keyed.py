@@ -31,7 +31,7 @@ def is_map(field: Field) -> bool:
 
 def is_keyed(message: Message) -> bool:
     """True for a message whose fields have keys on the wire."""
-    return message.layout in ("REMOTING_HEADER", "JSON")
+    return message.layout in ("HEADER_FIELDS", "JSON")
 
 
 def decorator(message: Message) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from lab import questions
 from lab.cluster import BROKER_NAME, Cluster
+from lab.rocketmq import questions
 
 SETTLE_S_MAXIMUM = 90.0
 # More than the buffers of two sockets on loopback hold.

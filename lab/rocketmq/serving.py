@@ -6,14 +6,15 @@ import time
 from collections.abc import Mapping
 from functools import partial
 
-from lab import questions, settings
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError
-from lab.peer import Peer
 from lab.ports import LOOPBACK
-from lab.subjects.subject import BROKER, CONTROLLER, NAMESERVER, Subject
+from lab.rocketmq import questions, settings
+from lab.rocketmq.peer import Peer
+from lab.subjects.subject import Subject
 from replispec.wire.rocketmq.codes import ResponseCode
 
+CONTROLLER, NAMESERVER, BROKER = "controller", "nameserver", "broker"
 # A machine under load needs minutes; that a process has ended is seen at once.
 START_S_MAXIMUM = 300.0
 RESTARTS_MAXIMUM = 8

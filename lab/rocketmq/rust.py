@@ -14,8 +14,9 @@ from pathlib import Path
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError, NotInstalledError
 from lab.ports import LOOPBACK
-from lab.subjects.fetch import cache
-from lab.subjects.subject import CONTROLLER, Subject
+from lab.rocketmq.fetch import cache
+from lab.rocketmq.roles import RocketmqSubject
+from lab.rocketmq.serving import CONTROLLER
 
 CRATE, BINARY = "rocketmq-controller", "rocketmq-controller-rust"
 # The file store: the default one compiles RocksDB, which takes the longest.
@@ -23,7 +24,7 @@ FEATURES = "--no-default-features --features dev-single"
 SCAN_INTERVAL = "scanNotActiveBrokerInterval"
 
 
-class RustController(Subject):
+class RustController(RocketmqSubject):
     """One release of the crate. It follows Apache's newest releases, so it is asked what they are asked."""
 
     implementation = "rocketmq-rust-controller"

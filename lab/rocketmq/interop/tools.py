@@ -13,7 +13,7 @@ from pathlib import Path
 from lab.cluster import Cluster
 from lab.errors import LabError
 from lab.processes import environment
-from lab.subjects.apache import Apache, java
+from lab.rocketmq.apache import Apache, java
 
 CLIENT = Path(__file__).with_name("LabClient.java")
 TOOL_S_MAXIMUM = 120

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from lab.cluster import Cluster, Settings
 from lab.errors import LabError, NotInstalledError
-from lab.subjects.fetch import fetch_apache, jars
-from lab.subjects.subject import BROKER, CONTROLLER, NAMESERVER, Subject
+from lab.rocketmq.fetch import fetch_apache, jars
+from lab.rocketmq.roles import RocketmqSubject
+from lab.rocketmq.serving import BROKER, CONTROLLER, NAMESERVER
 
 MAINS = {
     CONTROLLER: "org.apache.rocketmq.controller.ControllerStartup",
@@ -26,7 +27,7 @@ OPENED = ("java.lang", "java.nio", "java.util", "jdk.internal.misc", "jdk.intern
 LOGGING = Path(__file__).with_name("rmq.logback.xml")
 
 
-class Apache(Subject):
+class Apache(RocketmqSubject):
     """One release of Apache RocketMQ, fetched with Maven."""
 
     implementation = "apache"

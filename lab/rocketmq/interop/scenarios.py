@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab import logs, questions, settings, waiting
 from lab.cluster import BROKER_NAME, CLUSTER_NAME, Cluster
-from lab.interop import measured as figures
 from lab.interop.measured import Measured
-from lab.interop.tools import Tools
-from lab.subjects.ours import OURS
+from lab.rocketmq import logs, questions, settings, waiting
+from lab.rocketmq.apache import Apache
+from lab.rocketmq.interop import figures
+from lab.rocketmq.interop.tools import Tools
+from lab.rocketmq.roles import OURS
 from lab.subjects.subject import Subject
 
 TOPIC = "InteropTopic"
@@ -229,9 +230,19 @@ def _switch(stage: Stage, old: str, new: str) -> None:
     measured.demand(left < end_alone, f"{old} truncated: bytes dropped", end_alone - left)
 
 
-SCENARIOS: dict[str, tuple[Callable[[Stage], None], str]] = {
-    "a": (java_brokers, "three Java brokers on our controller and our name server"),
-    "b": (our_followers, "our replica and our learner follow a Java master, under Java's controller"),
-    "c": (java_replica, "a Java replica follows our master"),
-    "d": (switches, "Java -> ours -> Java, the old master truncates each time"),
+APACHE = Apache("5.4.0")
+
+
+def _on_a_stage(play: Callable[[Stage], None]) -> Callable[[Cluster, Measured], None]:
+    return lambda cluster, measured: play(Stage(cluster, Tools(cluster, APACHE), measured))
+
+
+SCENARIOS = {
+    "a": (_on_a_stage(java_brokers), "three Java brokers on our controller and our name server"),
+    "b": (
+        _on_a_stage(our_followers),
+        "our replica and our learner follow a Java master, under Java's controller",
+    ),
+    "c": (_on_a_stage(java_replica), "a Java replica follows our master"),
+    "d": (_on_a_stage(switches), "Java -> ours -> Java, the old master truncates each time"),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lab.peer import Peer
+from lab.rocketmq.peer import Peer
 from replispec.runtime.rocketmq.framing import FrameBuffer
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode

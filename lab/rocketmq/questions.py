@@ -6,8 +6,8 @@ import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from lab.peer import Peer
 from lab.ports import LOOPBACK
+from lab.rocketmq.peer import Peer
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,

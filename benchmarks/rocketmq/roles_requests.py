@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lab.peer import Peer
 from lab.ports import LOOPBACK
+from lab.rocketmq.peer import Peer
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode

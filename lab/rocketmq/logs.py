@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.cluster import Cluster
 from lab.errors import LabError
-from lab.settings import LOG_FILE_BYTES
+from lab.rocketmq.settings import LOG_FILE_BYTES
 from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
 
 CHUNK_BYTES = 1024 * 1024

@@ -1,0 +1,85 @@
+"""What the benchmarks ask of a family of protocols: one object, `FAMILY` in `benchmarks.<family>.family`."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from lab.cluster import Cluster
+from lab.subjects.subject import Subject
+
+FLOOR = "floor"
+CodecCase = Callable[[], object]
+
+
+class Bench:
+    """What was seen: by figure and by implementation."""
+
+    def __init__(self, figures: Mapping[str, tuple[str, bool]]) -> None:
+        self.figures = figures
+        self.seen: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+
+    def note(self, figure: str, who: str, value: float) -> None:
+        """Keep one measurement, and show it."""
+        assert figure in self.figures or figure == FLOOR, figure
+        self.seen[figure][who].append(value)
+        print(f"  {who:<12} {figure}: {value:,.3f}", file=sys.stderr, flush=True)
+
+
+@contextmanager
+def in_a_folder(what: str) -> Iterator[Cluster]:
+    """A cluster that leaves nothing behind."""
+    folder = Path(tempfile.mkdtemp(prefix=f"replispec-bench-{what}-"))
+    try:
+        with Cluster(folder) as cluster:
+            yield cluster
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Dissected:
+    """The family's dissector, which frames tshark shows with it, and which fields of them."""
+
+    script: str
+    shown: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRoles:
+    """Our roles and those of somebody else, in turns.
+
+    `subjects` are ours and theirs; `figures` name what is measured, with its unit and whether more is better.
+    `requests` takes rounds and seconds, `replication` rounds and megabytes.
+    """
+
+    subjects: Sequence[Subject]
+    against: str
+    figures: Mapping[str, tuple[str, bool]]
+    requests: Callable[[Bench, int, float], None]
+    replication: Callable[[Bench, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFamily:
+    """One family. `codec_cases` are calls by name with the bytes that each reads, a bare parse first;
+    `generate_capture` writes a capture of so many megabytes from a seed and gives the truth about it."""
+
+    codec_cases: Callable[[], Mapping[str, tuple[CodecCase, int]]]
+    generate_capture: Callable[[Path, float, int], Mapping[str, object]]
+    dissected: Dissected
+    roles: MeasuredRoles
+
+
+def measured_family(family: str) -> MeasuredFamily:
+    """What the benchmarks are told of a family."""
+    found: MeasuredFamily = import_module(f"benchmarks.{family}.family").FAMILY
+    return found

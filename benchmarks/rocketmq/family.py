@@ -1,0 +1,28 @@
+"""What the benchmarks ask of RocketMQ."""
+
+from __future__ import annotations
+
+from benchmarks.family import Dissected, MeasuredFamily, MeasuredRoles
+from benchmarks.rocketmq import roles
+from benchmarks.rocketmq.codec_cases import cases
+from benchmarks.rocketmq.generate_capture import generate
+
+FAMILY = MeasuredFamily(
+    codec_cases=cases,
+    generate_capture=generate,
+    dissected=Dissected(
+        script="generated/wireshark/rocketmq.lua",
+        shown="rocketmq or rocketmq_ha",
+        fields=(
+            *("rocketmq.code", "rocketmq.opaque", "rocketmq.flag"),
+            *("rocketmq_ha.offset", "rocketmq_ha.epoch", "rocketmq_ha.confirm_offset"),
+        ),
+    ),
+    roles=MeasuredRoles(
+        subjects=roles.SUBJECTS,
+        against=f"Apache RocketMQ {roles.APACHE.release}",
+        figures=roles.FIGURES,
+        requests=roles.measure_requests,
+        replication=roles.measure_replication,
+    ),
+)

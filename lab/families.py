@@ -1,0 +1,30 @@
+"""What the lab and the benchmarks are told of a family: one object each, loaded when first asked for."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from replispec.runtime import families
+
+if TYPE_CHECKING:
+    from lab.family import LabFamily
+
+
+def names(room: str = "lab") -> tuple[str, ...]:
+    """The families that have a folder in the lab, or in `benchmarks`, in alphabetical order."""
+    return tuple(name for name in families.names() if find_spec(f"{room}.{name}") is not None)
+
+
+def in_the_lab(family: str) -> LabFamily:
+    """What the lab is told of a family."""
+    found: LabFamily = import_module(f"lab.{family}.family").FAMILY
+    return found
+
+
+def add_choice(parser: ArgumentParser, room: str = "lab") -> None:
+    """Let a command line say which family it is about; the first one when it does not."""
+    every = names(room)
+    parser.add_argument("--family", choices=every, default=every[0], help="of protocols (%(default)s)")

@@ -1,0 +1,69 @@
+"""What the lab asks of RocketMQ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.cluster import Cluster
+from lab.family import Demo, Edited, Interop, LabFamily
+from lab.rocketmq import demo, questions, settings
+from lab.rocketmq.apache import Apache
+from lab.rocketmq.fetch import ARTEFACTS
+from lab.rocketmq.interop import scenarios
+from lab.rocketmq.kills import KilledBrokers
+from lab.rocketmq.roles import OURS
+from lab.rocketmq.rust import RustController
+from lab.rocketmq.serving import CONTROLLER
+from lab.subjects.subject import Subject
+
+RUST_RELEASE = "1.0.0"
+# Every send of the lab waits for the whole SyncStateSet.
+REPLAY_OPTIONS = ("--all-ack-in-sync-state-set",)
+
+
+def subjects() -> Iterator[Subject]:
+    """Ours, the controller in Rust, and every release of Apache RocketMQ whose jars are pinned."""
+    yield OURS
+    yield RustController(RUST_RELEASE)
+    for path in ARTEFACTS.glob("*.txt"):
+        yield Apache(path.stem.removeprefix(f"{Apache.implementation}-"))
+
+
+def smoke(cluster: Cluster) -> str:
+    """A controller of ours leads and answers."""
+    cluster.start(OURS, CONTROLLER, CONTROLLER, settings.controller(cluster))
+    port = cluster.port(CONTROLLER)
+    cluster.until(lambda: questions.controller_serves(port), "a controller that answers")
+    return f"a controller leads and answers on port {port}"
+
+
+FAMILY = LabFamily(
+    subjects=subjects,
+    smoke=smoke,
+    demo=Demo(demo.play, REPLAY_OPTIONS),
+    killed=KilledBrokers,
+    interop=Interop(
+        f"Apache RocketMQ {scenarios.APACHE.release}",
+        scenarios.APACHE.fetch,
+        scenarios.SCENARIOS,
+        REPLAY_OPTIONS,
+    ),
+    edited=Edited(
+        # What decides about controllers and replication. Overlays say what others do, and are left alone.
+        machines=("broker_set", "ha_master", "ha_replica"),
+        # What is bound to messages: of replication, the frames that are sent.
+        bound=(
+            "broker_set",
+            "broker_registration",
+            "broker_role",
+            "controller",
+            "ha_master",
+            "ha_replica",
+            "learner",
+            "replicas_manager",
+        ),
+        messages=("controller", "ha"),
+        other_releases=("apache@..5.0.0", "apache@9.0.0.."),
+    ),
+    foreign_variables=("NAMESRV_ADDR", "ROCKETMQ_HOME", "ROCKETMQ_SERIALIZE_TYPE"),
+)
