@@ -268,8 +268,9 @@ def test_a_configuration_that_cannot_be_shown_is_refused_and_the_controller_goes
 
 def test_a_shorter_interval_counts_at_once_and_no_change_puts_a_look_off() -> None:
     hour_ms = 3_600_000
-    intervals = {"scan_not_active_broker_interval_ms": hour_ms, "scan_inactive_master_interval_ms": hour_ms}
-    talk = talks.controller(**intervals)
+    talk = talks.controller(
+        scan_not_active_broker_interval_ms=hour_ms, scan_inactive_master_interval_ms=hour_ms
+    )
     asker = talk.connect()
     talk.ask(asker, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1))
     talk.ask(asker, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
