@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.world import Level
@@ -34,3 +35,19 @@ def test_lines_that_cannot_be_written_are_counted_when_one_can() -> None:
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     assert [line["what"] for line in lines] == ["kept", "lines that could not be written", "kept too"]
     assert lines[1]["lines"] == 3
+
+
+def test_nobody_waits_for_a_reader_of_the_log_that_reads_nothing() -> None:
+    """The old way to find out is to wait for ever."""
+    read, write = os.pipe()
+    with open(read, encoding="utf-8") as reader, open(write, "w", encoding="utf-8") as stream:
+        log = Log(stream, Level.INFO, lambda: 0)
+        for number in range(10_000):
+            log.write(Level.INFO, "role", "peer dropped", {"number": number})
+        first = [json.loads(reader.readline()) for _ in range(100)]
+        assert [each["number"] for each in first] == list(range(100))
+        log.write(Level.INFO, "role", "the last")
+        stream.close()
+        lines = [json.loads(line) for line in reader]
+    assert [each["what"] for each in lines[-2:]] == ["the last", "lines that could not be written"]
+    assert 100 + len(lines) - 2 + lines[-1]["lines"] == 10_000
