@@ -92,3 +92,15 @@ def test_a_crash_inside_any_write_of_a_cut_and_of_what_follows_is_no_damage() ->
                 assert crashes > 60
                 return
     pytest.fail("the cut never came to its end")
+
+
+def test_a_half_copied_record_that_is_on_the_disk_is_no_damage() -> None:
+    master = filled(disk())
+    data = log_bytes(master)
+    for end in range(1, len(data), 97):
+        one = disk()
+        replica = store_on(one)
+        replica.append_bytes(0, data[:end])
+        replica.flush()
+        replica.note(at_once=True)
+        assert store_on(one).log.end <= end

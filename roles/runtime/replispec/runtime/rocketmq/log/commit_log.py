@@ -93,6 +93,8 @@ class CommitLog:
         self.end = self._first
         self._whole = self._first
         self.flushed = self._claimed = self._first
+        # Where the last whole record ends of what is durable, or will be with the flush under way.
+        self.flushed_records = self._claimed_records = self._first
         self._recover(from_offset, durable, visit)
 
     # What is there
@@ -275,7 +277,7 @@ class CommitLog:
         """What is to be done, in order, for everything up to the end to be durable, and nothing behind it."""
         self._flushing, self._dirty = self._flushing | self._dirty, set()
         self._going, self._gone = self._going + self._gone, []
-        self._claimed = self.end
+        self._claimed, self._claimed_records = self.end, self.whole_end()
         found: list[Operation] = [RemoveFile(name) for name in self._going]
         if self._flushing:
             found.append(FlushFiles([self._name(start) for start in sorted(self._flushing)]))
@@ -286,6 +288,7 @@ class CommitLog:
         self._flushing.clear()
         self._going.clear()
         self.flushed = max(self.flushed, self._claimed)
+        self.flushed_records = max(self.flushed_records, self._claimed_records)
         return self.flushed
 
     # Its files
@@ -322,6 +325,7 @@ class CommitLog:
         self._whole = self._whole if self._whole <= offset else max(self._first, self._start_of(offset))
         self._remove_behind(offset)
         self.flushed = self._claimed = min(self.flushed, offset)
+        self.flushed_records = self._claimed_records = min(self.flushed_records, self._whole)
         if not later:
             self.finish_cut()
 
@@ -415,6 +419,7 @@ class CommitLog:
         """An empty log begins in the middle."""
         self._place(offset)
         self._first = self.end = self._whole = self.flushed = self._claimed = offset
+        self.flushed_records = self._claimed_records = offset
 
     def _place(self, offset: int) -> None:
         """Have the files of an empty log, all of zeros, begin here: others go."""

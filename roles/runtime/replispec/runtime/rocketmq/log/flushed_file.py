@@ -40,8 +40,8 @@ class FlushedFile:
         self._asked = 0
 
     def wanted(self, flushed: int, *, at_once: bool = False) -> ReplaceFile | None:
-        """What is to be written now that the log is on the disk up to an offset; when it cannot be, the older
-        offset is as true."""
+        """What is to be written now that the log is on the disk up to an offset at which a record ends; when
+        it cannot be, the older offset is as true."""
         if self.is_wrong or flushed < self._asked + (1 if at_once else self._step):
             return None
         self._asked = flushed

@@ -86,7 +86,7 @@ class MessageStore:
 
     def wanted_note(self, *, at_once: bool = False) -> ReplaceFile | None:
         """What notes how far the log is on the disk, when that is worth it; it may fail."""
-        return self._flushed.wanted(self.log.flushed, at_once=at_once)
+        return self._flushed.wanted(self.log.flushed_records, at_once=at_once)
 
     # As a master
 
