@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import itertools
-import json
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -450,28 +447,6 @@ def test_a_node_that_halts_or_fails_ends_the_process(effect: Effect | None, said
     out, errors = io.StringIO(), io.StringIO()
     assert run([Member("role", ScriptedNode(react))], Process(), out=out, errors=errors) == EXIT_FAILED
     assert said in errors.getvalue()
-
-
-class FullDisk(io.StringIO):
-    """An output that takes nothing."""
-
-    def write(self, _text: str, /) -> int:
-        """There is no room."""
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_a_role_serves_though_its_output_has_no_room() -> None:
-    def react(event: Event) -> Iterable[Effect]:
-        if isinstance(event, Started):
-            node.due_ms = event.now_ms + 100
-        elif isinstance(event, Ticked):
-            yield Halt("it was time")
-
-    node, errors = ScriptedNode(react), io.StringIO()
-    run([Member("role", node)], Process(), out=FullDisk(), errors=errors)
-    noted, halted = errors.getvalue().splitlines()
-    assert json.loads(noted)["what"] == "nobody is told that it listens"
-    assert halted.endswith("it was time")
 
 
 def test_an_address_that_is_taken_is_named() -> None:

@@ -6,9 +6,12 @@ import errno
 import io
 import json
 import os
+from collections.abc import Iterable
 
+from replispec.runtime.net.host_shell import Process, run
 from replispec.runtime.net.log_shell import Log
-from replispec.runtime.world import Level
+from replispec.runtime.world import Effect, Event, Halt, Level, Member, Started, Ticked
+from tests.runtime.net.hosted import ScriptedNode
 
 
 class _Filling(io.StringIO):
@@ -19,6 +22,21 @@ class _Filling(io.StringIO):
     def flush(self) -> None:
         if self.is_full:
             raise OSError(errno.ENOSPC, "no space left on device")
+
+
+def test_a_role_serves_though_its_output_has_no_room() -> None:
+    def react(event: Event) -> Iterable[Effect]:
+        if isinstance(event, Started):
+            node.due_ms = event.now_ms + 100
+        elif isinstance(event, Ticked):
+            yield Halt("it was time")
+
+    node, out, errors = ScriptedNode(react), _Filling(), io.StringIO()
+    out.is_full = True
+    run([Member("role", node)], Process(), out=out, errors=errors)
+    noted, halted = errors.getvalue().splitlines()
+    assert json.loads(noted)["what"] == "nobody is told that it listens"
+    assert halted.endswith("it was time")
 
 
 def test_lines_that_cannot_be_written_are_counted_when_one_can() -> None:

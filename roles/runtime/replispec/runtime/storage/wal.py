@@ -8,15 +8,15 @@ Source: sqlite.org/fileformat2.html, "The Write-Ahead Log".
 
 from __future__ import annotations
 
-import struct
 import sys
 from array import array
 from typing import Final, NamedTuple
 
 from replispec.runtime.storage.interface import StorageFailed
 
-_HEADER: Final = struct.Struct(">8I")
-_FRAME: Final = struct.Struct(">6I")
+_WORD: Final = 4
+_HEADER: Final = 8 * _WORD
+_FRAME: Final = 6 * _WORD
 _MAGIC: Final = 0x377F0682
 """Of checksums over little-endian words; the next number, over big-endian ones."""
 _CHECKED: Final = 8
@@ -39,9 +39,9 @@ class _Frame(NamedTuple):
 
 def check_wal(data: bytes) -> None:
     """Raises StorageFailed, with the place, for a log of which SQLite reads less than was on the disk."""
-    if len(data) < _HEADER.size:
+    if len(data) < _HEADER:
         return
-    magic, _, page_bytes, _, *rest = _HEADER.unpack_from(data)
+    magic, _, page_bytes, _, *rest = _words(data[:_HEADER])
     if magic & ~1 == _MAGIC and _sum((0, 0), data[:24], magic) == (rest[2], rest[3]):
         frames = _frames(data, page_bytes)
         damaged, ends = _behind(frames, (rest[0], rest[1]), (rest[2], rest[3]), magic)
@@ -72,13 +72,17 @@ def _behind(frames: list[_Frame], salts: _Sum, sums: _Sum, magic: int) -> tuple[
 
 
 def _frames(data: bytes, page_bytes: int) -> list[_Frame]:
-    size = _FRAME.size + page_bytes
+    size = _FRAME + page_bytes
     found = []
-    for at in range(_HEADER.size, len(data) - size + 1, size):
-        _, pages, salt1, salt2, sum1, sum2 = _FRAME.unpack_from(data, at)
-        checked = data[at : at + _CHECKED] + data[at + _FRAME.size : at + size]
+    for at in range(_HEADER, len(data) - size + 1, size):
+        _, pages, salt1, salt2, sum1, sum2 = _words(data[at : at + _FRAME])
+        checked = data[at : at + _CHECKED] + data[at + _FRAME : at + size]
         found.append(_Frame(at, pages > 0, (salt1, salt2), (sum1, sum2), checked))
     return found
+
+
+def _words(data: bytes) -> tuple[int, ...]:
+    return tuple(int.from_bytes(data[at : at + _WORD], "big") for at in range(0, len(data), _WORD))
 
 
 def _sum(before: _Sum, data: bytes, magic: int) -> _Sum:
