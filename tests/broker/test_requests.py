@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from replispec.broker.rocketmq.core import clients, offsets
+from replispec.broker.rocketmq.core.clients import Clients
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.sim import SimulatedStorage
@@ -259,6 +261,46 @@ def test_clients_of_a_group_are_told_and_leave() -> None:
     leave = UnregisterClientRequest("c1", consumer_group="g")
     brokers.ask(address, RequestCode.UNREGISTER_CLIENT, leave)
     assert brokers.ask(address, code, GetConsumerListRequest("g")).header.code == ResponseCode.SYSTEM_ERROR
+
+
+def _joins(client: str, *groups: str) -> HeartbeatData:
+    return HeartbeatData(client, [ConsumerData(group_name=group) for group in groups], None, [])
+
+
+def test_a_client_belongs_to_so_many_groups_and_no_more_however_often_it_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clients, "GROUPS_MAX", 3)
+    monkeypatch.setattr(clients, "MEMBERS_MAX", 5)
+    table = Clients(lambda *_: None)
+    for number in range(10):
+        table.heard(1, _joins("c1", f"g{number}", "x" * 2_000))
+    table.heard(2, _joins("c2", "a", "b", "c"))
+    table.heard(3, _joins("x" * 2_000, "g0"))
+    everybody = [f"g{number}" for number in range(10)] + ["a", "b", "c", "x" * 2_000]
+    assert [group for group in everybody if table.members(group)] == ["g0", "g1", "g2", "a", "b"]
+    table.closed(1)
+    table.left(2, "a")
+    table.left(2, "g0")
+    table.heard(2, _joins("c2", "g0", "c", "d"))
+    assert [group for group in [*everybody, "d"] if table.members(group)] == ["g0", "b", "c"]
+
+
+def test_positions_are_kept_of_queues_that_can_be_and_of_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(offsets, "POSITIONS_MAX", 3)
+    brokers = BrokerSet()
+    address = brokers.alone()
+
+    def kept() -> dict[str, dict[int, int] | None]:
+        table = ConsumerOffsetTable.decode(brokers.ask(address, RequestCode.GET_ALL_CONSUMER_OFFSET).body)
+        return {key: queues.offsets for key, queues in (table.offset_table or {}).items()}
+
+    for group, queue in [("g", -1), ("g", 1_024), ("x" * 3_000, 0), *(("g", number) for number in range(9))]:
+        update = UpdateConsumerOffsetRequest(consumer_group=group, topic="T", queue_id=queue, commit_offset=7)
+        assert brokers.ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, update).header.code == OK
+    update = UpdateConsumerOffsetRequest(consumer_group="g", topic="T", queue_id=0, commit_offset=8)
+    brokers.ask(address, RequestCode.UPDATE_CONSUMER_OFFSET, update)
+    assert kept() == {"T@g": {0: 8, 1: 7, 2: 7}}
 
 
 def test_administrators_see_roles_replicas_and_figures() -> None:

@@ -247,6 +247,42 @@ def test_metadata_names_the_port_that_was_really_opened() -> None:
     assert (header.is_leader, header.peers) == (True, f"n0:{talks.ADDRESS};")
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb"scanNotActiveBrokerInterval=\ud800",
+        rb"scanNotActiveBrokerInterval=\u0000",
+        rb"mappedFileSize=\ud800",
+        rb"mappedFileSize=a\nb",
+        rb"configStorePath\udfff=1",
+        rb"\ud800",
+    ],
+)
+def test_a_configuration_that_cannot_be_shown_is_refused_and_the_controller_goes_on(body: bytes) -> None:
+    talk, asker = led(1, 2)
+    before = talk.ask(asker, RequestCode.GET_CONTROLLER_CONFIG).body
+    answer = talk.ask(asker, RequestCode.UPDATE_CONTROLLER_CONFIG, body=body)
+    assert answer.header.code == ResponseCode.INVALID_PARAMETER
+    assert talk.ask(asker, RequestCode.GET_CONTROLLER_CONFIG).body == before
+
+
+def test_a_shorter_interval_counts_at_once_and_no_change_puts_a_look_off() -> None:
+    hour_ms = 3_600_000
+    talk = talks.controller(
+        scan_not_active_broker_interval_ms=hour_ms, scan_inactive_master_interval_ms=hour_ms
+    )
+    asker = talk.connect()
+    talk.ask(asker, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1))
+    talk.ask(asker, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
+    talk.wait(hour_ms // 2)
+    assert "broker lost" not in talk.noted()
+    body = b"scanNotActiveBrokerInterval=1000\nscanInactiveMasterInterval=1000\n"
+    for _ in range(4):
+        talk.ask(asker, RequestCode.UPDATE_CONTROLLER_CONFIG, body=body)
+        talk.wait(400)
+    assert "broker lost" in talk.noted()
+
+
 def test_a_change_of_the_configuration_takes_effect_whole_or_not_at_all() -> None:
     talk, asker = led(1, 2)
 

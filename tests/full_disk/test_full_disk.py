@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import resource
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -205,6 +208,30 @@ def test_a_broker_refuses_messages_keeps_what_it_acknowledged_and_goes_on(
         broker.kill()
         again = set_.start_broker()
         eventually(lambda: kept(again) == acknowledged + 1, "what was acknowledged")
+
+
+DESCRIPTORS = 128
+
+
+def test_peers_that_take_every_descriptor_leave_those_that_messages_need(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with small_disk(tmp_path, 8) as disk, ExitStack() as greedy:
+        set_ = BrokerSet(disk, tmp_path_factory.mktemp("elsewhere"), small="broker")
+        broker = set_.start_broker()
+        eventually(lambda: sent(broker, 0) == ResponseCode.SUCCESS, "a master")
+        port = broker.port("broker", "main")
+        with Peer(LOOPBACK, port) as good:
+            resource.prlimit(broker.process.pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS))
+            for _ in range(2 * DESCRIPTORS):
+                greedy.enter_context(socket.create_connection((LOOPBACK, port)))
+            eventually(lambda: broker.noted("no connection accepted"), "the last descriptor for peers")
+            codes = {Sender(good, TOPIC).send(BODY)[0] for _ in range(2 * FILE_BYTES // len(BODY))}
+            assert codes == {ResponseCode.SUCCESS}
+            assert Sender(good, "Other").send(BODY)[0] == ResponseCode.SUCCESS
+        greedy.close()
+        eventually(lambda: sent(broker, 1) == ResponseCode.SUCCESS, "a connection")
+        assert broker.process.poll() is None
 
 
 def test_a_learner_stands_still_and_tells_of_every_message_once_when_there_is_room(

@@ -108,3 +108,12 @@ def test_a_command_is_read_back_in_the_encoding_of_its_sender(command: Command) 
     flag = command.header.flag
     assert found.is_answer == bool(flag & RemotingFlag.RESPONSE)
     assert found.wants_answer == (flag & 3 == 0)
+
+
+@pytest.mark.parametrize("piece", [rb"\"", rb"\\\"", b'"', b"{1", b", ", b",1 ", b"{ 12 "])
+def test_a_header_that_is_no_json_is_refused_in_one_walk(piece: bytes) -> None:
+    """To go back for every piece would take days."""
+    header = b'{"' + piece * (4_000_000 // len(piece))
+    frame = remoting.RemotingFrame(serialize_type=SerializeType.JSON, header=header, body=b"")
+    with pytest.raises(RemoteProtocolError):
+        decode_command(frame.encode())

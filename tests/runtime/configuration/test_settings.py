@@ -234,6 +234,28 @@ def test_a_broken_escape_is_refused() -> None:
         read_properties("a=\\u12")
 
 
+def test_a_character_of_two_escapes_is_one_and_half_of_it_is_refused() -> None:
+    assert read_properties("a=\\ud83d\\ude00") == ({"a": "\U0001f600"}, [])
+    with pytest.raises(ConfigurationError, match="both halves"):
+        read_properties("a=\\ud83d")
+
+
+def test_a_million_continued_lines_are_read_as_one() -> None:
+    """Each piece is looked at once: to join them one by one would take hours."""
+    found, _ = read_properties("a=\\\n" + "12345678\\\n" * 1_000_000)
+    assert found == {"a": "12345678" * 1_000_000}
+
+
+@pytest.mark.parametrize("text", ["a\0b", "a\nb", "\ud800"])
+@pytest.mark.parametrize("name", ["storePathRootDir", "brokerIP1", "brokerName", "storePathIndex"])
+def test_what_cannot_be_shown_in_one_line_is_refused_in_one(name: str, text: str) -> None:
+    with pytest.raises(ConfigurationError) as refused:
+        parse("brokerName=a\n", BROKER, overrides={name: text})
+    said = str(refused.value)
+    assert said.startswith(f"{name}=")
+    assert said.isprintable()
+
+
 @given(
     st.dictionaries(
         st.text(st.characters(exclude_categories=["Cs"]), min_size=1),

@@ -28,7 +28,14 @@ class WrittenStore(MessageStore):
         while operations := self.begin_write():
             self._do(operations)
             self.end_write()
+        self.note()
         make_files(self.log, self.stores)
+
+    def note(self, *, at_once: bool = False) -> None:
+        """Note how far the log is on the disk, if it is time."""
+        file = self.wanted_note(at_once=at_once)
+        if file is not None:
+            self._do([file])
 
     def put(self, record: LogRecord) -> Placed:
         """Store a message."""

@@ -5,9 +5,9 @@ import pytest
 from replispec.runtime.rocketmq.log import EpochFile, GroupCommit, MessageStore, properties_of, tags_code
 from replispec.runtime.rocketmq.log.epoch_file import OLDER
 from replispec.runtime.sim import SimulatedFiles
-from replispec.runtime.storage import StorageFailed, Stores
+from replispec.runtime.storage import RemoveFile, ReplaceFile, StorageFailed, Stores
 from replispec.runtime.world import Halt, Note, Outbox, Persist, Persisted, PersistFailed, Writes
-from replispec.wire.rocketmq.constants import EPOCH_FILE
+from replispec.wire.rocketmq.constants import EPOCH_FILE, FLUSHED_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.storage.writing import carried_out
@@ -174,7 +174,10 @@ def test_writes_during_a_flush_share_the_next_one() -> None:
     (second,) = outbox.take()
     assert isinstance(second, Persist)
     writes.answered(Persisted(second.token, 6))
-    assert (told, outbox.take()) == ([(first, 5), (store.log.end, 6)], [])
+    assert told == [(first, 5), (store.log.end, 6)]
+    (note,) = outbox.take()
+    assert isinstance(note, Persist)
+    assert [type(each) for each in note.operations] == [ReplaceFile]
 
 
 def test_a_flush_that_failed_ends_the_process() -> None:
@@ -229,6 +232,9 @@ def test_without_room_for_the_epochs_nothing_is_told_and_the_same_is_tried_again
 def test_an_epoch_is_written_before_its_bytes_and_bytes_that_are_cut_go_before_their_epoch() -> None:
     store = with_epochs(store_on(disk()), 40, 40)
     MessageStore.truncate(store, store.epochs.entries[1].start_offset)
+    assert store.begin_write() == (RemoveFile(FLUSHED_FILE),)
+    assert not store.is_settled
+    store.end_write()
     kinds = [type(operation).__name__ for operation in store.begin_write()]
     assert kinds == ["RemoveFile", "FlushFiles", "ReplaceFile"]
     store = with_epochs(store_on(disk()), 1)

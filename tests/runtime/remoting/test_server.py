@@ -135,6 +135,21 @@ def test_a_peer_that_reads_nothing_is_paused_and_served_on_when_it_reads() -> No
     assert not served.paused
 
 
+def test_what_a_peer_did_not_ask_for_is_left_out_while_too_much_waits_for_it() -> None:
+    served = Served(_answer, RemotingLimits(unsent_bytes_max=5000))
+    served.open(1, 2)
+    served.stuck.add(1)
+    for _ in range(100):
+        for connection in (1, 2, 3):
+            served.server.tell(connection, request(7, body=bytes(1000), oneway=True))
+        served.take()
+    assert len(served.sent[1]) < 7000
+    assert len(served.sent[2]) > 100_000
+    served.unstick(1)
+    served.say(1, request(8))
+    assert 8 in served.opaques(1)
+
+
 @pytest.mark.parametrize("bad", HOSTILE.values(), ids=HOSTILE)
 def test_a_peer_that_breaks_the_protocol_costs_its_connection_and_one_line(bad: bytes) -> None:
     served = Served(_answer, RemotingLimits(request_bytes_max=1024 * 1024))

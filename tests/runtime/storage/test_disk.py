@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.runtime.storage import StorageFailed
+from replispec.runtime.storage import StorageFailed, StorageFull
 from replispec.runtime.storage.disk_shell import LOCK_NAME, UNFINISHED, DiskFiles, DiskStorage
 from replispec.runtime.storage.journal_shell import DiskJournal
 from tests.runtime.storage.writing import made
@@ -83,6 +83,33 @@ def test_whatever_the_disk_refuses_is_told_with_its_place(
     with pytest.raises(StorageFailed, match=os.strerror(code)) as caught:
         use()
     assert str(tmp_path) in str(caught.value)
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.ENFILE])
+def test_without_a_descriptor_nothing_is_begun_and_the_same_may_be_asked_again(
+    code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = DiskFiles(tmp_path)
+    made(files, "log", 100).write(0, b"kept")
+    files.replace("epochs", b"old")
+
+    def refuse(*_: object) -> int:
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "dup", refuse)
+        patched.setattr(os, "open", refuse)
+        with pytest.raises(StorageFull, match="log"):
+            files.flush(["log"])
+        with pytest.raises(StorageFull, match="epochs"):
+            files.replace("epochs", b"new")
+    assert files.read("epochs") == b"old"
+    files.flush(["log"])
+
+
+def test_a_folder_of_nobody_is_refused_by_name() -> None:
+    with pytest.raises(StorageFailed, match="~nobody-of-this-name/store"):
+        DiskStorage().files("~nobody-of-this-name/store")
 
 
 def test_a_short_write_is_carried_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,9 @@ def _allowed(parameter: ParameterSpec) -> str:
     bounds = f"{parameter.minimum} to {parameter.maximum}"
     words = {
         "flag": "true or false",
-        "text": "any text",
+        "text": "one line of text, or empty",
         "word": "a text that is not empty",
-        "path": "a path",
+        "path": "a path, in one line",
         "choice": " or ".join(parameter.values),
         "addresses": "HOST:PORT, several with ; between them",
         "peers": "ID-HOST:PORT, several with ; between them",

@@ -86,7 +86,7 @@ class BrokerNode:
         )
         self._sends = Sends(self._outbox, store, self._topics, options, self)
         self._pulls = Pulls(store, self._topics, self._offsets)
-        self._groups = Groups(self._outbox, self._offsets, self._pulls, BROKER_RELEASE)
+        self._groups = Groups(self._server, self._offsets, self._pulls, BROKER_RELEASE)
         self._admin = Admin(store, self._topics, self._offsets, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
         self._handlers = self._table()

@@ -131,7 +131,6 @@ class Administration:
         values = {
             name: _PARAMETERS[name].value(text) for name, text in changes.items() if name in _PARAMETERS
         }
-        shown = {name: text for name, text in changes.items() if name in CONTROLLER.without_effect}
-        self._options = CONTROLLER.changed(self._options, values, shown)
+        self._options = CONTROLLER.changed(self._options, values, CONTROLLER.idle(changes))
         self._changed(self._options)
         return machine.Changed()

@@ -141,6 +141,13 @@ class ControllerNode:
         """An administrator has changed what may be changed while the process runs."""
         self._options = options
         self._sets.unclean = options.enable_elect_unclean_master
+        # A shorter interval counts from now on; whoever changes something puts no look off.
+        now_ms = self._sets.heartbeats.now_ms
+        if self._next_expiry_ms is not None and self._next_search_ms is not None:
+            expiry_ms = now_ms + options.scan_not_active_broker_interval_ms
+            search_ms = now_ms + options.scan_inactive_master_interval_ms
+            self._next_expiry_ms = min(self._next_expiry_ms, expiry_ms)
+            self._next_search_ms = min(self._next_search_ms, search_ms)
 
     # Starting
 

@@ -126,6 +126,7 @@ class LearnerNode:
                 self._writes.answered(event)
             case Stopping(now_ms):
                 self._name_servers.leave(now_ms)
+                self._commit.stop()
                 if self._replica is not None:
                     self._replica.stop(now_ms)
 

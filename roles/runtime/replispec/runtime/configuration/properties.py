@@ -41,20 +41,19 @@ def write_properties(properties: dict[str, str]) -> str:
 
 def _logical_lines(text: str) -> list[str]:
     lines: list[str] = []
-    held: str | None = None
+    held: list[str] = []
     for raw in re.split(r"\r\n|\n|\r", text):
         line = raw.lstrip(" \t\f")
-        if held is None and (not line or line[0] in "#!"):
+        if not held and (not line or line[0] in "#!"):
             continue
-        held = (held or "") + line
-        backslashes = len(held) - len(held.rstrip("\\"))
-        if backslashes % 2:
-            held = held[:-1]
-        else:
-            lines.append(held)
-            held = None
-    if held is not None:
-        lines.append(held)
+        # A line that goes on ends with an odd number of these; the pieces before end with an even one.
+        goes_on = (len(line) - len(line.rstrip("\\"))) % 2
+        held.append(line[:-1] if goes_on else line)
+        if not goes_on:
+            lines.append("".join(held))
+            held = []
+    if held:
+        lines.append("".join(held))
     return lines
 
 
@@ -64,11 +63,18 @@ def _unescaped(text: str, line: str) -> str:
         if escape[0] != "u":
             return _ESCAPES.get(escape, escape)
         if len(escape) == 1:
-            name = line.split("=", maxsplit=1)[0].strip()
-            raise ConfigurationError(name, line, "four hexadecimal digits after \\u")
+            raise _refused(line, "four hexadecimal digits after \\u")
         return chr(int(escape[1:], 16))
 
-    return _ESCAPE.sub(one, text)
+    try:
+        # Java writes a character beyond 16 bits as two escapes.
+        return _ESCAPE.sub(one, text).encode("utf-16-le", "surrogatepass").decode("utf-16-le")
+    except UnicodeDecodeError:
+        raise _refused(line, "both halves of a character in \\u") from None
+
+
+def _refused(line: str, allowed: str) -> ConfigurationError:
+    return ConfigurationError(line.split("=", maxsplit=1)[0].strip(), line, allowed)
 
 
 def _escaped(text: str, *, in_name: bool = False) -> str:

@@ -45,7 +45,7 @@ def parse(text: str, role: RoleParameters[T], *, overrides: Mapping[str, str] | 
             raise ConfigurationError(name, value, f"a parameter of a {role.name}{hint}")
     written |= given
     values = {each.name: each.value(written[each.name]) for each in role.parameters if each.name in written}
-    idle = {name: written[name] for name in role.without_effect if name in written}
+    idle = role.idle(written)
     notes += [_note(name, role, names) for name in written if name not in names and name not in idle]
     notes += [f"{name} has no effect here" for name in written if name in idle]
     return Settings(role, role.make(values, idle), tuple(notes))

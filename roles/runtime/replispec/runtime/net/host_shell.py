@@ -5,8 +5,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import signal
 import socket
+import sys
 import traceback
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,6 +30,8 @@ EXIT_FAILED: Final = 1
 BACKLOG: Final = 1_024
 ACCEPTS_MAX: Final = 64
 """Connections taken in one turn of the loop."""
+DESCRIPTORS_KEPT: Final = 256
+"""Of all descriptors, at most a quarter: for files and for what we dial. No peer is given one of the last."""
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _NO_ROOM_WAIT_S: Final = 0.1
 
@@ -124,8 +128,14 @@ async def _run(members: Sequence[Member], process: Process, out: TextIO, errors:
                 addresses: Addresses = await nursery.start(
                     partial(serve, members, process, log, clock=clock, tap=tap, stop=stop)
                 )
-                out.write(json.dumps({"pid": os.getpid(), "roles": addresses}) + "\n")
-                out.flush()
+                try:
+                    out.write(json.dumps({"pid": os.getpid(), "roles": addresses}) + "\n")
+                    out.flush()
+                except OSError as error:
+                    # A role serves whatever becomes of its output, which may be a file on a full disk.
+                    reason = {"reason": reason_of(error)}
+                    for member in members:
+                        log.write(Level.ERROR, member.role, "nobody is told that it listens", reason)
     finally:
         if tap is not None:
             tap.close()
@@ -162,6 +172,9 @@ async def _accept(shell: NodeShell, name: str, listener: socket.socket, log: Log
             await trio.lowlevel.wait_readable(listener)
             for _ in range(ACCEPTS_MAX):
                 sock, place = listener.accept()
+                if sock.fileno() >= _descriptors_of_peers():
+                    sock.close()
+                    raise OSError(errno.EMFILE, "the descriptors that are left are kept for files")
                 shell.accepted(sock, name, join(place))
         except trio.ClosedResourceError:
             return
@@ -172,6 +185,12 @@ async def _accept(shell: NodeShell, name: str, listener: socket.socket, log: Log
             if error.errno in _NO_ROOM:
                 log.write(Level.ERROR, shell.role, "no connection accepted", {"reason": reason_of(error)})
                 await trio.sleep(_NO_ROOM_WAIT_S)
+
+
+def _descriptors_of_peers() -> int:
+    """Which descriptors peers may have; the system gives the lowest that is free."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return sys.maxsize if most == resource.RLIM_INFINITY else most - min(DESCRIPTORS_KEPT, most // 4)
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Protocol, TextIO
@@ -11,7 +13,7 @@ from typing import Protocol, TextIO
 from replispec.runtime.net.host_shell import EXIT_FAILED, Process, run
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.net.node_shell import Bounds
-from replispec.runtime.net.tap_shell import FileTap
+from replispec.runtime.net.tap_shell import FileTap, TapError
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
 from replispec.runtime.world import Level, Member
@@ -70,6 +72,7 @@ def launch(
 ) -> int:
     """Run a role until a signal and return the exit code. Raises ConfigurationError."""
     process = _process(role, options)
+    _take_descriptors()
     errors.writelines(f"replispec: {note}\n" for note in notes)
     seed = int.from_bytes(os.urandom(8), "big")
     try:
@@ -78,6 +81,13 @@ def launch(
         errors.write(f"replispec: {error}\n")
         return EXIT_FAILED
     return run(members, process, out=out, errors=errors)
+
+
+def _take_descriptors() -> None:
+    """As many as the system allows, as a JVM does: what a shell gives by default are few for many peers."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _process(role: str, options: ProcessOptions) -> Process:
@@ -93,8 +103,12 @@ def _tap(role: str, options: ProcessOptions, now_us: Callable[[], int], log: Log
     def failed(reason: str) -> None:
         log.write(Level.ERROR, role, "recording ended", {"reason": reason})
 
+    try:
+        path = Path(options.tap_file).expanduser()
+    except RuntimeError as error:
+        raise TapError(f"{options.tap_file}: {error}") from error
     return FileTap(
-        Path(options.tap_file).expanduser(),
+        path,
         now_us,
         accepted_only=options.tap_side == "ACCEPTED",
         bytes_max=options.tap_bytes_max,

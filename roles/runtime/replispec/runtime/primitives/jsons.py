@@ -21,7 +21,9 @@ from replispec.runtime.primitives.texts import INT64, parse_integer
 
 T = TypeVar("T")
 # A string, or a brace or comma with the bare number behind it; strings come first so that none is cut open.
-_BARE_KEY = re.compile(rb'"(?:[^"\\]|\\.)*"|([{,]\s*)(-?[0-9]{1,20})(\s*:)', re.DOTALL)
+# Nothing is given back once it is taken, and a string without an end goes to the end of the text: whatever a
+# peer sends is walked through once.
+_BARE_KEY = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([{,]\s*+)(-?[0-9]{1,20}+)(\s*+:)', re.DOTALL)
 _UNQUOTED = "\x00bare:"
 _QUOTED_MARK = re.compile(rb'"\\u0000bare:(-?[0-9]+)":')
 

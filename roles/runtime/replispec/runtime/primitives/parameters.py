@@ -22,7 +22,7 @@ class ConfigurationError(Exception):
     """A configuration that cannot be used: names the parameter, its value, and what is allowed."""
 
     def __init__(self, name: str, value: str, allowed: str) -> None:
-        super().__init__(f"{name}={value}: allowed is {allowed}")
+        super().__init__(f"{_shown(name)}={_shown(value)}: allowed is {allowed}")
         self.name = name
         self.value = value
         self.allowed = allowed
@@ -88,6 +88,14 @@ class RoleParameters(Generic[T]):
         """Names that files of the family hold and that do nothing here, with the text that is shown when
         they are not given; it may be empty."""
         return _without_effect(self.options)
+
+    def idle(self, written: Mapping[str, str]) -> dict[str, str]:
+        """What of this has no effect. Raises ConfigurationError for a text that could not be shown."""
+        found = {name: text for name, text in written.items() if name in self.without_effect}
+        for name, text in found.items():
+            if not _is_line(text):
+                raise ConfigurationError(name, text, TEXT.allowed)
+        return found
 
     def make(self, values: Mapping[str, Any], without_effect: Mapping[str, str]) -> T:
         """The options of values by parameter name; what is not among them has its default.
@@ -164,14 +172,26 @@ def _required(kind: Any) -> Iterator[str]:
 # Kinds of values
 
 
+def _is_line(value: str) -> bool:
+    """Whether every way of writing and showing a text takes it: one line, in whole characters."""
+    return all(character >= " " and not "\ud800" <= character <= "\udfff" for character in value)
+
+
+def _shown(value: str) -> str:
+    """A refused text in one line of whole characters."""
+    return "".join(each if _is_line(each) else each.encode("unicode_escape").decode() for each in value)
+
+
 def _text(value: str) -> str:
+    if not _is_line(value):
+        raise ValueError(value)
     return value
 
 
 def _word(value: str) -> str:
-    if not value or any(character < " " for character in value):
+    if not value:
         raise ValueError(value)
-    return value
+    return _text(value)
 
 
 def _known(value: str, names: tuple[str, ...]) -> str:
@@ -231,8 +251,8 @@ def choice(*names: str) -> ValueKind[str]:
     return ValueKind(" or ".join(names), lambda value: _known(value.upper(), names))
 
 
-TEXT: Final = ValueKind("any text", _text)
-PATH: Final = ValueKind("a path", _text)
+TEXT: Final = ValueKind("one line of text, or empty", _text)
+PATH: Final = ValueKind("a path, in one line", _text)
 WORD: Final = ValueKind("a text that is not empty", _word)
 FLAG: Final = ValueKind(
     "true or false",

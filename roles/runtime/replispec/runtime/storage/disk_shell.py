@@ -28,11 +28,11 @@ class DiskStorage:
 
     def files(self, folder: str) -> DiskFiles:
         """The files of a folder. Raises StorageFailed."""
-        return DiskFiles(Path(folder).expanduser())
+        return DiskFiles(_below_home(folder))
 
     def journal(self, name: str) -> DiskJournal:
         """The journal of this file name; its folder is made when it is not there. Raises StorageFailed."""
-        path = Path(name).expanduser()
+        path = _below_home(name)
         with _failing(name):
             _make_folder(path.parent)
             journal = DiskJournal(path)
@@ -41,7 +41,7 @@ class DiskStorage:
 
     def lines(self, name: str) -> DiskLines:
         """The text file of this name; its folder is made when it is not there. Raises StorageFailed."""
-        path = Path(name).expanduser()
+        path = _below_home(name)
         with _failing(name):
             _make_folder(path.parent)
             return DiskLines(path)
@@ -218,10 +218,11 @@ class DiskFiles:
         """
         for name in names:
             path = self._path(name)
-            try:
-                descriptor = self._descriptor(name, path)
-            except FileNotFoundError:
-                continue
+            with _failing(path):
+                try:
+                    descriptor = self._descriptor(name, path)
+                except FileNotFoundError:
+                    continue
             try:
                 os.fdatasync(descriptor)
             except OSError as error:
@@ -259,6 +260,13 @@ class DiskFiles:
             f"{name!r} is no name"
         )
         return self._root.joinpath(*parts)
+
+
+def _below_home(name: str) -> Path:
+    try:
+        return Path(name).expanduser()
+    except RuntimeError as error:
+        raise StorageFailed(f"{name}: {error}") from error
 
 
 @contextmanager
@@ -303,13 +311,14 @@ def _make_folder(path: Path) -> None:
 
 def _sync_folder(path: Path) -> None:
     """Bring a folder's entries to the disk. No failure here is a StorageFull: what they name is there."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise StorageFailed(f"{path}: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
 
 
 def _is_ours(name: str) -> bool:

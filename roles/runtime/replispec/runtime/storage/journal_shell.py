@@ -14,7 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from replispec.runtime.storage.interface import StorageFailed, StorageFull
+from replispec.runtime.storage.wal import check_wal
 
+WAL: Final = "-wal"
+"""How the name of SQLite's write-ahead log ends."""
 _STATE: Final = -1
 """Where the value beside the log stands: no record has this index."""
 _COLUMNS: Final = "position INTEGER PRIMARY KEY, crc INTEGER NOT NULL, data BLOB NOT NULL"
@@ -32,6 +35,7 @@ class DiskJournal:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._check_wal()
         with self._failing():
             self._base = sqlite3.connect(path, isolation_level=None, timeout=0, check_same_thread=False)
             for statement in _PREPARE:
@@ -82,6 +86,16 @@ class DiskJournal:
         """Give the file back."""
         with self._failing():
             self._base.close()
+
+    def _check_wal(self) -> None:
+        """Raises StorageFailed for a write-ahead log that was damaged; SQLite reads it without a word."""
+        wal = self._path.with_name(self._path.name + WAL)
+        try:
+            check_wal(wal.read_bytes())
+        except FileNotFoundError:
+            return
+        except (OSError, StorageFailed) as error:
+            raise StorageFailed(f"{wal}: {error}") from error
 
     def _end(self) -> int:
         """The index of the last record that is in the file; below every index when there is none."""

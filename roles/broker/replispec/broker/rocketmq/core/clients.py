@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.wire.rocketmq.client import HeartbeatData
 
 GROUPS_MAX: Final = 1_000
 """Groups that one client may belong to; those beyond are not noted."""
+MEMBERS_MAX: Final = 100_000
+"""Members of all groups; those beyond are not noted."""
 
 
 class Clients:
@@ -21,33 +24,53 @@ class Clients:
     def __init__(self, changed: Callable[[int, str], None]) -> None:
         self._changed = changed
         self._groups: dict[str, dict[int, str]] = {}
+        self._joined: dict[int, set[str]] = {}
+        self._members = 0
 
     def heard(self, connection: int, data: HeartbeatData) -> None:
-        """A client says which groups it belongs to."""
+        """A client says which groups it belongs to. Longer names than anybody needs are not noted."""
         client = data.client_id or ""
         for each in (data.consumer_data_set or [])[:GROUPS_MAX]:
             group = each.group_name or ""
-            members = self._groups.setdefault(group, {})
-            if members.get(connection) != client:
-                members[connection] = client
-                self._tell(group, but=None)
+            if max(len(client), len(group)) <= TEXT_MAX and self._admits(connection, group):
+                self._join(connection, group, client)
 
     def left(self, connection: int, group: str) -> None:
         """A client leaves one group."""
-        members = self._groups.get(group, {})
-        if members.pop(connection, None) is not None:
-            if not members:
-                del self._groups[group]
-            self._tell(group, but=connection)
+        joined = self._joined.get(connection, set())
+        if group not in joined:
+            return
+        joined.discard(group)
+        if not joined:
+            del self._joined[connection]
+        self._members -= 1
+        members = self._groups[group]
+        del members[connection]
+        if not members:
+            del self._groups[group]
+        self._tell(group, but=connection)
 
     def closed(self, connection: int) -> None:
         """A connection is gone, and its client from all groups."""
-        for group in [name for name, members in self._groups.items() if connection in members]:
+        for group in sorted(self._joined.get(connection, ())):
             self.left(connection, group)
 
     def members(self, group: str) -> list[str]:
         """The ids of a group's clients."""
         return sorted(set(self._groups.get(group, {}).values()))
+
+    def _admits(self, connection: int, group: str) -> bool:
+        joined = self._joined.get(connection, ())
+        return group in joined or (len(joined) < GROUPS_MAX and self._members < MEMBERS_MAX)
+
+    def _join(self, connection: int, group: str, client: str) -> None:
+        joined = self._joined.setdefault(connection, set())
+        self._members += group not in joined
+        joined.add(group)
+        members = self._groups.setdefault(group, {})
+        if members.get(connection) != client:
+            members[connection] = client
+            self._tell(group, but=None)
 
     def _tell(self, group: str, *, but: int | None) -> None:
         for connection in tuple(self._groups.get(group, {})):

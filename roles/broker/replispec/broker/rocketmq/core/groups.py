@@ -9,8 +9,7 @@ from replispec.broker.rocketmq.core.clients import Clients
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.runtime.rocketmq.framing import Command
-from replispec.runtime.rocketmq.remoting.server import LANGUAGE, Request
-from replispec.runtime.world import Outbox
+from replispec.runtime.rocketmq.remoting.server import LANGUAGE, Request, RequestServer
 from replispec.wire.rocketmq.client import (
     ClientHeartbeatResponse,
     ConsumerList,
@@ -30,8 +29,8 @@ class Groups:
     """Answers consumers and producers about themselves. Each method raises RemoteProtocolError for a
     request that cannot be read."""
 
-    def __init__(self, outbox: Outbox, offsets: ConsumerOffsets, pulls: Pulls, version: int) -> None:
-        self._outbox = outbox
+    def __init__(self, server: RequestServer, offsets: ConsumerOffsets, pulls: Pulls, version: int) -> None:
+        self._server = server
         self._offsets = offsets
         self._pulls = pulls
         self._version = version
@@ -91,4 +90,4 @@ class Groups:
             flag=RemotingFlag.ONEWAY,
             ext_fields=NotifyConsumerIdsChangedRequest(group).to_ext_fields(),
         )
-        self._outbox.send(connection, Command(header).encode())
+        self._server.tell(connection, Command(header).encode())

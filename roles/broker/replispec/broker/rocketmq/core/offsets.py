@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from replispec.broker.rocketmq.core.topics import QUEUES_MAX
+from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
@@ -16,7 +18,9 @@ from replispec.wire.rocketmq.client import ConsumerOffsetTable, QueueOffsets
 
 SEPARATOR: Final = "@"
 ENTRIES_MAX: Final = 100_000
-"""Pairs of topic and group; those beyond are not kept."""
+"""Pairs of topic and group; those beyond are not kept, nor are pairs of longer names than anybody needs."""
+POSITIONS_MAX: Final = 500_000
+"""Positions of all pairs and queues; those beyond are not kept."""
 
 
 class ConsumerOffsets:
@@ -36,6 +40,7 @@ class ConsumerOffsets:
                 self._table = _plain(ConsumerOffsetTable.decode(data))
             except RemoteProtocolError as error:
                 raise StorageFailed(f"{constants.CONSUMER_OFFSETS_FILE}: {error}") from error
+        self._positions = sum(map(len, self._table.values()))
 
     def get(self, group: str, topic: str, queue: int) -> int | None:
         """The next position that a group reads; None when it never said."""
@@ -44,11 +49,17 @@ class ConsumerOffsets:
     def put(self, group: str, topic: str, queue: int, position: int, now_ms: int) -> None:
         """A group has read up to here."""
         key = f"{topic}{SEPARATOR}{group}"
-        if key not in self._table and len(self._table) >= ENTRIES_MAX:
-            return
+        if queue not in self._table.get(key, ()):
+            if not self._admits(key, queue):
+                return
+            self._positions += 1
         self._table.setdefault(key, {})[queue] = position
         if self._due_ms is None:
             self._due_ms = now_ms + self._interval_ms
+
+    def _admits(self, key: str, queue: int) -> bool:
+        is_known = key in self._table or (len(self._table) < ENTRIES_MAX and len(key) <= 2 * TEXT_MAX)
+        return is_known and 0 <= queue < QUEUES_MAX and self._positions < POSITIONS_MAX
 
     def table(self) -> ConsumerOffsetTable:
         """All of them, as replicas are told."""
@@ -60,6 +71,7 @@ class ConsumerOffsets:
         told = _plain(table)
         if any(self._table.get(key) != queues for key, queues in told.items()):
             self._table.update(list(told.items())[:ENTRIES_MAX])
+            self._positions = sum(map(len, self._table.values()))
             if self._due_ms is None:
                 self._due_ms = now_ms + self._interval_ms
 

@@ -160,6 +160,7 @@ class Replicated:
 
     def stop(self, now_ms: int) -> None:
         """The process ends."""
+        self._commit.stop()
         if self._master is not None:
             self._master.stop(now_ms)
         if self._replica is not None:

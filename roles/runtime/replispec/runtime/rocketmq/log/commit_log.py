@@ -22,7 +22,7 @@ from replispec.runtime.storage import (
     StorageFailed,
 )
 from replispec.wire.rocketmq.codes import LogMagic
-from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER, FLUSHED_FILE
 from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
 
 FILE_BYTES: Final = 1024 * 1024 * 1024
@@ -48,7 +48,9 @@ class CommitLog:
 
     It opens with what a crash left: records are checked from `from_offset` on (an offset at which one
     is known to start; None: the first byte), what lies behind the last whole one is zeroed; `visit` is shown
-    each message on the way. `file_bytes` must be the same on all brokers of a set.
+    each message on the way. What was on the disk up to `durable` no crash takes: StorageFailed for a log that
+    ends before it otherwise than by a cut, and nothing of it is touched. `file_bytes` must be the same on all
+    brokers of a set.
 
     Bytes are put into files that are there; all else the disk is asked for by operations. `begin_flush` and
     `end_flush` bring to it what was put or cut, `wanted_file` and `made` see that there is a next file
@@ -64,6 +66,7 @@ class CommitLog:
         file_bytes: int = FILE_BYTES,
         folder: str = COMMIT_LOG_FOLDER,
         from_offset: int | None = None,
+        durable: int = 0,
         visit: Callable[[Placed], None] | None = None,
     ) -> None:
         assert file_bytes > BLANK_HEAD
@@ -77,6 +80,8 @@ class CommitLog:
         # Files that are to be removed, in this order, and those of them that are being.
         self._gone: list[str] = []
         self._going: list[str] = []
+        # Up to where something else than zeros may lie behind the end.
+        self._uncut_end = 0
         self._making: int | None = None
         self._reserved = 0
         self._limit = 0
@@ -88,7 +93,9 @@ class CommitLog:
         self.end = self._first
         self._whole = self._first
         self.flushed = self._claimed = self._first
-        self._recover(from_offset, visit)
+        # Where the last whole record ends of what is durable, or will be with the flush under way.
+        self.flushed_records = self._claimed_records = self._first
+        self._recover(from_offset, durable, visit)
 
     # What is there
 
@@ -227,6 +234,7 @@ class CommitLog:
         return end <= self._limit
 
     def _write(self, data: bytes | memoryview) -> None:
+        self.finish_cut()
         rest = memoryview(data)
         while rest:
             start = self._start_of(self.end)
@@ -258,7 +266,7 @@ class CommitLog:
     @property
     def is_clean(self) -> bool:
         """Whether everything that was put or cut is on the disk."""
-        return not (self._dirty or self._flushing or self.is_being_cut)
+        return not (self._dirty or self._flushing or self._uncut_end or self.is_being_cut)
 
     @property
     def is_being_cut(self) -> bool:
@@ -269,7 +277,7 @@ class CommitLog:
         """What is to be done, in order, for everything up to the end to be durable, and nothing behind it."""
         self._flushing, self._dirty = self._flushing | self._dirty, set()
         self._going, self._gone = self._going + self._gone, []
-        self._claimed = self.end
+        self._claimed, self._claimed_records = self.end, self.whole_end()
         found: list[Operation] = [RemoveFile(name) for name in self._going]
         if self._flushing:
             found.append(FlushFiles([self._name(start) for start in sorted(self._flushing)]))
@@ -280,6 +288,7 @@ class CommitLog:
         self._flushing.clear()
         self._going.clear()
         self.flushed = max(self.flushed, self._claimed)
+        self.flushed_records = max(self.flushed_records, self._claimed_records)
         return self.flushed
 
     # Its files
@@ -303,18 +312,28 @@ class CommitLog:
 
     # Cutting
 
-    def truncate(self, offset: int) -> None:
+    def truncate(self, offset: int, *, later: bool = False) -> None:
         """Cut the log at an offset; what was behind it is zeros, for readers of ours and of Apache's. An
-        offset before the first byte cuts everything. Nobody may be told of the cut log before it is clean."""
+        offset before the first byte cuts everything. Nobody may be told of the cut log before it is clean.
+        `later`: no byte changes before `finish_cut`, or before others take their place."""
         offset = max(offset, self._first)
         if offset >= self.end:
             return
         self._check()
-        end, self.end = self.end, offset
+        self._uncut_end = max(self._uncut_end, self.end)
+        self.end = offset
         self._whole = self._whole if self._whole <= offset else max(self._first, self._start_of(offset))
         self._remove_behind(offset)
-        self._zero(offset, min(end, self._start_of(offset) + self.file_bytes))
         self.flushed = self._claimed = min(self.flushed, offset)
+        self.flushed_records = self._claimed_records = min(self.flushed_records, self._whole)
+        if not later:
+            self.finish_cut()
+
+    def finish_cut(self) -> None:
+        """Write the zeros of cuts that were put off. Raises StorageFailed."""
+        end, self._uncut_end = self._uncut_end, 0
+        if end > self.end:
+            self._zero(self.end, min(end, self._start_of(self.end) + self.file_bytes))
 
     def delete_before(self, offset: int) -> None:
         """Remove the oldest files of which every byte lies before an offset; the newest always stays."""
@@ -341,7 +360,7 @@ class CommitLog:
             self._region(start)
         return starts
 
-    def _recover(self, from_offset: int | None, visit: Callable[[Placed], None] | None) -> None:
+    def _recover(self, from_offset: int | None, durable: int, visit: Callable[[Placed], None] | None) -> None:
         is_known = from_offset is not None and self._first <= from_offset <= self._limit
         at = end = from_offset if is_known and from_offset is not None else self._first
         self.end = self._limit
@@ -349,10 +368,26 @@ class CommitLog:
             end = offset + size
             if record is not None and visit is not None:
                 visit(Placed(offset, size, record))
+        if end < durable:
+            self._check_cut(end, durable)
         self.end = self._whole = end
         self._remove_behind(end)
         self._zero(end, self._start_of(end) + self.file_bytes)
         self._dirty.update(range(self._start_of(at), end, self.file_bytes))
+
+    def _check_cut(self, end: int, durable: int) -> None:
+        """A cut leaves zeros, which no record begins with. Raises StorageFailed."""
+        start = self._start_of(end)
+        fault = "is missing"
+        if end < self._limit:
+            head = self._region(start).view(end - start, min(BLANK_HEAD, start + self.file_bytes - end))
+            if not any(head):
+                return
+            fault = f"is damaged at byte {end - start}"
+        raise StorageFailed(
+            f"{self._name(start)} {fault}: the log was on the disk up to {durable}, {durable - end} bytes "
+            f"further; take a copy of another broker's, or remove {FLUSHED_FILE} to lose them"
+        )
 
     def _remove_behind(self, offset: int) -> None:
         """Remove all files behind the one with this offset, the newest first: no crash leaves a hole."""
@@ -384,6 +419,7 @@ class CommitLog:
         """An empty log begins in the middle."""
         self._place(offset)
         self._first = self.end = self._whole = self.flushed = self._claimed = offset
+        self.flushed_records = self._claimed_records = offset
 
     def _place(self, offset: int) -> None:
         """Have the files of an empty log, all of zeros, begin here: others go."""

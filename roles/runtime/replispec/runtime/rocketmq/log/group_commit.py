@@ -99,6 +99,7 @@ class GroupCommit:
         if isinstance(event, Persisted):
             self._room_is_there()
             durable = self._store.end_write()
+            self._note(at_once=False)
             self.request()
             for then in tuple(self._listeners):
                 then(durable, event.now_ms)
@@ -107,6 +108,16 @@ class GroupCommit:
             self._no_room(event.reason, event.now_ms)
         else:
             self._outbox.halt(f"the commit log cannot be brought to the disk: {event.reason}")
+
+    def stop(self) -> None:
+        """The process ends: have noted how far the log is on the disk."""
+        self._note(at_once=True)
+
+    def _note(self, *, at_once: bool) -> None:
+        file = self._store.wanted_note(at_once=at_once)
+        if file is not None:
+            # Whatever becomes of it, what the file then holds is true.
+            self._writes.persist(file, then=lambda _event: None)
 
     def _room_is_there(self) -> None:
         if self._is_full:

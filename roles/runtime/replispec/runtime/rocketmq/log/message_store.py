@@ -11,9 +11,10 @@ from typing import Final
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log.commit_log import FILE_BYTES, CommitLog, Placed
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
+from replispec.runtime.rocketmq.log.flushed_file import FlushedFile
 from replispec.runtime.rocketmq.log.queue_index import QueueIndex
-from replispec.runtime.storage import FilesReader, Operation
-from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER
+from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER, FLUSHED_FILE
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
@@ -31,7 +32,13 @@ class MessageStore:
         self, files: FilesReader, *, file_bytes: int = FILE_BYTES, log_folder: str = COMMIT_LOG_FOLDER
     ) -> None:
         self.index = QueueIndex()
-        self.log = CommitLog(files, file_bytes=file_bytes, folder=log_folder, visit=self.index.put)
+        self._flushed = FlushedFile(files, file_bytes)
+        durable = self._flushed.offset
+        self.log = CommitLog(
+            files, file_bytes=file_bytes, folder=log_folder, durable=durable, visit=self.index.put
+        )
+        self._flushed.truncated(self.log.end)
+        self._is_removing = False
         self.epochs = EpochFile(files)
         # How often there was less of the log, or an epoch began behind all of it; opening it counts as one.
         self._cuts = 1
@@ -53,11 +60,16 @@ class MessageStore:
     def begin_write(self) -> tuple[Operation, ...]:
         """What is to be written, in order; nothing when everything is on the disk.
 
+        Before a cut the note of what is on the disk goes, alone; the next call begins the cut.
         An epoch is on the disk before its bytes are, and bytes that were cut are gone before their epoch is:
         else a crash between would give them to another one.
         """
         cut_first = self._cuts != self._cuts_on_disk
         self._cuts_claimed = self._cuts
+        self._is_removing = self._flushed.is_wrong
+        if self._is_removing:
+            return (RemoveFile(FLUSHED_FILE),)
+        self.log.finish_cut()
         log, epochs = self.log.begin_flush(), self.epochs.begin_write()
         if not log and not epochs:
             self._cuts_on_disk = self._cuts
@@ -65,9 +77,16 @@ class MessageStore:
 
     def end_write(self) -> int:
         """What was begun last is on the disk; returns up to where the log is durable."""
+        if self._is_removing:
+            self._flushed.removed()
+            return self.log.flushed
         self._cuts_on_disk = self._cuts_claimed
         self.epochs.end_write()
         return self.log.end_flush()
+
+    def wanted_note(self, *, at_once: bool = False) -> ReplaceFile | None:
+        """What notes how far the log is on the disk, when that is worth it; it may fail."""
+        return self._flushed.wanted(self.log.flushed_records, at_once=at_once)
 
     # As a master
 
@@ -110,7 +129,7 @@ class MessageStore:
         if offset < self.log.end:
             self._cuts += 1
             self.index.truncate(offset)
-            self.log.truncate(offset)
+            self._truncate_log(offset)
             self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, offset)))
 
     def cut_tail(self) -> int:
@@ -118,8 +137,12 @@ class MessageStore:
         end = self.log.whole_end()
         self._cuts += end < self.log.end
         self.index.truncate(end)
-        self.log.truncate(end)
+        self._truncate_log(end)
         return end
+
+    def _truncate_log(self, offset: int) -> None:
+        self._flushed.truncated(offset)
+        self.log.truncate(offset, later=self._flushed.is_wrong)
 
     # As either
 

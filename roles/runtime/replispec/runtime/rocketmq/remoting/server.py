@@ -211,6 +211,16 @@ class RequestServer:
         if not peer.serving:
             self._send_answers(request.connection, peer)
 
+    def tell(self, connection: int, data: bytes) -> None:
+        """Send what a peer did not ask for, unless too much waits for it: it hears of that by asking."""
+        peer = self._peers.get(connection)
+        if peer is None or peer.unsent_bytes > self._limits.unsent_bytes_max:
+            return
+        peer.unsent_bytes += len(data)
+        peer.answers.append(data)
+        if not peer.serving:
+            self._send_answers(connection, peer)
+
     def _send_answers(self, connection: int, peer: _Peer) -> None:
         """Send what was answered; ask to be told when the peer's further requests should be looked at."""
         limits = self._limits
