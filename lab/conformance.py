@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cluster import Cluster
+from lab.cluster import Cluster, end_in_order
 from lab.errors import LabError, NotInstalledError
 from lab.subjects.registry import subjects
 from lab.subjects.serving import serve
@@ -84,6 +84,9 @@ class SubjectPlan:
                 row = self._play(subject, kind, self.serve(cluster, subject, kind), written)
         except (LabError, OSError, subprocess.TimeoutExpired) as error:
             return Row(subject.name, kind, "failed", f"{error} (folder: {folder})")
+        except KeyboardInterrupt:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         shutil.rmtree(folder, ignore_errors=True)
         return row
 
@@ -151,4 +154,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

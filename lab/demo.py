@@ -7,7 +7,6 @@ recorded by themselves and judged by the replay on Spark.
 from __future__ import annotations
 
 import argparse
-import shutil
 import subprocess
 import sys
 import time
@@ -46,13 +45,18 @@ class Story:
 def main() -> int:
     """Exit code 0: nothing confirmed was lost and nothing violated; 1 otherwise."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="report, capture, logs")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/demo"),
+        help="report, capture and cluster/, in place of those of an earlier run",
+    )
     parser.add_argument("--engine", choices=("spark", "local"), default="spark", help="what replays")
     arguments = parser.parse_args()
     story = Story()
     folder = arguments.out / "cluster"
-    shutil.rmtree(arguments.out, ignore_errors=True)
     try:
+        Cluster.remove_earlier(folder)
         with Cluster(folder) as cluster:
             _play(cluster, story)
         capture = _collect(arguments.out, story)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
 import threading
 import time
@@ -76,11 +75,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("out/kills"))
+    parser.add_argument("--out", type=Path, default=Path("out/kills"), help="in place of an earlier run's")
     arguments = parser.parse_args()
-    shutil.rmtree(arguments.out, ignore_errors=True)
     began_s = time.monotonic()
     try:
+        Cluster.remove_earlier(arguments.out)
         with Cluster(arguments.out) as cluster:
             told = _play(cluster, arguments.kills, random.Random(arguments.seed))
     except LabError as error:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from lab import questions, settings
-from lab.cluster import Cluster
+from lab.cluster import Cluster, end_in_order
 from lab.errors import LabError
 from lab.subjects.ours import OURS
 from lab.subjects.subject import CONTROLLER
@@ -144,4 +144,5 @@ def _demand(holds: bool, otherwise: str) -> None:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

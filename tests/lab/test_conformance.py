@@ -169,3 +169,16 @@ def test_a_name_that_no_subject_has_is_refused_before_anything_starts(
     assert run_all(of(plan, "one"), ["two"]) == 2
     assert capsys.readouterr().err == "replispec: no subject two: there are one\n"
     assert starter.asked == []
+
+
+def test_an_interrupted_run_leaves_no_folder_and_no_process(plan: SubjectPlan, starter: Starter) -> None:
+    def interrupted(cluster: Cluster, subject: Subject, kind: str) -> dict[str, object]:
+        starter(cluster, subject, kind)
+        raise KeyboardInterrupt
+
+    folder = plan.results.parent
+    before = {*folder.iterdir()}
+    with pytest.raises(KeyboardInterrupt):
+        run_all(replace(of(plan, "one"), serve=interrupted), [])
+    assert {*folder.iterdir()} - before == {plan.results}
+    assert not any(process.alive for process in starter.started)
