@@ -43,6 +43,12 @@ def _interrupt(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
+def end_in_order() -> None:
+    """From now on, whatever signal ends this program ends it as Ctrl-C does: what it made is removed."""
+    for each in ENDING:
+        signal.signal(each, _interrupt)
+
+
 class Program(Protocol):
     """What can be started in a cluster: see lab.subjects."""
 
@@ -100,15 +106,18 @@ class Cluster:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # Whoever is impatient must not leave processes behind.
+        # Whoever is impatient must not leave processes behind, and is heard when they have ended.
+        impatient: list[int] = []
         for each in ENDING:
-            signal.signal(each, signal.SIG_IGN)
+            signal.signal(each, lambda number, _: impatient.append(number))
         if not self._is_left:
             # In reverse: brokers say goodbye to a controller that still listens.
             terminate(reversed(list(self.processes.values())))
         self._held.close()
         for each, handler in self._handlers.items():
             signal.signal(each, handler)
+        if impatient and kind is None:
+            raise KeyboardInterrupt
 
     def _open(self) -> None:
         """Take up what was left in the folder, or take ports: one run of them for the whole cluster, so that
@@ -130,6 +139,20 @@ class Cluster:
     def is_in(folder: Path) -> bool:
         """Whether a cluster was ever started in this folder."""
         return (folder / STATE_FILE).exists()
+
+    @classmethod
+    def remove_earlier(cls, folder: Path) -> None:
+        """End and remove the cluster that an earlier run left in a folder, with all that lies beside it.
+
+        Whatever else a folder holds is somebody's. Raises LabError for it, and touches nothing.
+        """
+        if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+            return
+        if not (folder / LOCK_FILE).is_file():
+            raise LabError(f"{folder} holds what no earlier run left there: name another place")
+        with cls(folder):
+            pass
+        shutil.rmtree(folder)
 
     def save(self) -> None:
         """Write down what a later command must know, in one step."""

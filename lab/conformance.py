@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.cluster import Cluster
+from lab.cluster import Cluster, end_in_order
 from lab.errors import LabError, NotInstalledError
 from lab.subjects.registry import subjects
 from lab.subjects.subject import Subject
@@ -80,6 +80,9 @@ class SubjectPlan:
                 row = self._play(subject, kind, subject.serve(cluster, kind), written)
         except (LabError, OSError, subprocess.TimeoutExpired) as error:
             return Row(subject.name, kind, "failed", f"{error} (folder: {folder})")
+        except KeyboardInterrupt:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
         shutil.rmtree(folder, ignore_errors=True)
         return row
 
@@ -147,4 +150,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

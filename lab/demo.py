@@ -6,7 +6,6 @@ All of its traffic is recorded by its processes themselves and judged by the rep
 from __future__ import annotations
 
 import argparse
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,15 +22,21 @@ REPLAY_FAILED = 2
 def main() -> int:
     """Exit code 0: nothing confirmed was lost and nothing violated; 1 otherwise."""
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("out/demo"), help="report, capture, logs")
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("out/demo"),
+        help="report, capture and cluster/, in place of those of an earlier run",
+    )
     parser.add_argument("--engine", choices=("spark", "local"), default="spark", help="what replays")
     families.add_choice(parser)
     arguments = parser.parse_args()
     demo = families.in_the_lab(arguments.family).demo
     story = Story()
-    shutil.rmtree(arguments.out, ignore_errors=True)
+    folder = arguments.out / "cluster"
     try:
-        with Cluster(arguments.out / "cluster") as cluster:
+        Cluster.remove_earlier(folder)
+        with Cluster(folder) as cluster:
             demo.play(cluster, story)
         capture = _collect(arguments.out, story)
     except LabError as error:

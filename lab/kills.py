@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import random
-import shutil
 import sys
 import time
 from pathlib import Path
@@ -26,12 +25,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=Path("out/kills"))
+    parser.add_argument("--out", type=Path, default=Path("out/kills"), help="in place of an earlier run's")
     families.add_choice(parser)
     arguments = parser.parse_args()
-    shutil.rmtree(arguments.out, ignore_errors=True)
     began_s = time.monotonic()
     try:
+        Cluster.remove_earlier(arguments.out)
         with Cluster(arguments.out) as cluster:
             killed = families.in_the_lab(arguments.family).killed(cluster)
             told = _play(cluster, killed, arguments.kills, random.Random(arguments.seed))

@@ -18,7 +18,7 @@ from importlib import metadata
 from pathlib import Path
 
 from lab import families
-from lab.cluster import Cluster
+from lab.cluster import Cluster, end_in_order
 from lab.errors import LabError
 from lab.subjects.ours import OwnRoles
 
@@ -148,4 +148,5 @@ def _demand(holds: bool, otherwise: str) -> None:
 
 
 if __name__ == "__main__":
+    end_in_order()
     sys.exit(main())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -61,8 +60,8 @@ def arguments_of(given: Sequence[str]) -> argparse.Namespace:
 
 def _play(interop: Interop, name: str, folder: Path) -> dict[str, object]:
     play, _ = interop.scenarios[name]
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    Cluster.remove_earlier(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     capture = folder / "traffic.pcapng"
     measured = Measured(name)
     interop.fetch()

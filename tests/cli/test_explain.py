@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from functools import cache
 
 import pytest
 from click.testing import CliRunner, Result
 
-from replispec.cli.explain_sources import WORDS, every_name, shipped_cases
+from replispec.cli.explain_sources import WORDS, every_name, releases, shipped_cases
 from replispec.cli.main import command_line
 from replispec.cli.names import Index
 from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.roles import EXAMPLE_FILES
 from replispec.conformance.families import clauses, kinds
 from replispec.conformance.results import CaseVerdict, Standing
+from replispec.replay.judge import FindingRow, LossRow, Proof
+from replispec.replay.report.model import FailOver, Latency, Moment, MomentKind
+from replispec.replay.summary import CaptureRow, Summary
 from replispec.runtime import families
 from replispec.runtime.primitives.invariants import Verdict
 from tests.cli.command import CAPTURES
@@ -23,7 +27,7 @@ from tests.cli.command import CAPTURES
 
 @cache
 def index() -> Index:
-    return Index(every_name(shipped_cases(), command_line))
+    return Index(every_name(shipped_cases(), command_line), releases())
 
 
 def explain(*words: str) -> Result:
@@ -50,13 +54,15 @@ def suite() -> Iterator[str]:
         for kind in family.kinds:
             yield from kind.profiles
     for case in shipped_cases():
-        yield from (case.id, case.clause, case.topic, case.profile, case.severity, case.basis, *case.bugs)
+        yield from (case.id, case.clause, case.topic, case.profile, *case.bugs)
+        # Words that mean something else elsewhere: found as what they are here.
+        yield from (f"severity {case.severity}", f"basis {case.basis}")
 
 
 def specification() -> Iterator[str]:
     """Clauses, machines with states and events, codes by name and number, of every family."""
     for known in clauses().values():
-        yield from (known.clause.id, known.clause.severity, known.clause.basis)
+        yield from (known.clause.id, f"severity {known.clause.severity}", f"basis {known.clause.basis}")
     for family in families.names():
         for enum in ("RequestCode", "ResponseCode"):
             for value in getattr(families.wire(family, "codes"), enum, ()):
@@ -85,7 +91,19 @@ def printed_parameters() -> Iterator[str]:
         yield from names
 
 
-@pytest.mark.parametrize("names", [expectations, suite, specification, commands, printed_parameters])
+def summaries() -> Iterator[str]:
+    """The keys of summary.json, the moments of fail-overs, and the columns of the table of captures."""
+    yield from Summary("local").document()
+    for kind in (CaptureRow, LossRow, FailOver, Moment, Latency, FindingRow, Proof):
+        names = {each.name for each in fields(kind)} - {"proofs"}
+        yield from (f"key of summary.json {name}" for name in names)
+    yield from (f"moment of a fail-over {kind}" for kind in MomentKind)
+    yield from ("remoting", "HA frames", "undecoded", "foreign", "holes", "counts", "evidence")
+
+
+@pytest.mark.parametrize(
+    "names", [expectations, suite, specification, commands, printed_parameters, summaries]
+)
 def test_every_name_that_is_printed_is_known(names: object) -> None:
     assert callable(names)
     assert unknown(names()) == []
@@ -166,12 +184,64 @@ def test_what_is_said_of(name: str, lines: list[str]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "near"),
-    [("alteration_aksed", "alteration-asked"), ("RIP44-ALTR-1", "RIP44-ALTER-1"), ("brokerse", "broker-set")],
+    [("alteration_aksed", "alteration_asked"), ("RIP44-ALTR-1", "RIP44-ALTER-1"), ("brokerse", "broker_set")],
 )
 def test_what_may_have_been_meant_is_named(name: str, near: str) -> None:
     refusal = str(getattr(explain(name).exception, "message", ""))
     assert refusal.startswith(f"nobody knows the name {name!r}; is it one of: ")
-    assert near.lower() in refusal.lower()
+    assert near in refusal
+
+
+def test_what_a_list_of_several_things_shows_is_known() -> None:
+    """The list says `give one of these`; so do messages that name things with their kind and family."""
+    assert [name.shown for name in index().names if name not in index().find(name.shown)] == []
+
+
+def test_every_name_is_known_after_its_family() -> None:
+    named = [name for name in index().names if name.family]
+    spelled = [
+        (each, text.format(each)) for each in named for text in ("{0.family} {0.id}", "{0.family}.{0.id}")
+    ]
+    assert [text for name, text in spelled if name not in index().find(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "found"),
+    [
+        ("broker set", "machine broker_set"),
+        ("BrokerSet", "machine broker_set"),
+        ("brokerSet.led", "state broker_set.LED"),
+        ("alterSyncStateSetRequest", "message AlterSyncStateSetRequest"),
+        ("alter_sync_state_set_request", "message AlterSyncStateSetRequest"),
+        ("RIP44 ELECT 13", "clause RIP44-ELECT-13"),
+        ("rip44_elect_13.", "clause RIP44-ELECT-13"),
+        ("register check code", "field ApplyBrokerIdRequest.register_check_code"),
+        ("all ack in sync state set", "parameter allAckInSyncStateSet"),
+        ("ha_max_time_slave_not_catchup", "parameter haMaxTimeSlaveNotCatchup"),
+        ("patience", "option replispec conformance run --patience"),
+        ("code 1001", "message AlterSyncStateSetRequest"),
+        ("0x3e9", "message AlterSyncStateSetRequest"),
+        ("RequestCode 1001", "value RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET"),
+        ("'clause RIP44-ELECT-13 (rocketmq)':", "clause RIP44-ELECT-13"),
+        ("standing of a case unexpected pass", "standing of a case unexpected pass"),
+    ],
+)
+def test_a_name_is_known_however_its_words_are_put_together(typed: str, found: str) -> None:
+    shown = [name.shown.removesuffix(f" ({name.family})") for name in index().find(typed)]
+    assert found in shown
+
+
+def test_a_release_with_which_nothing_begins_is_one() -> None:
+    for typed in ("5.4.0", "v5.4.0", "apache-5.4.0", "release 5.4.0"):
+        shown = explain(*typed.split())
+        assert shown.return_value == 0
+        assert shown.stdout.startswith("release 5.4.0\n  Nothing begins or ends with it")
+    assert "nobody knows" in str(getattr(explain("5.4.77").exception, "message", ""))
+
+
+@pytest.mark.parametrize("typed", ["", " ", "''"])
+def test_nothing_is_no_name(typed: str) -> None:
+    assert index().find(typed) == []
 
 
 def test_what_is_near_nothing_is_refused_with_the_way_to_the_names() -> None:

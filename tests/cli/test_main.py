@@ -29,21 +29,24 @@ def test_help_names_every_command_and_shows_examples() -> None:
     assert [name for name in COMMANDS if f"\n  {name}" not in shown.stdout] == []
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_explains_itself_and_every_option(name: str) -> None:
-    shown = replispec(name, "--help")
-    assert shown.returncode == 0
-    assert "Examples:" in shown.stdout
-    options = [each for each in command_line.commands[name].params if isinstance(each, click.Option)]
-    assert [option.name for option in options if not option.help] == []
-
-
 def groups(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Every command, groups within groups among them, by the words that name it."""
     yield path
     if isinstance(command, click.Group):
         for name, inside in command.commands.items():
             yield from groups(inside, (*path, name))
+
+
+@pytest.mark.parametrize("path", [*groups(command_line)], ids=" ".join)
+def test_every_command_explains_itself_by_examples_and_every_option(path: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(command_line, [*path, "--help"])
+    assert "Examples:" in shown.stdout
+    found: click.Command = command_line
+    for name in path:
+        assert isinstance(found, click.Group)
+        found = found.commands[name]
+    options = [each for each in found.params if isinstance(each, click.Option)]
+    assert [option.name for option in options if not option.help] == []
 
 
 @pytest.mark.parametrize("path", [*groups(command_line)], ids=" ".join)
@@ -115,3 +118,24 @@ def test_a_reader_that_goes_away_ends_the_command_without_a_word() -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
         assert process.wait() == 0
+
+
+FULL = Path("/dev/full")
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="this system has no device that is always full")
+@pytest.mark.parametrize(
+    "words", [("explain", "1001"), ("decode", CAPTURES / "n_learner_alone.pcap")], ids=str
+)
+def test_a_disk_that_takes_no_more_is_one_line(words: tuple[str | Path, ...]) -> None:
+    with FULL.open("wb") as full:
+        done = subprocess.run(command(*words), stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "replispec: what was to be written does not fit: No space left on device\n"
+
+
+def test_a_command_without_standard_output_does_its_work_without_a_word() -> None:
+    words = map(str, command("decode", CAPTURES / "n_learner_alone.pcap"))
+    closed = ["sh", "-c", '"$@" >&-', "sh", *words]
+    done = subprocess.run(closed, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -180,11 +180,20 @@ def test_a_message_names_the_captures_that_are_judged_by_it(project: Path, spec:
             "broken does not compile: proto/replispec/small/v1/small.proto:60: enum 'Nothing' does not exist",
             id="a revision that does not compile",
         ),
+        pytest.param(
+            "older",
+            "older does not compile: proto/replispec/options/v1/options.proto: OnWire has no 'hot'",
+            id="a revision of an older language",
+        ),
     ],
 )
 def test_a_side_that_cannot_be_read_is_one_line(project: Path, spec: Run, old: str, words: str) -> None:
     edit(project, ("string who = 1;", 'string who = 1 [(wire) = {enum: "Nothing"}];'))
     commit(project, tag="broken")
+    git(project, "checkout", "-q", "HEAD~1")
+    language = project / "spec/proto/replispec/options/v1/options.proto"
+    language.write_text(language.read_text().replace("string hot = 17;", ""))
+    commit(project, tag="older")
     git(project, "checkout", "-q", "HEAD~1")
     git(project, "checkout", "-q", "--orphan", "nothing")
     git(project, "rm", "-rq", "--cached", "spec", "docs", "conformance", "spark_replay", "CHANGELOG.md")

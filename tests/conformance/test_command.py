@@ -12,6 +12,7 @@ import pytest
 import trio
 
 from replispec.conformance.results import from_json
+from replispec.conformance.run import run_suite
 from replispec.wire.rocketmq.codes import ResponseCode
 from tests.conformance.written import (
     HEAD,
@@ -19,7 +20,9 @@ from tests.conformance.written import (
     NOBODY,
     Listening,
     a_case,
+    a_plan,
     answer,
+    read,
     replispec,
     write,
 )
@@ -223,3 +226,20 @@ def test_a_port_is_free_again_after_a_run(monkeypatch: pytest.MonkeyPatch, targe
     port = int(sent.says.rpartition(":")[2].strip(" '}"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", port))
+
+
+@pytest.mark.parametrize("report", ["--json", "--junit", "--html"])
+def test_a_report_that_has_no_place_is_refused_before_anything_is_played(
+    report: str, monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(monkeypatch, NOBODY, folder, report, folder / "nowhere" / "found") == 2
+    assert f"there is no folder {folder / 'nowhere'}" in capsys.readouterr().err
+
+
+def test_an_interrupt_ends_all_cases_as_one(target: str, tmp_path: Path) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    case = read(tmp_path, "{send: {code: 11}, expect: [{code: SUCCESS}]}")
+    with pytest.raises(KeyboardInterrupt):
+        run_suite(a_plan(target, {}), [case], (), interrupted)

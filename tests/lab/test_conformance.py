@@ -174,3 +174,18 @@ def test_a_name_that_no_subject_has_is_refused_before_anything_starts(
     assert run_all(of(plan, starter, "one"), ["two"]) == 2
     assert capsys.readouterr().err == "replispec: no subject two: there are one\n"
     assert starter.asked == []
+
+
+def test_an_interrupted_run_leaves_no_folder_and_no_process(plan: SubjectPlan) -> None:
+    class Interrupted(Starter):
+        def serve(self, cluster: Cluster, subject: Fake, kind: str) -> dict[str, object]:
+            super().serve(cluster, subject, kind)
+            raise KeyboardInterrupt
+
+    starter = Interrupted()
+    folder = plan.results.parent
+    before = {*folder.iterdir()}
+    with pytest.raises(KeyboardInterrupt):
+        run_all(of(plan, starter, "one"), [])
+    assert {*folder.iterdir()} - before == {plan.results}
+    assert not any(process.alive for process in starter.started)

@@ -36,13 +36,18 @@ StartSeen = Literal["handshake", "first write", "epoch query", "nowhere"]
 
 
 def two_brokers(
-    world: World | None = None, *, messages: int = 10, serialize_type: int = SerializeType.JSON
+    world: World | None = None,
+    *,
+    messages: int = 10,
+    serialize_type: int = SerializeType.JSON,
+    notified_first: bool = False,
 ) -> World:
     """Broker 1 is master of epoch 1, broker 2 has all its messages and is in the SyncStateSet."""
     world = world or World(serialize_type=serialize_type)
     world.come_up(1)
-    world.elect(1)
-    world.notify(1)
+    world.elect(1, notified_first=notified_first)
+    if not notified_first:
+        world.notify(1)
     world.announce(1)
     world.come_up(2)
     world.announce(2)
@@ -59,9 +64,9 @@ def two_brokers(
     return world
 
 
-def nothing_wrong(*, serialize_type: int = SerializeType.JSON) -> Scenario:
+def nothing_wrong(*, serialize_type: int = SerializeType.JSON, notified_first: bool = False) -> Scenario:
     """Two brokers, some messages, a fail-over after which the old master returns: nothing is lost."""
-    world = two_brokers(serialize_type=serialize_type)
+    world = two_brokers(serialize_type=serialize_type, notified_first=notified_first)
     world.die(1)
     world.take_over(2)
     world.announce(2)
@@ -420,6 +425,7 @@ def _mispaired(world: World) -> Scenario:
 FAULTS: dict[str, Callable[[], Scenario]] = {
     "nothing wrong": nothing_wrong,
     "nothing wrong, binary headers": lambda: nothing_wrong(serialize_type=SerializeType.ROCKETMQ),
+    "nothing wrong, notified before the answer": lambda: nothing_wrong(notified_first=True),
     "one lost message": lambda: lost_messages(1),
     "seventeen lost messages": lambda: lost_messages(17),
     "lost, seen by the first write": lambda: lost_messages(5, start_seen="first write"),

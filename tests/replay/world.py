@@ -158,8 +158,8 @@ class World:
         self.traffic.request(other or self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
         self.ledger.count(REPLICAS_MANAGER)
 
-    def elect(self, number: int) -> None:
-        """1002, asked by the broker that is elected."""
+    def elect(self, number: int, *, notified_first: bool = False) -> None:
+        """1002, asked by the broker that is elected; `notified_first`: its 1008 overtakes the answer."""
         self._make_master(number)
         request = to_controller.ElectMasterRequest(CLUSTER, self.name, None, number, False)
         response = to_controller.ElectMasterResponse(
@@ -170,8 +170,11 @@ class World:
             list(self.members),
         )
         link = self.link(self.brokers[number].to_controller)
-        self._exchange(link, request, response, body=body)
-        self.ledger.count(BROKER_SET, REPLICAS_MANAGER)
+        opaque = self.traffic.request(link, request)
+        if notified_first:
+            self.notify(number)
+        self.traffic.answer(link, opaque, response, body)
+        self.ledger.count(PAIRING, BROKER_SET, REPLICAS_MANAGER)
         self.ledger.fact(master=True, members=True)
 
     def take_over(self, number: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,7 +24,41 @@ Examples:
   replispec conformance run --kind ha-master --target 127.0.0.1:10912 --controller 127.0.0.1:9878
   replispec conformance explain RIP44-ALTER-1
 """
-FILE = click.Path(dir_okay=False, path_type=Path)
+EXPLAIN_EXAMPLES = """\b
+Examples:
+  replispec conformance explain RIP44-ALTER-1                      a clause: its source, and all its cases
+  replispec conformance explain controller/alter/RIP44-ALTER-2/4   a case: what is sent, what may come
+"""
+LIST_EXAMPLES = """\b
+Examples:
+  replispec conformance list --kind controller | grep must
+  replispec conformance list --cases mine
+"""
+COMPLIANCE_EXAMPLES = """\b
+Examples:
+  replispec conformance run --kind controller --target 127.0.0.1:9878 --json mine.json
+  replispec conformance compliance --out compliance.md mine.json theirs.json
+"""
+VECTORS_EXAMPLES = """\b
+Examples:
+  replispec conformance vectors --out vectors       vectors/FAMILY/frames.json, machines.json, rules.json
+"""
+
+
+class _Report(click.Path):
+    """A file that is written after a run: a place where that cannot be is refused before it."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, writable=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if not path.absolute().parent.is_dir():
+            self.fail(f"there is no folder {path.parent}.", param, ctx)
+        return path
+
+
+FILE = _Report()
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 PORT = "HOST:PORT"
 
@@ -200,7 +235,7 @@ def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path 
         html.write_text(html_page([result]), encoding="utf-8")
 
 
-@conformance.command(short_help="Say what a case does or a clause demands.")
+@conformance.command(epilog=EXPLAIN_EXAMPLES, short_help="Say what a case does or a clause demands.")
 @click.argument("name", metavar="CASE|CLAUSE")
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def explain(name: str, folder: Path | None) -> int:
@@ -218,7 +253,7 @@ def explain(name: str, folder: Path | None) -> int:
     return 0
 
 
-@conformance.command("list")
+@conformance.command("list", epilog=LIST_EXAMPLES)
 @click.option("--kind", "kinds", type=KIND, multiple=True, help="Only cases of this kind.")
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
@@ -230,7 +265,7 @@ def list_cases(kinds: tuple[str, ...], folder: Path | None) -> int:
     return 0
 
 
-@conformance.command(short_help="Make one page of the results of several runs.")
+@conformance.command(epilog=COMPLIANCE_EXAMPLES, short_help="Make one page of the results of several runs.")
 @click.argument(
     "results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
@@ -257,7 +292,9 @@ def compliance(results: tuple[Path, ...], out: Path | None, html_file: Path | No
     return 0
 
 
-@conformance.command(short_help="Write the specification as JSON for other languages.")
+@conformance.command(
+    epilog=VECTORS_EXAMPLES, short_help="Write the specification as JSON for other languages."
+)
 @click.option(
     "--out",
     "folder",

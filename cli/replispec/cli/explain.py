@@ -36,19 +36,20 @@ def explain(words: tuple[str, ...]) -> int:
 
     Exit codes: 0 explained, 2 nobody knows the name.
     """
-    from replispec.cli.explain_sources import every_name, shipped_cases
+    from replispec.cli.explain_sources import every_name, releases, shipped_cases
     from replispec.cli.names import Index
 
     wanted = " ".join(words)
     cases = shipped_cases()
-    index = Index(every_name(cases, click.get_current_context().find_root().command))
+    index = Index(every_name(cases, click.get_current_context().find_root().command), releases())
+    if (release := index.of_release(wanted)) is not None:
+        click.echo("\n".join(_release(*release)))
+        return 0
     found = index.find(wanted)
     if len(found) == 1:
         click.echo("\n".join(_lines(found[0], index, cases)))
     elif found:
         click.echo("\n".join(_listed(wanted, found)))
-    elif (release := index.of_release(wanted)) is not None:
-        click.echo("\n".join(_release(*release)))
     else:
         near = index.near(wanted)
         hint = (
@@ -129,6 +130,8 @@ def _listed(wanted: str, found: Sequence[Name]) -> Iterator[str]:
 
 def _release(release: str, begins: Sequence[Name], ends: Sequence[Name]) -> Iterator[str]:
     yield f"release {release}"
+    if not begins and not ends:
+        yield "  Nothing begins or ends with it: whatever began before it, and has not ended, holds."
     for title, names in (("Begins with it", begins), ("Ends with it", ends)):
         if names:
             yield f"  {title}:"

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from replispec.cli.names import Name, specified
+from replispec.cli.summary_words import KEYS, MOMENTS
+from replispec.runtime import families
 
 if TYPE_CHECKING:
     from replispec.conformance.model import Case
@@ -51,7 +53,10 @@ WORDS: Final = {
         "implementation": "It rests on an implementation's source or measured behaviour.",
         "both": "It rests on the proposal and on an implementation.",
         "ours": "It rests on a decision of this specification.",
+        "java": "The case rests on what an implementation does, where no proposal speaks of it.",
     },
+    "key of summary.json": KEYS,
+    "moment of a fail-over": MOMENTS,
     "kind of a change": {
         "breaks the wire": "Bytes that one side sends are refused or misread by the other.",
         "changes behaviour": "The bytes stay readable; something else is done, answered or judged.",
@@ -95,6 +100,12 @@ def every_name(cases: Sequence[Case], command_line: click.Command) -> list[Name]
     """All names, those of the specification first; `command_line` is the whole command with all below it."""
     found = (_cases(cases), _defects(cases), _suite(cases), _words(), _below("replispec", command_line))
     return [*specified(), *(name for names in found for name in names)]
+
+
+def releases() -> set[str]:
+    """The releases that the headers of some family name."""
+    known = (getattr(families.wire(family, "codes"), "Release", ()) for family in families.names())
+    return {each.name.removeprefix("V").replace("_", ".") for enum in known for each in enum}
 
 
 def advice(name: Name) -> str:
@@ -141,7 +152,9 @@ def _suite(cases: Sequence[Case]) -> Iterator[Name]:
 
 def _words() -> Iterator[Name]:
     for kind, words in WORDS.items():
-        yield from (Name(kind, word, about) for word, about in words.items())
+        # Keys and moments are common words: they stand beside what else bears the name.
+        within = "summary." if words in (KEYS, MOMENTS) else ""
+        yield from (Name(kind, f"{within}{word}", about) for word, about in words.items())
 
 
 def _below(path: str, command: click.Command) -> Iterator[Name]:

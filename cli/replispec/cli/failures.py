@@ -1,6 +1,10 @@
 """What went wrong, as one line a user can act on; faults of our own keep their traceback."""
 
+import errno
+
 EXIT_UNUSABLE = 2
+# What a disk says that takes no more; a write that is refused does not name its file.
+NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 def describe(error: Exception) -> str | None:
@@ -11,4 +15,6 @@ def describe(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
+    if isinstance(error, OSError) and error.errno in NO_ROOM:
+        return f"what was to be written does not fit: {error.strerror}"
     return None

@@ -14,7 +14,7 @@ from replispec.cli.conformance import conformance
 from replispec.cli.decode import decode
 from replispec.cli.explain import explain
 from replispec.cli.failures import EXIT_UNUSABLE, describe
-from replispec.cli.output import ReaderGone
+from replispec.cli.output import ReaderGone, drop_output, supply_outputs
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.spec import spec
@@ -79,6 +79,7 @@ def main() -> NoReturn:
 
     A reader that closes the pipe (`replispec decode ... | head`) ends the command without a word.
     """
+    supply_outputs()
     try:
         code = command_line(standalone_mode=False)
     except ReaderGone:
@@ -94,5 +95,6 @@ def main() -> NoReturn:
         if text is None:
             raise
         click.echo(f"replispec: {text}", err=True)
+        drop_output()
         sys.exit(EXIT_UNUSABLE)
     sys.exit(code if isinstance(code, int) else 0)

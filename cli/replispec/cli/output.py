@@ -21,6 +21,17 @@ def standard_output() -> Iterator[BinaryIO]:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
     except BrokenPipeError:
-        # What is still buffered would raise again when the interpreter closes its output.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        drop_output()
         raise ReaderGone from None
+
+
+def drop_output() -> None:
+    """Let nothing more be written: what is still buffered would fail again when the interpreter ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def supply_outputs() -> None:
+    """Give a process that was started without standard output, or standard error, one that keeps nothing."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115

@@ -69,7 +69,13 @@ def run_suite(
 
     Raises NoSubject when nothing at the target can be judged.
     """
-    return trio.run(run_on_trio, plan, cases, expected, told)
+    try:
+        return trio.run(run_on_trio, plan, cases, expected, told)
+    except BaseExceptionGroup as group:
+        # Whichever case the signal came to: it is meant for all of them.
+        if group.subgroup(KeyboardInterrupt) is not None:
+            raise KeyboardInterrupt from None
+        raise
 
 
 async def run_on_trio(

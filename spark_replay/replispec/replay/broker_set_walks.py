@@ -184,8 +184,8 @@ class _Set:
 
     def notified(self, row: Observation, finding: MachineFinding) -> None:
         """A broker was told its role. What was sent before later changes is judged no more."""
-        told = {"master": _number(row.master), "master_epoch": row.master_epoch}
-        if row.master is None or row.master_epoch is None or self._is_late(row.master_epoch):
+        told = values_of(row.content, broker_set.Variables)
+        if row.master is None or row.master_epoch is None or self._is_late(told):
             return
 
         def decided(possible: Possible) -> Possible:
@@ -193,9 +193,11 @@ class _Set:
 
         self._judge(row, finding, decided, (), f"a notification telling {_shown(told)}", self.last)
 
-    def _is_late(self, master_epoch: int) -> bool:
+    def _is_late(self, told: Told) -> bool:
         return any(
-            _surely_less(master_epoch, one.variables.master_epoch)
+            _surely_less(told[epoch], getattr(one.variables, epoch))
+            for epoch in ("master_epoch", "sync_state_set_epoch")
+            if epoch in told
             for each in self._possible(self.last)
             for one in each
         )

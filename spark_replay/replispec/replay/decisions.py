@@ -28,6 +28,7 @@ QUERY: Final = RequestCode.CONTROLLER_GET_SYNC_STATE_DATA
 """Asks about several sets at once, each as if it were asked alone."""
 CODES: Final = (*wire.REQUESTS, QUERY, RequestCode.NOTIFY_BROKER_ROLE_CHANGED)
 _EVENTS: Final = broker_set.MACHINE.events
+_CLAIMED: Final = wire.CLAIMS_OF_NOTICES["notify_brokers"]
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,11 @@ def decisions_of(command: Command) -> Iterator[Observation]:
     """The rows of a request, an answer or a notification. Raises RemoteProtocolError for broken fields."""
     asked = command.asked
     if asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED and not command.is_answer:
+        claims = _CLAIMED(command.ext_fields, command.json_body or b"")
         for fact in facts_of(command):
             if fact.named_by != BY_ADDRESS:
-                yield replace(fact, kind=ObservationKind.DECISION, message=NOTIFIED)
+                content = content_of(claims)
+                yield replace(fact, kind=ObservationKind.DECISION, message=NOTIFIED, content=content)
         return
     asking = command.request if command.is_answer else command
     if asking is None:

@@ -52,7 +52,24 @@ class OptionReader:
         """The option message `replispec.<extension>` of a descriptor's `options`; empty when absent."""
         kind = self._pool.FindMessageTypeByName(options.DESCRIPTOR.full_name)
         known: Any = message_factory.GetMessageClass(kind).FromString(options.SerializeToString())
-        return known.Extensions[self._pool.FindExtensionByName(f"replispec.{extension}")]
+        return _Option(known.Extensions[self._pool.FindExtensionByName(f"replispec.{extension}")])
+
+
+class _Option:
+    """An option message. The language of an older specification may lack a part that is read today."""
+
+    def __init__(self, message: Any) -> None:
+        self._message = message
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return getattr(self._message, name)
+        except AttributeError:
+            kind = self._message.DESCRIPTOR
+            place = f"proto/{kind.file.name}"
+            raise SpecificationError(
+                place, f"{kind.name} has no {name!r}", "declare it: it is part of the language"
+            ) from None
 
 
 class _Comments:
