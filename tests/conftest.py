@@ -1,4 +1,17 @@
-"""What all tests share."""
+"""What all tests share; and how they are laid out.
+
+Folders mirror the rooms: `tests/broker` is for `roles/broker`. Beside those:
+
+    house        the rules of docs/architecture.md: layers, names, lengths, words, what is generated
+    wire, wire_kafka, wireshark   generated codecs and the dissector, against golden bytes and real captures
+    scenarios    machines as commented stories, and a proof that all edges are taken
+    sim          whole clusters from one seed, a crash in every write, and mutants that must be found
+    full_disk    roles on a real file system without room
+    new_message, toy_family   a copy of the specification with a message more, and a family of its own
+
+`playbook.Playbook` feeds a core that asks peers: in, out, in, out. Nothing sleeps and nothing asserts how
+long it took: time is an argument. Real programs of others run in `lab`, not here.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""emit."""
+"""From the model to files: one folder for each target. An emitter looks at the model alone."""

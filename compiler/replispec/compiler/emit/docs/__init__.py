@@ -1,1 +1,1 @@
-"""docs."""
+"""The Markdown pages of a family."""

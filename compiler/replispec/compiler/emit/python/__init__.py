@@ -1,1 +1,1 @@
-"""python."""
+"""Python modules: codecs, numbers, machines, bindings, rules, invariants and parameters."""

@@ -1,1 +1,1 @@
-"""kafka."""
+"""Algorithms of Kafka that its machines call as `rules`."""
