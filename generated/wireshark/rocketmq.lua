@@ -15,29 +15,6 @@ local SPECIFICATION = {
       title = "RocketMQ remoting",
       messages = {"RemotingFrame", "RemotingHeader"},
       filters = {
-        {name = "total_length", type = "int32", about = "bytes after this field"},
-        {name = "serialize_type", type = "uint32", enum = "SerializeType",
-         about = "of this frame's header; each side writes its own"},
-        {name = "header_length", type = "uint32"},
-        {name = "header", type = "bytes", about = "a RemotingHeader"},
-        {name = "body", type = "bytes", about = "an absent body and an empty one are the same bytes"},
-        {
-          name = "code",
-          type = "int32",
-          about = "a RequestCode, or in an answer a ResponseCode; binary: a signed short, so larger " ..
-            "codes need JSON",
-        },
-        {name = "language", type = "uint32", enum = "LanguageCode", about = "JSON: the name"},
-        {name = "version", type = "int32",
-         about = "ordinal of the sender's release; 0 from a standalone controller"},
-        {name = "opaque", type = "int32",
-         about = "pairs an answer with its request; a counter per process that may wrap"},
-        {name = "flag", type = "int32", enum = "RemotingFlag", about = "bits of RemotingFlag"},
-        {name = "remark", type = "string", about = "text for people"},
-        {name = "ext_fields", type = "none", about = "the typed header's values, all of them strings"},
-        {name = "ext_fields.key", type = "string", about = "a key of ext_fields"},
-        {name = "ext_fields.value", type = "string", about = "a value of ext_fields"},
-        {name = "serialize_type_current_rpc", type = "string", about = "informational"},
         {name = "code_name", type = "string", about = "the code's name; both when releases differ"},
         {name = "message", type = "string", about = "the specification's name of the header"},
         {name = "body_size", type = "uint32", about = "bytes of the body; absent when there is none"},
@@ -53,64 +30,12 @@ local SPECIFICATION = {
       title = "RocketMQ replication",
       messages = {"HaHandshakeAddress", "HaHandshakeId", "HaReport", "HaHandshakeAnswer",
        "HaHandshakeAnswerPadded", "HaTransferHeader", "HaLegacyReport", "HaLegacyTransferHeader"},
-      filters = {
-        {name = "state", type = "int32", enum = "HaConnectionState"},
-        {name = "sync_from_last_file", type = "bool",
-         about = "start at the newest commit-log file, not the oldest"},
-        {name = "async_learner", type = "bool", about = "never a member of the SyncStateSet"},
-        {name = "address", type = "string", about = "ip:port of the replica"},
-        {name = "broker_id", type = "int64"},
-        {name = "max_offset", type = "int64", about = "end of the replica's commit log"},
-        {name = "body_size", type = "int32", about = "12 bytes an entry; Apache's buffer ends at 1,000"},
-        {name = "last_epoch", type = "int32"},
-        {name = "entries", type = "none"},
-        {
-          name = "entries.element",
-          type = "none",
-          title = "HaEpochEntry",
-          about = "One epoch of the master: from where in the commit log it wrote. It ends where the " ..
-            "next one starts.",
-        },
-        {name = "entries.epoch", type = "int32"},
-        {name = "entries.start_offset", type = "int64"},
-        {name = "unused_epoch_start_offset", type = "int64"},
-        {name = "unused_confirm_offset", type = "int64"},
-        {name = "offset", type = "int64",
-         about = "of the first body byte; in a heartbeat the next to send, -1 from a master without data"},
-        {name = "epoch", type = "int32"},
-        {name = "epoch_start_offset", type = "int64"},
-        {name = "confirm_offset", type = "int64"},
-        {name = "body", type = "bytes"},
-        {name = "message", type = "string", about = "the specification's name of the message"},
-      },
+      filters = {{name = "message", type = "string", about = "the specification's name of the message"}},
     },
     rocketmq_log = {
       title = "RocketMQ commit log",
       messages = {"LogBlank", "LogRecord"},
-      filters = {
-        {name = "total_size", type = "int32"},
-        {name = "magic", type = "int32", enum = "LogMagic"},
-        {name = "undefined", type = "bytes"},
-        {name = "body_crc", type = "int32"},
-        {name = "queue_id", type = "int32"},
-        {name = "flag", type = "int32"},
-        {name = "queue_offset", type = "int64"},
-        {name = "physical_offset", type = "int64", about = "where the record starts in the commit log"},
-        {name = "sys_flag", type = "int32"},
-        {name = "born_timestamp", type = "int64"},
-        {name = "born_ip", type = "bytes"},
-        {name = "born_port", type = "int32"},
-        {name = "store_timestamp", type = "int64"},
-        {name = "store_ip", type = "bytes"},
-        {name = "store_port", type = "int32"},
-        {name = "reconsume_times", type = "int32"},
-        {name = "prepared_transaction_offset", type = "int64"},
-        {name = "body", type = "bytes"},
-        {name = "topic", type = "string"},
-        {name = "properties", type = "bytes", about = "key 0x01 value 0x02 ..."},
-        {name = "tail", type = "bytes", about = "empty in every release seen"},
-        {name = "message", type = "string", about = "the specification's name of the record"},
-      },
+      filters = {{name = "message", type = "string", about = "the specification's name of the record"}},
     },
   },
   enums = {
@@ -353,29 +278,45 @@ local SPECIFICATION = {
   },
   messages = {
     RemotingFrame = {
-      {name = "total_length", type = "int32", size = 4, measures = "after", minimum = 4, maximum = 16777212},
-      {name = "serialize_type", type = "uint32", size = 1, minimum = 0, maximum = 1, enum = "SerializeType"},
+      {name = "total_length", type = "int32", size = 4, measures = "after", minimum = 4, maximum = 16777212,
+       about = "bytes after this field"},
+      {name = "serialize_type", type = "uint32", size = 1, minimum = 0, maximum = 1, enum = "SerializeType",
+       about = "of this frame's header; each side writes its own"},
       {name = "header_length", type = "uint32", size = 3},
-      {name = "header", type = "bytes", length = "header_length"},
-      {name = "body", type = "bytes", length = "rest"},
+      {name = "header", type = "bytes", length = "header_length", about = "a RemotingHeader"},
+      {name = "body", type = "bytes", length = "rest",
+       about = "an absent body and an empty one are the same bytes"},
     },
     RemotingHeader = {
-      {name = "code", type = "int32", size = 2, key = "code"},
+      {
+        name = "code",
+        type = "int32",
+        size = 2,
+        key = "code",
+        about = "a RequestCode, or in an answer a ResponseCode; binary: a signed short, so larger codes " ..
+          "need JSON",
+      },
       {name = "language", type = "uint32", size = 1, key = "language", enum = "LanguageCode",
-       name_in_json = true},
-      {name = "version", type = "int32", size = 2, key = "version"},
-      {name = "opaque", type = "int32", size = 4, key = "opaque"},
-      {name = "flag", type = "int32", size = 4, key = "flag", enum = "RemotingFlag"},
-      {name = "remark", type = "string", prefix = 4, key = "remark"},
-      {name = "ext_fields", type = "map", prefix = 4, key_prefix = 2, value_prefix = 4, key = "extFields"},
+       about = "JSON: the name", name_in_json = true},
+      {name = "version", type = "int32", size = 2, key = "version",
+       about = "ordinal of the sender's release; 0 from a standalone controller"},
+      {name = "opaque", type = "int32", size = 4, key = "opaque",
+       about = "pairs an answer with its request; a counter per process that may wrap"},
+      {name = "flag", type = "int32", size = 4, key = "flag", enum = "RemotingFlag",
+       about = "bits of RemotingFlag"},
+      {name = "remark", type = "string", prefix = 4, key = "remark", about = "text for people"},
+      {name = "ext_fields", type = "map", prefix = 4, key_prefix = 2, value_prefix = 4, key = "extFields",
+       about = "the typed header's values, all of them strings"},
       {name = "serialize_type_current_rpc", type = "string", key = "serializeTypeCurrentRPC",
-       json_only = true},
+       about = "informational", json_only = true},
     },
     HaHandshakeAddress = {
       {name = "state", type = "int32", size = 4, minimum = 1, maximum = 1, enum = "HaConnectionState"},
-      {name = "sync_from_last_file", type = "bool", size = 2},
-      {name = "async_learner", type = "bool", size = 2},
-      {name = "address", type = "string", prefix = 4, minimum = 1, maximum = 255},
+      {name = "sync_from_last_file", type = "bool", size = 2,
+       about = "start at the newest commit-log file, not the oldest"},
+      {name = "async_learner", type = "bool", size = 2, about = "never a member of the SyncStateSet"},
+      {name = "address", type = "string", prefix = 4, minimum = 1, maximum = 255,
+       about = "ip:port of the replica"},
     },
     HaHandshakeId = {
       {name = "state", type = "int32", size = 4, minimum = 1, maximum = 1, enum = "HaConnectionState"},
@@ -385,17 +326,20 @@ local SPECIFICATION = {
     },
     HaReport = {
       {name = "state", type = "int32", size = 4, minimum = 2, maximum = 2, enum = "HaConnectionState"},
-      {name = "max_offset", type = "int64", size = 8},
+      {name = "max_offset", type = "int64", size = 8, about = "end of the replica's commit log"},
     },
     HaHandshakeAnswer = {
       {name = "state", type = "int32", size = 4, minimum = 1, maximum = 1, enum = "HaConnectionState"},
-      {name = "body_size", type = "int32", size = 4, minimum = 0, maximum = 12000},
+      {name = "body_size", type = "int32", size = 4, minimum = 0, maximum = 12000,
+       about = "12 bytes an entry; Apache's buffer ends at 1,000"},
       {name = "max_offset", type = "int64", size = 8},
       {name = "last_epoch", type = "int32", size = 4},
       {
         name = "entries",
         type = "HaEpochEntry",
         length = "body_size",
+        element = "One epoch of the master: from where in the commit log it wrote. It ends where the " ..
+          "next one starts.",
         fields = {
           {name = "epoch", type = "int32", size = 4},
           {name = "start_offset", type = "int64", size = 8},
@@ -413,6 +357,8 @@ local SPECIFICATION = {
         name = "entries",
         type = "HaEpochEntry",
         length = "body_size",
+        element = "One epoch of the master: from where in the commit log it wrote. It ends where the " ..
+          "next one starts.",
         fields = {
           {name = "epoch", type = "int32", size = 4},
           {name = "start_offset", type = "int64", size = 8},
@@ -421,8 +367,10 @@ local SPECIFICATION = {
     },
     HaTransferHeader = {
       {name = "state", type = "int32", size = 4, minimum = 2, maximum = 2, enum = "HaConnectionState"},
-      {name = "body_size", type = "int32", size = 4, minimum = 0, maximum = 4194268},
-      {name = "offset", type = "int64", size = 8},
+      {name = "body_size", type = "int32", size = 4, minimum = 0, maximum = 4194268,
+       about = "derived; a replica's buffer of 4 MiB bounds it"},
+      {name = "offset", type = "int64", size = 8,
+       about = "of the first body byte; in a heartbeat the next to send, -1 from a master without data"},
       {name = "epoch", type = "int32", size = 4},
       {name = "epoch_start_offset", type = "int64", size = 8},
       {name = "confirm_offset", type = "int64", size = 8},
@@ -448,7 +396,8 @@ local SPECIFICATION = {
       {name = "queue_id", type = "int32", size = 4},
       {name = "flag", type = "int32", size = 4},
       {name = "queue_offset", type = "int64", size = 8},
-      {name = "physical_offset", type = "int64", size = 8},
+      {name = "physical_offset", type = "int64", size = 8,
+       about = "where the record starts in the commit log"},
       {name = "sys_flag", type = "int32", size = 4},
       {name = "born_timestamp", type = "int64", size = 8},
       {
@@ -475,8 +424,8 @@ local SPECIFICATION = {
         prefix = 1,
         wider = {field = "magic", mask = -1, equals = -626843477, size = 2},
       },
-      {name = "properties", type = "bytes", prefix = 2},
-      {name = "tail", type = "bytes", length = "rest"},
+      {name = "properties", type = "bytes", prefix = 2, about = "key 0x01 value 0x02 ..."},
+      {name = "tail", type = "bytes", length = "rest", about = "empty in every release seen"},
     },
   },
   headers = {
@@ -1017,17 +966,42 @@ local function new_field(name, filter, about)
   return FIELDS[name]
 end
 
+local PROTOCOL_FILTERS = {}
+
+-- The filters of fields that have none yet, those of their elements and entries too, in the order of the fields.
+local function add_filters(fields, names, made)
+  local function add(name, filter, about)
+    names[#names + 1], made[#made + 1] = name, new_field(name, filter, about)
+  end
+  for _, field in ipairs(fields) do
+    if not FIELDS[field.filter] then
+      local is_group = field.fields or field.type == "map"
+      add(field.filter, is_group and {type = "none"} or field, field.about)
+      if field.type == "map" then
+        add(field.filter .. ".key", {type = "string"}, "a key of " .. field.name)
+        add(field.filter .. ".value", {type = "string"}, "a value of " .. field.name)
+      elseif field.fields then
+        add(field.filter .. ".element", {type = "none", title = field.type}, field.element)
+        add_filters(field.fields, names, made)
+      end
+    end
+  end
+end
+
 -- A protocol with all its filters, and the complaint that its bytes break the specification.
 local function new_protocol(name)
   local about = SPECIFICATION.protocols[name]
   local protocol = Proto(name, about.title)
-  local fields = {}
+  local fields, names = {}, {}
   for _, message in ipairs(about.messages) do
     complete(SPECIFICATION.messages[message], name)
+    add_filters(SPECIFICATION.messages[message], names, fields)
   end
   for _, filter in ipairs(about.filters) do
-    fields[#fields + 1] = new_field(name .. "." .. filter.name, filter, filter.about)
+    names[#names + 1] = name .. "." .. filter.name
+    fields[#fields + 1] = new_field(names[#names], filter, filter.about)
   end
+  PROTOCOL_FILTERS[name] = names
   if SPECIFICATION.extended:find(name .. ".", 1, true) == 1 then
     for message, keyed in pairs(SPECIFICATION.headers) do
       for _, field in ipairs(keyed) do
@@ -1222,15 +1196,6 @@ local function any_wanted(tree, filters)
     end
   end
   return false
-end
-
--- The filters of a protocol, in the order of the specification.
-local function filters_of(name)
-  local found = {}
-  for _, filter in ipairs(SPECIFICATION.protocols[name].filters) do
-    found[#found + 1] = name .. "." .. filter.name
-  end
-  return found
 end
 
 local function show_part(frame, tree, part)
@@ -1550,7 +1515,7 @@ end
 
 local LOG, LOG_MALFORMED = new_protocol("rocketmq_log")
 local LOG_STREAM = SPECIFICATION.streams.COMMIT_LOG
-local LOG_FILTERS = filters_of("rocketmq_log")
+local LOG_FILTERS = PROTOCOL_FILTERS.rocketmq_log
 local RECORDS_MAXIMUM = 1000
 
 -- Whether a record starts at byte `at`.

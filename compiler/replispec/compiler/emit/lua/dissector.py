@@ -55,11 +55,7 @@ def _tables(model: Model, dissection: Dissection) -> dict[str, Value]:
         protocol.name: {
             "title": protocol.title,
             "messages": [message.name for by, message in shown if by == protocol],
-            "filters": [
-                _filter(made, f"{protocol.name}.")
-                for made in protocol_filters(model, dissection, protocol)
-                if not made.name.startswith(f"{dissection.extended}.")
-            ],
+            "filters": [_filter(made, f"{protocol.name}.") for made in protocol.derived],
         }
         for protocol in dissection.protocols
     }
@@ -151,6 +147,8 @@ def _field(model: Model, field: Field, *, keyed: bool) -> Value:
         "wider": None if wider is None else _wider(wider),
         "key": field.key if keyed else None,
         "enum": field.enum or None,
+        "about": field.about or None,
+        "element": model.messages[field.type].about or None if field.is_message else None,
         "name_in_json": field.name_in_json or None,
         "json_only": field.json_only or None,
         "fields": [_field(model, element, keyed=False) for element in inner] or None,

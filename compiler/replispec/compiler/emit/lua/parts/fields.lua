@@ -60,17 +60,42 @@ local function new_field(name, filter, about)
   return FIELDS[name]
 end
 
+local PROTOCOL_FILTERS = {}
+
+-- The filters of fields that have none yet, those of their elements and entries too, in the order of the fields.
+local function add_filters(fields, names, made)
+  local function add(name, filter, about)
+    names[#names + 1], made[#made + 1] = name, new_field(name, filter, about)
+  end
+  for _, field in ipairs(fields) do
+    if not FIELDS[field.filter] then
+      local is_group = field.fields or field.type == "map"
+      add(field.filter, is_group and {type = "none"} or field, field.about)
+      if field.type == "map" then
+        add(field.filter .. ".key", {type = "string"}, "a key of " .. field.name)
+        add(field.filter .. ".value", {type = "string"}, "a value of " .. field.name)
+      elseif field.fields then
+        add(field.filter .. ".element", {type = "none", title = field.type}, field.element)
+        add_filters(field.fields, names, made)
+      end
+    end
+  end
+end
+
 -- A protocol with all its filters, and the complaint that its bytes break the specification.
 local function new_protocol(name)
   local about = SPECIFICATION.protocols[name]
   local protocol = Proto(name, about.title)
-  local fields = {}
+  local fields, names = {}, {}
   for _, message in ipairs(about.messages) do
     complete(SPECIFICATION.messages[message], name)
+    add_filters(SPECIFICATION.messages[message], names, fields)
   end
   for _, filter in ipairs(about.filters) do
-    fields[#fields + 1] = new_field(name .. "." .. filter.name, filter, filter.about)
+    names[#names + 1] = name .. "." .. filter.name
+    fields[#fields + 1] = new_field(names[#names], filter, filter.about)
   end
+  PROTOCOL_FILTERS[name] = names
   if SPECIFICATION.extended:find(name .. ".", 1, true) == 1 then
     for message, keyed in pairs(SPECIFICATION.headers) do
       for _, field in ipairs(keyed) do
@@ -265,15 +290,6 @@ local function any_wanted(tree, filters)
     end
   end
   return false
-end
-
--- The filters of a protocol, in the order of the specification.
-local function filters_of(name)
-  local found = {}
-  for _, filter in ipairs(SPECIFICATION.protocols[name].filters) do
-    found[#found + 1] = name .. "." .. filter.name
-  end
-  return found
 end
 
 local function show_part(frame, tree, part)

@@ -2,7 +2,7 @@
 
 local LOG, LOG_MALFORMED = new_protocol("rocketmq_log")
 local LOG_STREAM = SPECIFICATION.streams.COMMIT_LOG
-local LOG_FILTERS = filters_of("rocketmq_log")
+local LOG_FILTERS = PROTOCOL_FILTERS.rocketmq_log
 local RECORDS_MAXIMUM = 1000
 
 -- Whether a record starts at byte `at`.
