@@ -55,12 +55,12 @@ def _other(old: str, codes: list[str]) -> str | None:
 
 
 def _of_event(name: str, event: Document, codes: list[str]) -> Iterator[Change]:
-    heard = event.get("heard")
-    for number, source in enumerate(heard or [event]):
-        path = ("events", name, "heard", number) if heard else ("events", name)
-        title = f"event {name}" + (f" as heard {number}" if heard else "")
-        if heard and len(heard) > 1:
-            yield "binding", f"{title} is not heard", _without(("events", name, "heard"), number)
+    received = event.get("received_as")
+    for number, source in enumerate(received or [event]):
+        path = ("events", name, "received_as", number) if received else ("events", name)
+        title = f"event {name}" + (f" as received {number}" if received else "")
+        if received and len(received) > 1:
+            yield "binding", f"{title} is not received", _without(("events", name, "received_as"), number)
         yield from _of_source(title, path, source, event.get("fields", {}), codes)
     yield from _of_record(name, event.get("record", {}))
 
@@ -73,7 +73,7 @@ def _of_source(
         for number, each in enumerate(listed if isinstance(listed, list) and len(listed) > 1 else ()):
             yield "binding", f"{title} is not of {each}", _without((*path, key), number)
     if isinstance(source.get("codes"), str) and (code := _other(source["codes"], codes)):
-        yield "binding", f"{title} is heard as {code}", _set((*path, "codes"), code)
+        yield "binding", f"{title} is received as {code}", _set((*path, "codes"), code)
     if "if" in source:
         yield "binding", f"{title} is what it was not", _set((*path, "if"), f"not ({source['if']})")
     for field, expression in source.get("from", {}).items():

@@ -33,14 +33,14 @@ def main() -> int:
         Cluster.remove_earlier(arguments.out)
         with Cluster(arguments.out) as cluster:
             killed = families.in_the_lab(arguments.family).killed(cluster)
-            told = _play(cluster, killed, arguments.kills, random.Random(arguments.seed))
+            summary = _play(cluster, killed, arguments.kills, random.Random(arguments.seed))
     except LabError as error:
         print(f"kills: seed {arguments.seed}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("kills: interrupted; all of its processes are ended", file=sys.stderr)
         return 130
-    print(f"{told} in {time.monotonic() - began_s:.0f} s (seed {arguments.seed})")
+    print(f"{summary} in {time.monotonic() - began_s:.0f} s (seed {arguments.seed})")
     return 0
 
 

@@ -193,17 +193,17 @@ class Mix:
         yield from link.send(HaReport(max_offset=link.done).encode(), link.done, from_client=True)
 
 
-def disturbed(packets: Iterable[Packet], chance: random.Random) -> Iterator[Packet]:
+def disturbed(packets: Iterable[Packet], rng: random.Random) -> Iterator[Packet]:
     """The packets with times, some with payload swapped with a later one or sent twice; none is lost."""
     now_ns = START_NS
     held: Packet | None = None
     for packet in packets:
         now_ns += STEP_NS
-        if held is None and packet.payload and chance.random() < SWAPPED:
+        if held is None and packet.payload and rng.random() < SWAPPED:
             held = packet
             continue
         yield replace(packet, time_ns=now_ns)
-        if packet.payload and chance.random() < REPEATED:
+        if packet.payload and rng.random() < REPEATED:
             yield replace(packet, time_ns=now_ns + STEP_NS // 4)
         if held is not None:
             yield replace(held, time_ns=now_ns + STEP_NS // 2)

@@ -83,11 +83,11 @@ def switched(cluster: Cluster, dead: str, other: str, controller: int) -> tuple[
     before = questions.master(controller, BROKER_NAME)
     assert before is not None
     port = cluster.port(other)
-    with Peer(LOOPBACK, controller) as asked, Peer(LOOPBACK, port) as told:
+    with Peer(LOOPBACK, controller) as asked, Peer(LOOPBACK, port) as replica:
         question = questions.question(BROKER_NAME)
         began = cluster.kill(dead)
         named = _until_epoch(lambda: questions.epoch_of(asked, question), before.epoch, began)
-        known = _until_epoch(lambda: questions.last_epoch(told), before.epoch, began)
+        known = _until_epoch(lambda: questions.last_epoch(replica), before.epoch, began)
     return named, known
 
 

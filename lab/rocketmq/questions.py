@@ -29,7 +29,7 @@ from replispec.wire.rocketmq.remoting import RemotingHeader
 # The topic after whose form a broker makes unknown ones.
 QUEUES = 4
 CONNECT_S = 1.0
-NOBODY = "nobody"
+NO_SUCH_BROKER = "nobody"
 Ask = Callable[[], int]
 
 
@@ -45,7 +45,7 @@ class NamedMaster:
 def controller_serves(port: int) -> bool | None:
     """A controller that does not lead refuses this question; one that leads does not know the set."""
     with Peer(LOOPBACK, port) as peer:
-        answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(NOBODY))
+        answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(NO_SUCH_BROKER))
     return answer.header.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST or None
 
 
@@ -72,8 +72,10 @@ def master(controller: int, broker_name: str) -> NamedMaster | None:
         answer = peer.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, question(broker_name))
     if answer.header.code != ResponseCode.SUCCESS:
         return None
-    told = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
-    return NamedMaster(told.master_broker_id or 0, told.master_address or "", told.master_epoch or 0)
+    received = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
+    return NamedMaster(
+        received.master_broker_id or 0, received.master_address or "", received.master_epoch or 0
+    )
 
 
 def question(broker_name: str) -> GetReplicaInfoRequest:
@@ -84,8 +86,8 @@ def question(broker_name: str) -> GetReplicaInfoRequest:
 def epoch_of(controller: Peer, asked: GetReplicaInfoRequest) -> int:
     """The masterEpoch of the present master, asked on an open connection; -1 while there is none."""
     answer = controller.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, asked)
-    told = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
-    return (told.master_epoch or -1) if told.master_broker_id else -1
+    received = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
+    return (received.master_epoch or -1) if received.master_broker_id else -1
 
 
 def last_epoch(broker: Peer) -> int:

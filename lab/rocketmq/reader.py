@@ -40,5 +40,5 @@ def _read_queue(peer: Peer, topic: str, queue: int) -> list[bytes]:
             return bodies
         records = FrameBuffer(COMMIT_LOG).receive(answer.body)
         bodies += [LogRecord.decode(record).body for record in records]
-        told = PullMessageResponse.from_ext_fields(answer.header.ext_fields or {})
-        offset = told.next_begin_offset or 0
+        received = PullMessageResponse.from_ext_fields(answer.header.ext_fields or {})
+        offset = received.next_begin_offset or 0

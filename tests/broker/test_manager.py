@@ -10,7 +10,7 @@ from replispec.broker.rocketmq.core.manager import LogStatus, ReplicasManager
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
-from replispec.runtime.sim import Chance, Disk, SimulatedStorage
+from replispec.runtime.sim import Disk, Rng, SimulatedStorage
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import (
@@ -23,12 +23,12 @@ from replispec.wire.rocketmq.controller import (
     RegisterBrokerToControllerResponse,
     SyncStateSet,
 )
-from replispec.wire.rocketmq.machines.broker_role import Told
+from replispec.wire.rocketmq.machines.broker_role import ReplicaInfoReceived
 from replispec.wire.rocketmq.machines.replicas_manager import State
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.playbook import Answer, Playbook
-from tests.runtime.membership.ids import CONTROLLER, Granting
+from tests.runtime.membership.registering import CONTROLLER, Granting
 
 OTHER = "127.0.0.1:9879"
 WHO = RequestCode.CONTROLLER_GET_METADATA_INFO
@@ -46,14 +46,14 @@ class Managed:
     """A manager, what it tells its broker, and a controller whose answers a test may replace by code."""
 
     def __init__(self, controllers: tuple[str, ...] = (CONTROLLER,)) -> None:
-        self.heard: list[str] = []
+        self.received: list[str] = []
         self.answers: dict[int, Callable[[], Answer | None]] = {
             REGISTER: lambda: Answer(ext_fields=RegisterBrokerToControllerResponse().to_ext_fields()),
             ELECT: lambda: elected(1),
             INFO: lambda: Answer(ext_fields=GetReplicaInfoResponse(1, "b:1", 3).to_ext_fields(), body=ONE),
         }
         self.granting = Granting()
-        files = SimulatedStorage(Disk(Chance(1))).files("store")
+        files = SimulatedStorage(Disk(Rng(1))).files("store")
         self.playbook = playbook = Playbook({CONTROLLER: self._answered}, files=files)
         options = BrokerOptions(broker_cluster_name="C", broker_name="broker-a", controller_addr=controllers)
         self.manager = ReplicasManager(
@@ -66,14 +66,14 @@ class Managed:
         )
 
     def identified(self, broker_id: int, _now_ms: int) -> None:
-        self.heard.append(f"id {broker_id}")
+        self.received.append(f"id {broker_id}")
 
-    def told(self, told: Told, _now_ms: int) -> None:
-        members = sorted(told.members)
-        self.heard.append(f"master {told.master} of {told.master_epoch}, {members} of {told.set_epoch}")
+    def replica_info_received(self, info: ReplicaInfoReceived, _now_ms: int) -> None:
+        members = sorted(info.members)
+        self.received.append(f"master {info.master} of {info.master_epoch}, {members} of {info.set_epoch}")
 
     def announce(self, _now_ms: int) -> None:
-        self.heard.append("announce")
+        self.received.append("announce")
 
     def log_status(self) -> LogStatus:
         return LogStatus(5, 300, 200)
@@ -115,36 +115,36 @@ def refused(code: int) -> Callable[[], Answer | None]:
 def test_the_first_of_a_set_is_elected_before_anybody_hears_of_it() -> None:
     broker = Managed()
     assert broker.begin() == [*REGISTRATION, BEAT, ELECT]
-    assert broker.heard == ["id 1", "master 1 of 3, [1] of 4", "announce"]
+    assert broker.received == ["id 1", "master 1 of 3, [1] of 4", "announce"]
     assert broker.manager.state is State.RUNNING
 
 
-def test_who_comes_second_takes_what_its_registration_is_told() -> None:
+def test_who_comes_second_takes_what_the_answer_to_its_registration_says() -> None:
     broker = Managed()
-    told = RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4)
-    broker.answers[REGISTER] = lambda: Answer(ext_fields=told.to_ext_fields(), body=ONE)
+    info = RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4)
+    broker.answers[REGISTER] = lambda: Answer(ext_fields=info.to_ext_fields(), body=ONE)
     assert broker.begin() == [*REGISTRATION, BEAT]
-    assert broker.heard == ["id 1", "master 7 of 3, [1] of 4", "announce"]
+    assert broker.received == ["id 1", "master 7 of 3, [1] of 4", "announce"]
 
 
 def test_a_master_that_still_exists_is_one() -> None:
     broker = Managed()
     broker.answers[ELECT] = lambda: elected(7, ResponseCode.CONTROLLER_MASTER_STILL_EXIST)
     broker.begin()
-    assert broker.heard[1:] == ["master 7 of 3, [7] of 4", "announce"]
+    assert broker.received[1:] == ["master 7 of 3, [7] of 4", "announce"]
 
 
-def test_an_election_that_fails_is_tried_again_and_nobody_hears_of_the_broker() -> None:
+def test_an_election_that_fails_is_tried_again_and_the_broker_is_not_announced() -> None:
     broker = Managed()
     broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED)
     broker.begin()
     assert broker.wait(5_000) == [BEAT, ELECT]
     assert broker.manager.state is State.REGISTER_TO_CONTROLLER_DONE
-    assert broker.heard == ["id 1"]
+    assert broker.received == ["id 1"]
     del broker.answers[ELECT]
     broker.answers[ELECT] = lambda: elected(1)
     broker.wait(5_000)
-    assert broker.heard[1:] == ["master 1 of 3, [1] of 4", "announce"]
+    assert broker.received[1:] == ["master 1 of 3, [1] of 4", "announce"]
 
 
 def test_a_notification_ends_the_wait_for_a_master() -> None:
@@ -152,9 +152,9 @@ def test_a_notification_ends_the_wait_for_a_master() -> None:
     broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_ELECT_MASTER_FAILED)
     broker.begin()
     broker.notified(7, 9)
-    assert broker.heard[1:] == ["master 7 of 9, [1] of 4", "announce"]
+    assert broker.received[1:] == ["master 7 of 9, [1] of 4", "announce"]
     broker.notified(8, 10)
-    assert broker.heard[-1] == "master 8 of 10, [1] of 4"
+    assert broker.received[-1] == "master 8 of 10, [1] of 4"
     assert broker.manager.state is State.RUNNING
 
 
@@ -164,7 +164,7 @@ def test_a_notification_before_the_registration_changes_nothing() -> None:
     broker.answers[REGISTER] = lambda: None
     broker.begin()
     broker.notified(7, 9)
-    assert broker.heard == []
+    assert broker.received == []
     assert broker.manager.state is State.FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE
 
 
@@ -224,7 +224,7 @@ def test_what_the_periodic_answer_says_is_passed_on() -> None:
     broker = Managed()
     broker.begin()
     broker.wait(5_000)
-    assert broker.heard[-1] == "master 1 of 3, [1] of 4"
+    assert broker.received[-1] == "master 1 of 3, [1] of 4"
 
 
 @pytest.mark.parametrize("code", [ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST], ids=str)
@@ -239,11 +239,11 @@ def test_an_election_that_finds_the_broker_unknown_registers_it_and_is_tried_in_
     broker = Managed()
     broker.answers[ELECT] = refused(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
     assert broker.begin() == [*REGISTRATION, BEAT, ELECT, REGISTER]
-    told = RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4)
-    broker.answers[REGISTER] = lambda: Answer(ext_fields=told.to_ext_fields(), body=ONE)
+    info = RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4)
+    broker.answers[REGISTER] = lambda: Answer(ext_fields=info.to_ext_fields(), body=ONE)
     assert broker.wait(5_000) == [BEAT, ELECT, REGISTER]
     assert broker.wait(5_000)[0] == BEAT
-    assert "master 7 of 3, [1] of 4" in broker.heard
+    assert "master 7 of 3, [1] of 4" in broker.received
 
 
 def test_a_controller_that_leads_no_more_makes_the_broker_look_for_another() -> None:
@@ -267,7 +267,7 @@ def test_who_asks_for_a_master_is_told() -> None:
     broker.begin()
     broker.answers[ELECT] = lambda: elected(2)
     broker.playbook >> broker.manager.ask_for_master
-    assert broker.heard[-1] == "master 2 of 3, [2] of 4"
+    assert broker.received[-1] == "master 2 of 3, [2] of 4"
     assert broker.manager.state is State.RUNNING
 
 
@@ -297,7 +297,7 @@ def test_a_notification_before_there_is_a_controller_changes_nothing() -> None:
     assert broker.manager.state is State.INITIAL
 
 
-def test_a_master_told_at_the_registration_is_known_though_nobody_elects() -> None:
+def test_a_master_named_at_the_registration_is_known_without_an_election() -> None:
     broker = Managed()
     broker.answers[REGISTER] = lambda: Answer(
         ext_fields=RegisterBrokerToControllerResponse("C", "broker-a", 7, "b:7", 3, 4).to_ext_fields(),

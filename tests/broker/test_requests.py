@@ -37,7 +37,7 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.store import LogRecord
-from tests.broker.sets import LOG_FILE_BYTES, OK, BrokerSet, message, wanted
+from tests.broker.simulated_set import LOG_FILE_BYTES, OK, BrokerSet, message, wanted
 
 NOT_FOUND = ResponseCode.PULL_NOT_FOUND
 PUT_RATE = "putTps"
@@ -84,7 +84,7 @@ def test_an_unknown_topic_is_made_or_refused_as_configured() -> None:
 def test_a_record_holds_what_was_sent_and_who_stored_it() -> None:
     brokers = BrokerSet()
     address = brokers.alone()
-    code, told = brokers.send(address, b"body", flag=3, reconsume_times=2, properties="KEYS\x01k\x02")
+    code, received = brokers.send(address, b"body", flag=3, reconsume_times=2, properties="KEYS\x01k\x02")
     _, _, data = brokers.pull(address, 0)
     record = LogRecord.decode(data)
     assert code == OK
@@ -96,7 +96,7 @@ def test_a_record_holds_what_was_sent_and_who_stored_it() -> None:
         bytes([10, 0, 1, 1]),
         10911,
     )
-    assert told.msg_id == "0A00010100002A9F0000000000000000"
+    assert received.msg_id == "0A00010100002A9F0000000000000000"
     assert record.body_crc_holds
 
 
@@ -120,8 +120,8 @@ def test_a_batch_is_stored_message_by_message() -> None:
     address = brokers.alone()
     body = b"".join(BatchMessage(body=b"part%d" % number).encode() for number in range(3))
     answer = brokers.ask(address, RequestCode.SEND_BATCH_MESSAGE, message("T", 0), body)
-    told = SendMessageResponse.from_ext_fields(answer.header.ext_fields or {})
-    assert len((told.msg_id or "").split(",")) == 3
+    received = SendMessageResponse.from_ext_fields(answer.header.ext_fields or {})
+    assert len((received.msg_id or "").split(",")) == 3
     _, pulled, data = brokers.pull(address, 0)
     assert pulled.next_begin_offset == 3
     assert b"part2" in data
@@ -163,8 +163,8 @@ def test_a_pull_that_waited_long_enough_is_told_that_there_is_nothing() -> None:
     address = brokers.alone()
     brokers.send(address, b"first")
     began_us = brokers.world.now_us
-    code, told, _ = brokers.pull(address, 1, wait_ms=10_000)
-    assert (code, told.next_begin_offset) == (NOT_FOUND, 1)
+    code, received, _ = brokers.pull(address, 1, wait_ms=10_000)
+    assert (code, received.next_begin_offset) == (NOT_FOUND, 1)
     assert brokers.world.now_us - began_us >= 10_000_000
 
 
@@ -172,8 +172,8 @@ def test_a_pull_elsewhere_is_told_where_messages_are() -> None:
     brokers = BrokerSet()
     address = brokers.alone()
     brokers.send(address, b"first")
-    code, told, _ = brokers.pull(address, 9)
-    assert (code, told.next_begin_offset) == (ResponseCode.PULL_OFFSET_MOVED, 1)
+    code, received, _ = brokers.pull(address, 9)
+    assert (code, received.next_begin_offset) == (ResponseCode.PULL_OFFSET_MOVED, 1)
     assert brokers.pull(address, 0, topic="None")[0] == ResponseCode.TOPIC_NOT_EXIST
     assert brokers.pull(address, 0, queue=99)[0] == ResponseCode.SYSTEM_ERROR
     assert brokers.pull(address, 0, queue=1)[0] == NOT_FOUND
@@ -274,15 +274,15 @@ def test_a_client_belongs_to_so_many_groups_and_no_more_however_often_it_says_so
     monkeypatch.setattr(clients, "MEMBERS_MAX", 5)
     table = Clients(lambda *_: None)
     for number in range(10):
-        table.heard(1, _joins("c1", f"g{number}", "x" * 2_000))
-    table.heard(2, _joins("c2", "a", "b", "c"))
-    table.heard(3, _joins("x" * 2_000, "g0"))
+        table.heartbeat_received(1, _joins("c1", f"g{number}", "x" * 2_000))
+    table.heartbeat_received(2, _joins("c2", "a", "b", "c"))
+    table.heartbeat_received(3, _joins("x" * 2_000, "g0"))
     everybody = [f"g{number}" for number in range(10)] + ["a", "b", "c", "x" * 2_000]
     assert [group for group in everybody if table.members(group)] == ["g0", "g1", "g2", "a", "b"]
     table.closed(1)
     table.left(2, "a")
     table.left(2, "g0")
-    table.heard(2, _joins("c2", "g0", "c", "d"))
+    table.heartbeat_received(2, _joins("c2", "g0", "c", "d"))
     assert [group for group in [*everybody, "d"] if table.members(group)] == ["g0", "b", "c"]
 
 

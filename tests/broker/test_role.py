@@ -11,7 +11,7 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
-from replispec.wire.rocketmq.machines.broker_role import Told
+from replispec.wire.rocketmq.machines.broker_role import ReplicaInfoReceived
 from tests.playbook import Action, Answer, Playbook
 
 CONTROLLER = "127.0.0.1:9878"
@@ -49,7 +49,7 @@ class Broker:
     """Notes what follows from the role."""
 
     def __init__(self) -> None:
-        self.heard: list[str] = []
+        self.received: list[str] = []
         self.controller = Deciding()
         self.playbook = Playbook({CONTROLLER: self.controller})
         controllers = Controllers(self.playbook.calls, [CONTROLLER])
@@ -57,42 +57,44 @@ class Broker:
         self.role = Role(self.playbook.outbox, controllers, "broker-a", self)
 
     def become_master(self, epoch: int, _now_ms: int, *, resumed: bool) -> None:
-        self.heard.append(f"master of {epoch}" + (" again" if resumed else ""))
+        self.received.append(f"master of {epoch}" + (" again" if resumed else ""))
 
     def become_replica(self, address: str, _now_ms: int) -> None:
-        self.heard.append(f"replica of {address}")
+        self.received.append(f"replica of {address}")
 
     def set_changed(self, _now_ms: int) -> None:
-        self.heard.append(f"counts {sorted(self.role.counted)}")
+        self.received.append(f"counts {sorted(self.role.counted)}")
 
     def ask_election(self, _now_ms: int) -> None:
-        self.heard.append("asks for a master")
+        self.received.append("asks for a master")
 
     def ask_who_is_master(self, _now_ms: int) -> None:
-        self.heard.append("asks who is master")
+        self.received.append("asks who is master")
 
-    def told(
+    def replica_info_received(
         self, master: int | None, epoch: int, members: frozenset[int] = frozenset({1}), set_epoch: int = 1
     ) -> list[str]:
         address = None if master is None else f"broker {master}"
         return self.does(
-            lambda now_ms: self.role.told(Told(master, address, epoch, members, set_epoch), now_ms)
+            lambda now_ms: self.role.replica_info_received(
+                ReplicaInfoReceived(master, address, epoch, members, set_epoch), now_ms
+            )
         )
 
-    def level(self, broker_id: int) -> list[str]:
-        return self.does(lambda now_ms: self.role.level(broker_id, now_ms))
+    def caught_up(self, broker_id: int) -> list[str]:
+        return self.does(lambda now_ms: self.role.caught_up(broker_id, now_ms))
 
-    def behind(self, broker_id: int) -> list[str]:
-        return self.does(lambda now_ms: self.role.behind(broker_id, now_ms))
+    def lagging(self, broker_id: int) -> list[str]:
+        return self.does(lambda now_ms: self.role.lagging(broker_id, now_ms))
 
     def wait(self, passed_ms: int) -> list[str]:
         self.playbook.now_ms += passed_ms
         return self.does(self.role.ticked)
 
     def does(self, action: Action) -> list[str]:
-        before = len(self.heard)
+        before = len(self.received)
         self.playbook >> action
-        return self.heard[before:]
+        return self.received[before:]
 
 
 def fresh(last_epoch: int = 0) -> Broker:
@@ -103,86 +105,86 @@ def fresh(last_epoch: int = 0) -> Broker:
 
 def master_of_two() -> Broker:
     broker = fresh()
-    broker.told(US, 5, US_TWO, 7)
+    broker.replica_info_received(US, 5, US_TWO, 7)
     return broker
 
 
 def test_a_role_with_a_later_epoch_is_taken_and_others_are_not() -> None:
     broker = fresh()
-    assert broker.told(2, 3) == ["replica of broker 2"]
-    assert broker.told(2, 3) == []
-    assert broker.told(US, 3) == []
-    assert broker.told(3, 2) == []
-    assert broker.told(US, 4) == ["master of 4"]
-    assert broker.told(2, 4) == []
-    assert broker.told(US, 6) == ["master of 6"]
-    assert broker.told(2, 7) == ["replica of broker 2"]
-    assert broker.told(3, 8) == ["replica of broker 3"]
+    assert broker.replica_info_received(2, 3) == ["replica of broker 2"]
+    assert broker.replica_info_received(2, 3) == []
+    assert broker.replica_info_received(US, 3) == []
+    assert broker.replica_info_received(3, 2) == []
+    assert broker.replica_info_received(US, 4) == ["master of 4"]
+    assert broker.replica_info_received(2, 4) == []
+    assert broker.replica_info_received(US, 6) == ["master of 6"]
+    assert broker.replica_info_received(2, 7) == ["replica of broker 2"]
+    assert broker.replica_info_received(3, 8) == ["replica of broker 3"]
 
 
 def test_after_a_restart_the_epoch_of_the_log_goes_on_and_older_ones_do_not_count() -> None:
-    assert fresh(5).told(US, 5) == ["master of 5 again"]
-    assert fresh(5).told(US, 6) == ["master of 6"]
-    assert fresh(5).told(US, 4) == []
-    assert fresh(5).told(2, 4) == []
-    assert fresh(5).told(2, 5) == ["replica of broker 2"]
+    assert fresh(5).replica_info_received(US, 5) == ["master of 5 again"]
+    assert fresh(5).replica_info_received(US, 6) == ["master of 6"]
+    assert fresh(5).replica_info_received(US, 4) == []
+    assert fresh(5).replica_info_received(2, 4) == []
+    assert fresh(5).replica_info_received(2, 5) == ["replica of broker 2"]
 
 
 def test_without_a_master_an_election_is_asked_for() -> None:
-    assert fresh().told(None, 0) == ["asks for a master"]
+    assert fresh().replica_info_received(None, 0) == ["asks for a master"]
     replica = fresh()
-    replica.told(2, 3)
-    assert replica.told(None, 3) == []
-    assert replica.told(None, 4) == ["asks for a master"]
+    replica.replica_info_received(2, 3)
+    assert replica.replica_info_received(None, 3) == []
+    assert replica.replica_info_received(None, 4) == ["asks for a master"]
     master = fresh()
-    master.told(US, 3)
-    assert master.told(None, 4) == ["asks for a master"]
+    master.replica_info_received(US, 3)
+    assert master.replica_info_received(None, 4) == ["asks for a master"]
     assert master.role.is_master, "who is in the set still holds what is acknowledged"
 
 
-def test_a_replica_that_is_level_is_counted_from_the_moment_it_is_asked_for() -> None:
+def test_a_replica_that_has_caught_up_is_counted_from_the_moment_it_is_asked_for() -> None:
     broker = fresh()
-    broker.told(US, 5, frozenset({1}), 7)
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
     broker.controller.code = None
-    assert broker.level(2) == ["counts [1, 2]"]
+    assert broker.caught_up(2) == ["counts [1, 2]"]
     assert broker.role.members == {1}
     assert broker.controller.asked == [(US_TWO, 5, 7)]
-    assert broker.level(3) == [], "one change at a time"
-    assert broker.level(2) == []
+    assert broker.caught_up(3) == [], "one change at a time"
+    assert broker.caught_up(2) == []
 
 
 def test_a_member_that_leaves_is_counted_until_the_controller_has_decided() -> None:
     broker = master_of_two()
     broker.controller.code = None
-    assert broker.behind(2) == ["counts [1, 2]"]
+    assert broker.lagging(2) == ["counts [1, 2]"]
     assert broker.controller.asked == [(frozenset({1}), 5, 7)]
-    assert broker.told(US, 5, frozenset({1}), 8) == ["counts [1]"]
+    assert broker.replica_info_received(US, 5, frozenset({1}), 8) == ["counts [1]"]
 
 
 def test_the_set_is_what_the_controller_answers() -> None:
     broker = master_of_two()
-    assert broker.behind(2) == ["counts [1, 2]", "counts [1]"]
-    assert broker.level(2) == ["counts [1, 2]", "counts [1, 2]"]
+    assert broker.lagging(2) == ["counts [1, 2]", "counts [1]"]
+    assert broker.caught_up(2) == ["counts [1, 2]", "counts [1, 2]"]
     assert broker.controller.asked == [(frozenset({1}), 5, 7), (US_TWO, 5, 8)]
     assert broker.role.members == US_TWO
 
 
 def test_nobody_is_asked_in_or_out_twice_and_the_master_never() -> None:
     broker = master_of_two()
-    assert broker.level(2) == []
-    assert broker.behind(3) == []
-    assert broker.behind(US) == []
+    assert broker.caught_up(2) == []
+    assert broker.lagging(3) == []
+    assert broker.lagging(US) == []
     assert broker.controller.asked == []
 
 
 @pytest.mark.parametrize(
     "code", [ResponseCode.CONTROLLER_NOT_LEADER, ResponseCode.SYSTEM_ERROR, None], ids=str
 )
-def test_what_nobody_knows_the_outcome_of_is_asked_again_and_counts(code: int | None) -> None:
+def test_a_request_whose_outcome_is_unknown_is_sent_again_and_counts(code: int | None) -> None:
     broker = fresh()
-    broker.told(US, 5, frozenset({1}), 7)
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
     broker.controller.code = code
-    broker.level(2)
+    broker.caught_up(2)
     broker.wait(3_000)
     assert broker.role.counted == US_TWO
     broker.controller.code = ResponseCode.SUCCESS
@@ -192,42 +194,42 @@ def test_what_nobody_knows_the_outcome_of_is_asked_again_and_counts(code: int | 
     assert broker.role.members == US_TWO
 
 
-def test_a_refusal_counts_until_the_controller_has_told_the_set() -> None:
+def test_a_refusal_counts_until_the_set_was_received_from_the_controller() -> None:
     """An earlier request for the same may have had success."""
     broker = fresh()
-    broker.told(US, 5, frozenset({1}), 7)
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
     broker.controller.code = ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH
-    assert broker.level(2) == ["counts [1, 2]", "asks who is master"]
+    assert broker.caught_up(2) == ["counts [1, 2]", "asks who is master"]
     assert broker.role.counted == US_TWO
-    assert broker.told(US, 5, frozenset({1}), 7) == ["counts [1]"]
+    assert broker.replica_info_received(US, 5, frozenset({1}), 7) == ["counts [1]"]
     assert broker.role.counted == {1}
 
 
 def test_an_answer_that_is_no_newer_is_not_believed() -> None:
     broker = master_of_two()
     broker.controller.code = None
-    broker.behind(2)
-    broker.told(US, 5, US_TWO, 9)
+    broker.lagging(2)
+    broker.replica_info_received(US, 5, US_TWO, 9)
     assert broker.role.members == US_TWO
-    assert broker.told(US, 5, frozenset({1}), 8) == []
+    assert broker.replica_info_received(US, 5, frozenset({1}), 8) == []
 
 
 def test_who_is_master_no_more_forgets_what_it_asked_for() -> None:
     broker = master_of_two()
     broker.controller.code = None
-    broker.behind(2)
-    broker.told(2, 6, frozenset({2}), 9)
+    broker.lagging(2)
+    broker.replica_info_received(2, 6, frozenset({2}), 9)
     assert broker.role.counted == {2}
-    assert broker.behind(2) == []
-    assert broker.level(3) == []
+    assert broker.lagging(2) == []
+    assert broker.caught_up(3) == []
     assert broker.wait(3_000) == []
 
 
 def test_a_replica_learns_newer_sets_of_its_master() -> None:
     broker = fresh()
-    broker.told(2, 3, frozenset({2}), 1)
-    broker.told(2, 3, US_TWO, 2)
-    broker.told(2, 3, frozenset({2}), 1)
+    broker.replica_info_received(2, 3, frozenset({2}), 1)
+    broker.replica_info_received(2, 3, US_TWO, 2)
+    broker.replica_info_received(2, 3, frozenset({2}), 1)
     assert broker.role.members == US_TWO
 
 
@@ -245,26 +247,26 @@ def test_every_step_of_a_life() -> None:
     broker.controller.code = None
     steps: list[tuple[list[str], str]] = []
 
-    def note(heard: list[str]) -> None:
-        steps.append((heard, stands(broker)))
+    def note(received: list[str]) -> None:
+        steps.append((received, stands(broker)))
 
-    note(broker.told(None, 6))
-    note(broker.told(2, 4))
-    note(broker.told(US, 5, frozenset({1}), 7))
+    note(broker.replica_info_received(None, 6))
+    note(broker.replica_info_received(2, 4))
+    note(broker.replica_info_received(US, 5, frozenset({1}), 7))
     broker.role.identified(US, 9, broker.playbook.now_ms)
-    note(broker.level(2))
-    note(broker.told(US, 5, frozenset({1}), 7))
-    note(broker.told(None, 6))
-    note(broker.told(US, 8, US_TWO, 9))
-    note(broker.behind(2))
-    note(broker.told(3, 9, frozenset({3}), 1))
+    note(broker.caught_up(2))
+    note(broker.replica_info_received(US, 5, frozenset({1}), 7))
+    note(broker.replica_info_received(None, 6))
+    note(broker.replica_info_received(US, 8, US_TWO, 9))
+    note(broker.lagging(2))
+    note(broker.replica_info_received(3, 9, frozenset({3}), 1))
     broker.role.identified(US, 9, broker.playbook.now_ms)
     note(broker.wait(3_000))
-    note(broker.told(None, 10))
-    note(broker.told(2, 10, frozenset({2}), 3))
-    note(broker.told(2, 10, US_TWO, 4))
-    note(broker.told(3, 10, frozenset({3}), 4))
-    note(broker.told(US, 12, US_TWO, 5))
+    note(broker.replica_info_received(None, 10))
+    note(broker.replica_info_received(2, 10, frozenset({2}), 3))
+    note(broker.replica_info_received(2, 10, US_TWO, 4))
+    note(broker.replica_info_received(3, 10, frozenset({3}), 4))
+    note(broker.replica_info_received(US, 12, US_TWO, 5))
     assert steps == [
         (["asks for a master"], "UNDECIDED 5: [] of 0"),
         ([], "UNDECIDED 5: [] of 0"),
@@ -284,27 +286,27 @@ def test_every_step_of_a_life() -> None:
     ]
 
 
-def test_a_refusal_is_remembered_until_the_set_is_told() -> None:
+def test_a_refusal_is_remembered_until_the_set_is_received() -> None:
     broker = master_of_two()
     broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
-    broker.behind(2)
+    broker.lagging(2)
     assert stands(broker) == "MASTER 5: [1, 2] of 7 or [1] refused"
-    broker.told(US, 5, US_TWO, 7)
+    broker.replica_info_received(US, 5, US_TWO, 7)
     assert stands(broker) == "MASTER 5: [1, 2] of 7"
-    broker.behind(2)
-    broker.told(US, 5, frozenset({1}), 8)
+    broker.lagging(2)
+    broker.replica_info_received(US, 5, frozenset({1}), 8)
     assert stands(broker) == "MASTER 5: [1] of 8"
     broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
-    broker.level(2)
-    broker.told(US, 6, US_TWO, 9)
+    broker.caught_up(2)
+    broker.replica_info_received(US, 6, US_TWO, 9)
     assert stands(broker) == "MASTER 6: [1, 2] of 9"
 
 
 def test_an_answer_with_an_old_epoch_makes_the_master_ask_who_is_in_the_set() -> None:
     broker = fresh()
-    broker.told(US, 5, frozenset({1}), 7)
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
     broker.controller.epochs_behind = 2
-    assert broker.level(2) == ["counts [1, 2]", "asks who is master"]
+    assert broker.caught_up(2) == ["counts [1, 2]", "asks who is master"]
     assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2]"
 
 
@@ -314,19 +316,21 @@ def test_an_answer_with_an_old_epoch_makes_the_master_ask_who_is_in_the_set() ->
 def test_what_comes_after_the_role_was_lost_changes_nothing(code: int) -> None:
     broker = master_of_two()
     broker.controller.code = code
-    broker.controller.before = lambda: broker.role.told(
-        Told(2, "broker 2", 6, US_TWO, 9), broker.playbook.now_ms
+    broker.controller.before = lambda: broker.role.replica_info_received(
+        ReplicaInfoReceived(2, "broker 2", 6, US_TWO, 9), broker.playbook.now_ms
     )
-    broker.behind(2)
+    broker.lagging(2)
     assert stands(broker) == "REPLICA 6: [1, 2] of 9"
-    assert broker.heard[-1] == "replica of broker 2"
+    assert broker.received[-1] == "replica of broker 2"
 
 
-def test_an_outcome_that_nobody_waits_for_any_more_is_no_reason_to_ask_again() -> None:
+def test_an_outcome_that_is_no_longer_awaited_is_no_reason_to_ask_again() -> None:
     broker = master_of_two()
     broker.controller.code = ResponseCode.SYSTEM_ERROR
-    broker.controller.before = lambda: broker.role.told(Told(US, "us", 5, US_TWO, 9), broker.playbook.now_ms)
-    broker.behind(2)
+    broker.controller.before = lambda: broker.role.replica_info_received(
+        ReplicaInfoReceived(US, "us", 5, US_TWO, 9), broker.playbook.now_ms
+    )
+    broker.lagging(2)
     assert stands(broker) == "MASTER 5: [1, 2] of 9"
     assert broker.wait(2_000) == []
     assert len(broker.controller.asked) == 1

@@ -6,7 +6,7 @@ from replispec.runtime.sim import SimulatedStorage
 from replispec.wire.rocketmq.broker import ClusterInfo
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import ReplicationOptions
-from tests.broker.sets import LOG_FILE_BYTES, NAME_SERVER, OK, BrokerSet
+from tests.broker.simulated_set import LOG_FILE_BYTES, NAME_SERVER, OK, BrokerSet
 
 
 def log_of(brokers: BrokerSet, name: str) -> bytes:
@@ -29,8 +29,8 @@ def routes(brokers: BrokerSet) -> dict[int, str]:
 def test_two_brokers_become_master_and_member_and_are_known() -> None:
     brokers = BrokerSet()
     first, second = brokers.pair()
-    told = brokers.master()
-    assert (told.master_broker_id, told.master_address, told.master_epoch) == (1, first, 1)
+    received = brokers.master()
+    assert (received.master_broker_id, received.master_address, received.master_epoch) == (1, first, 1)
     assert routes(brokers) == {0: first, 2: second}
 
 
@@ -39,8 +39,8 @@ def test_what_is_acknowledged_is_on_both_and_reads_back() -> None:
     first, second = brokers.pair()
     for number in range(20):
         assert brokers.send(first, b"m%d" % number, queue=number % 2)[0] == OK
-    code, told, records = brokers.pull(first, 0, queue=1)
-    assert (code, told.next_begin_offset, told.max_offset) == (OK, 10, 10)
+    code, received, records = brokers.pull(first, 0, queue=1)
+    assert (code, received.next_begin_offset, received.max_offset) == (OK, 10, 10)
     assert all(b"m%d" % number in records for number in range(1, 20, 2))
     assert brokers.epochs(first).max_offset == brokers.epochs(second).max_offset
     for name in ("broker1", "broker2"):
@@ -66,13 +66,13 @@ def test_the_member_takes_over_and_the_old_master_comes_back_as_a_replica() -> N
         assert brokers.send(second, b"after %d" % number)[0] == OK
     brokers.start("broker1")
     brokers.until(lambda: brokers.members(2) == {1, 2})
-    code, told, records = brokers.pull(second, 0)
-    assert (code, told.max_offset) == (OK, 20)
+    code, received, records = brokers.pull(second, 0)
+    assert (code, received.max_offset) == (OK, 20)
     assert b"before 9" in records
     assert b"after 9" in records
     brokers.until(lambda: brokers.epochs(first).max_offset == brokers.epochs(second).max_offset)
-    told_epochs = [(entry.epoch, entry.start_offset) for entry in brokers.epochs(first).epoch_list or ()]
-    assert told_epochs == [
+    received_epochs = [(entry.epoch, entry.start_offset) for entry in brokers.epochs(first).epoch_list or ()]
+    assert received_epochs == [
         (each.epoch, each.start_offset) for each in brokers.epochs(second).epoch_list or ()
     ]
     assert routes(brokers) == {0: second, 1: first}
@@ -101,7 +101,7 @@ def test_a_broker_alone_comes_back_as_what_it_was() -> None:
     assert brokers.master().master_broker_id == 1
 
 
-def test_a_master_that_nobody_missed_goes_on_in_its_epoch() -> None:
+def test_a_master_that_was_not_replaced_goes_on_in_its_epoch() -> None:
     brokers = BrokerSet()
     address = brokers.alone()
     brokers.send(address, b"m")
@@ -237,7 +237,7 @@ def test_a_broker_that_stops_leaves_the_routes_at_once() -> None:
     brokers.until(lambda: routes(brokers) == {0: second}, at_most_ms=5_000)
 
 
-def test_messages_that_nobody_waited_for_are_on_the_disk_soon() -> None:
+def test_messages_without_a_waiting_producer_are_on_the_disk_soon() -> None:
     brokers = BrokerSet()
     address = brokers.alone(replication=ReplicationOptions(flush_disk_type="ASYNC_FLUSH"))
     for number in range(5):

@@ -188,7 +188,7 @@ def test_what_is_said_of(name: str, lines: list[str]) -> None:
 )
 def test_what_may_have_been_meant_is_named(name: str, near: str) -> None:
     refusal = str(getattr(explain(name).exception, "message", ""))
-    assert refusal.startswith(f"nobody knows the name {name!r}; is it one of: ")
+    assert refusal.startswith(f"unknown name {name!r}; is it one of: ")
     assert near in refusal
 
 
@@ -246,4 +246,4 @@ def test_nothing_is_no_name(typed: str) -> None:
 
 def test_what_is_near_nothing_is_refused_with_the_way_to_the_names() -> None:
     refusal = str(getattr(explain("?").exception, "message", ""))
-    assert refusal == "nobody knows the name '?'; `replispec explain --help` says what is known"
+    assert refusal == "unknown name '?'; `replispec explain --help` says what is known"

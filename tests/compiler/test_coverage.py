@@ -63,7 +63,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 REFUSALS = [
-    ("[SMALL-HALF-1]", "[SMALL-HALF-7]", "nobody defined the clause 'SMALL-HALF-7'", "define it", 8),
+    ("[SMALL-HALF-1]", "[SMALL-HALF-7]", "the clause 'SMALL-HALF-7' is not defined", "define it", 8),
     ("paragraph: 3,", "paragraph: 2,", "paragraph 2 stands twice", "coverage.yaml:7", 8),
     ("paragraph: 3,", "paragraph: 4,", "paragraph 3 is left out before 4", "every paragraph, in order", 8),
     (HALF, "", "Test has 3 paragraphs, but 2 are covered", "every paragraph, in order", 3),

@@ -69,7 +69,7 @@ def test_an_example_cites_clauses_and_only_those_that_exist() -> None:
         clause.id: ["example: a pair"]
     }
     with pytest.raises(
-        SpecificationError, match=r"sample\.yaml:2: nobody defined the clause 'SAMPLE-PAIR-1'"
+        SpecificationError, match=r"sample\.yaml:2: the clause 'SAMPLE-PAIR-1' is not defined"
     ):
         check_citations({}, model(), {}, {}, {}, examples)
 

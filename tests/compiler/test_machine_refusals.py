@@ -30,7 +30,7 @@ MACHINES = [
     (
         "instance: {key: connection, learns",
         "watched: {finding: one-caller, evaluated: a call}\ninstance: {key: connection, learns",
-        "the finding one-caller stands twice",
+        "duplicate finding one-caller",
         "see invariants/small/calls.yaml",
     ),
     (
@@ -159,7 +159,7 @@ MACHINES = [
     (
         "blame: peer}",
         "blame: peer, clause: SMALL-CALL-9}",
-        "nobody defined the clause 'SMALL-CALL-9'",
+        "the clause 'SMALL-CALL-9' is not defined",
         "spec/clauses",
     ),
 ]
@@ -173,7 +173,7 @@ RULES = [
 INVARIANT_FAULTS = [
     ("shape: set", "shape: bag", "'bag' is no shape", "use set, order"),
     ("id: one-caller", "id: One", "'One' is no id", "lower case"),
-    ("id: numbers-grow", "id: one-caller", "the invariant one-caller stands twice", "rename"),
+    ("id: numbers-grow", "id: one-caller", "duplicate invariant one-caller", "rename"),
     ("key: [number]", "key: [numbr]", "has the field 'numbr'", "common fields"),
     ("event: call\n    group", "event: cal\n    group", "calls has no event 'cal'", "events: call, answer"),
     ("value: event.who", "value: event.whom", "call has no field 'whom'", "known here"),

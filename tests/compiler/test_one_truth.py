@@ -67,7 +67,7 @@ SHOWN: dict[str, tuple[object, object]] = {
     "key markdown": ("| `masterEpoch` | master_epoch |", "| `epochOfMaster` | master_epoch |"),
     "key tshark": (True, False),
     "edge machine": ("TRANSFER", "LocalProtocolError"),
-    "edge verdict": (["ok", True], ["violated", True, "report_sent is no step from"]),
+    "edge verdict": (["ok", True], ["violated", True, "report_sent is not allowed in state"]),
     "edge markdown": ("| `TRANSFER` | `report_sent` |", "| `HANDSHAKE` | `report_sent` |"),
     "guard machine": ("TRANSFER", "READY"),
     "guard verdict": (["ok", True], ["violated", True, "but the replica's log ends at"]),

@@ -86,14 +86,14 @@ events:
   told: {sends: {TellRequest: {what: "'now'"}}}
   counted:
     fields: {who: string}
-    heard:
+    received_as:
       - message: OldCountRequest
         releases: other@..2.0
         from: {who: header.person}
       - message: CountRequest
         releases: other@2.1..
         from: {who: header.name}
-  heard:  {answer_to: TellRequest, codes: [Told.DONE, Told.BUSY], releases: other@..2.0}
+  received_as:  {answer_to: TellRequest, codes: [Told.DONE, Told.BUSY], releases: other@..2.0}
   heeded: {answer_to: TellRequest, codes: Told.DONE, releases: other@2.1..}
   failed: {answer_to: TellRequest, otherwise: true, unanswered: true}
 answers:

@@ -14,10 +14,10 @@ import trio
 from replispec.conformance.results import from_json
 from replispec.conformance.run import run_suite
 from replispec.wire.rocketmq.codes import ResponseCode
-from tests.conformance.written import (
+from tests.conformance.case_files import (
+    CLOSED_ADDRESS,
     HEAD,
     METADATA,
-    NOBODY,
     Listening,
     a_case,
     a_plan,
@@ -189,10 +189,10 @@ def test_a_subject_that_knows_no_command_is_loudly_not_judged(
 def test_without_a_subject_nothing_is_judged_and_one_line_says_why(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    assert _run(monkeypatch, NOBODY, folder) == 2
+    assert _run(monkeypatch, CLOSED_ADDRESS, folder) == 2
     shown = capsys.readouterr()
     assert (shown.out, shown.err.count("\n")) == ("", 1)
-    assert shown.err.startswith(f"Error: nobody listens at {NOBODY}: ")
+    assert shown.err.startswith(f"Error: nobody listens at {CLOSED_ADDRESS}: ")
 
 
 @pytest.mark.parametrize("address", ["here", "127.0.0.1", ":80", "127.0.0.1:0", "127.0.0.1:99999", "h:x"])
@@ -232,7 +232,7 @@ def test_a_port_is_free_again_after_a_run(monkeypatch: pytest.MonkeyPatch, targe
 def test_a_report_that_has_no_place_is_refused_before_anything_is_played(
     report: str, monkeypatch: pytest.MonkeyPatch, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert _run(monkeypatch, NOBODY, folder, report, folder / "nowhere" / "found") == 2
+    assert _run(monkeypatch, CLOSED_ADDRESS, folder, report, folder / "nowhere" / "found") == 2
     assert f"there is no folder {folder / 'nowhere'}" in capsys.readouterr().err
 
 

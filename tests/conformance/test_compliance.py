@@ -8,8 +8,8 @@ from replispec.conformance.compliance import compliance_page
 from replispec.conformance.coverage import Covered, counted, coverage
 from replispec.conformance.results import CaseVerdict, RunResult, Standing
 from replispec.wire.rocketmq.clauses import CLAUSES
-from tests.conformance.made import a_result, a_run
-from tests.conformance.written import METADATA, read
+from tests.conformance.case_files import METADATA, read
+from tests.conformance.sample_results import a_result, a_run
 
 ALTER = "controller/alter/RIP44-ALTER-1/{}"
 ELECT = "controller/elect/RIP44-ELECT-1/{}"

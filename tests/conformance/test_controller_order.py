@@ -10,18 +10,18 @@ from replispec.conformance.cases import load
 from replispec.conformance.model import Case, End, Sent
 from replispec.wire.rocketmq.codes import ResponseCode
 
-SAME, MASTER, MASTER_EPOCH, SET_EPOCH, STRANGER, DEAD, LACKS = range(7)
+SAME, MASTER, MASTER_EPOCH, SET_EPOCH, UNREGISTERED, DEAD, LACKS = range(7)
 CODE = {
     SAME: ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED,
     MASTER: ResponseCode.CONTROLLER_INVALID_MASTER,
     MASTER_EPOCH: ResponseCode.CONTROLLER_FENCED_MASTER_EPOCH,
     SET_EPOCH: ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH,
-    STRANGER: ResponseCode.CONTROLLER_INVALID_REPLICAS,
+    UNREGISTERED: ResponseCode.CONTROLLER_INVALID_REPLICAS,
     DEAD: ResponseCode.CONTROLLER_BROKER_NOT_ALIVE,
     LACKS: ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED,
 }
 # The recorded set has the master and known members only: it cannot be the same and violate these.
-IMPOSSIBLE = {(SAME, STRANGER), (SAME, LACKS)}
+IMPOSSIBLE = {(SAME, UNREGISTERED), (SAME, LACKS)}
 
 
 class Record(NamedTuple):
@@ -63,7 +63,7 @@ def _violated(case: Case) -> list[int]:
         MASTER: master != 1,
         MASTER_EPOCH: epoch != "$masterEpoch",
         SET_EPOCH: set_epoch != "$syncStateSetEpoch",
-        STRANGER: bool(members - record.known),
+        UNREGISTERED: bool(members - record.known),
         DEAD: bool(members - record.alive),
         LACKS: 1 not in members,
     }

@@ -9,7 +9,7 @@ from replispec.conformance.expectations import Expected, apply, load_expected
 from replispec.conformance.model import CaseError
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult, Standing
 from replispec.conformance.rocketmq.family import FAMILY
-from tests.conformance.made import a_result, a_run
+from tests.conformance.sample_results import a_result, a_run
 
 ALTER = "controller/alter/RIP44-ALTER-1/1"
 CASES = (ALTER,)

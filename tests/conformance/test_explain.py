@@ -8,7 +8,7 @@ from replispec.conformance.cases import load
 from replispec.conformance.explain import explain, nearest
 from replispec.conformance.families import kinds
 from replispec.wire.rocketmq.clauses import CLAUSES
-from tests.conformance.written import METADATA, read, write
+from tests.conformance.case_files import METADATA, read, write
 
 STEPS = {
     "{send: {code: 7, header: {a: $set}, body: [1]}, over: b}": "send 7 {a: $set} body [1] over b",

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replispec.conformance.report_junit import junit_xml
 from replispec.conformance.results import CaseResult, CaseVerdict, Standing
-from tests.conformance.made import a_result, a_run
+from tests.conformance.sample_results import a_result, a_run
 
 ALTER = "controller/alter/RIP44-ALTER-1/1"
 HOSTILE = "\x00\x1b[2J</failure>&amp;\"']]>\ud800\ufffe\uffff\x7f\x85\u202e"

@@ -14,7 +14,7 @@ from replispec.conformance.play import JudgedSubject
 from replispec.conformance.probe import NoSubject, probe
 from replispec.conformance.rocketmq.family import FAMILY
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer
-from tests.conformance.written import HOST, IDLE_S, NOBODY, RELEASE, Listening, always
+from tests.conformance.case_files import CLOSED_ADDRESS, HOST, IDLE_S, RELEASE, Listening, always
 
 KINDS = {kind.protocol: kind for kind in FAMILY.kinds}
 Behaviour = Callable[[trio.SocketStream], Awaitable[None]]
@@ -103,8 +103,10 @@ def test_a_connection_that_is_lost_before_the_question_is_out_is_no_subject(
         return near
 
     monkeypatch.setattr("replispec.conformance.probe.connect", lost)
-    said = trio.run(_said, NOBODY, "remoting")
-    assert said == f"{NOBODY} ends the connection (reset) without an answer: it does not speak remoting"
+    said = trio.run(_said, CLOSED_ADDRESS, "remoting")
+    assert (
+        said == f"{CLOSED_ADDRESS} ends the connection (reset) without an answer: it does not speak remoting"
+    )
 
 
 def test_a_subject_of_each_kind_is_taken() -> None:
@@ -120,7 +122,7 @@ def test_a_subject_of_each_kind_is_taken() -> None:
 
 
 def test_nobody_at_the_address_is_told() -> None:
-    assert trio.run(_said, NOBODY, "ha").startswith(f"nobody listens at {NOBODY}: ")
+    assert trio.run(_said, CLOSED_ADDRESS, "ha").startswith(f"nobody listens at {CLOSED_ADDRESS}: ")
 
 
 def test_a_server_of_tls_is_told_to_be_one(tmp_path: Path) -> None:

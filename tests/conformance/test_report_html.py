@@ -12,7 +12,7 @@ from replispec.conformance.report_html import HEX_ROWS_MAXIMUM, ROW_BYTES, hex_r
 from replispec.conformance.results import CaseVerdict, RunResult, Standing
 from replispec.conformance.trace import TraceEntry
 from replispec.wire.rocketmq.clauses import CLAUSES
-from tests.conformance.made import a_result, a_run
+from tests.conformance.sample_results import a_result, a_run
 
 CLAUSE = "RIP44-ALTER-1"
 HOSTILE = """</details></pre></style><script>alert(1)</script><img src=x onerror="alert(2)">\x1b[2J\u202e"""

@@ -14,7 +14,7 @@ import pytest
 from replispec.conformance.report_html import html_page
 from replispec.conformance.results import CaseVerdict
 from replispec.conformance.trace import TraceEntry
-from tests.conformance.made import a_result, a_run
+from tests.conformance.sample_results import a_result, a_run
 from tests.replay.browser import BROWSER, POLICY, colours, screenshot, show
 
 CLAUSE, OTHER = "RIP44-ALTER-1", "RIP44-ALTER-2"

@@ -13,7 +13,7 @@ from replispec.conformance.results import (
     to_json,
     worst,
 )
-from tests.conformance.made import a_result, a_run
+from tests.conformance.sample_results import a_result, a_run
 
 ALTER, ELECT = "controller/alter/RIP44-ALTER-1/1", "controller/elect/RIP44-ELECT-1/1"
 

@@ -11,7 +11,7 @@ from replispec.conformance.model import Case
 from replispec.conformance.results import CaseResult, CaseVerdict, Standing
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
-from tests.conformance.written import (
+from tests.conformance.case_files import (
     HEAD,
     METADATA,
     Listening,
@@ -43,7 +43,7 @@ def after_the_probe(said: Said) -> Said:
     return say
 
 
-def told(folder: Path, said: Said, *steps: str) -> tuple[CaseVerdict, str]:
+def outcome_of(folder: Path, said: Said, *steps: str) -> tuple[CaseVerdict, str]:
     """The verdict and the symptom of one case with these steps."""
     result = played(folder, after_the_probe(said), *steps)
     return result.verdict, result.symptom
@@ -53,12 +53,12 @@ def told(folder: Path, said: Said, *steps: str) -> tuple[CaseVerdict, str]:
 
 
 def test_a_subject_that_answers_as_the_case_allows_passes(tmp_path: Path) -> None:
-    assert told(tmp_path, always(), METADATA) == (CaseVerdict.PASS, "")
+    assert outcome_of(tmp_path, always(), METADATA) == (CaseVerdict.PASS, "")
 
 
 def test_the_second_outcome_counts_as_much_as_the_first(tmp_path: Path) -> None:
     step = f"{{{INFO}, expect: [{{closed: true}}, {{code: [CONTROLLER_NOT_LEADER, SUCCESS]}}]}}"
-    assert told(tmp_path, always(), step)[0] is CaseVerdict.PASS
+    assert outcome_of(tmp_path, always(), step)[0] is CaseVerdict.PASS
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_the_second_outcome_counts_as_much_as_the_first(tmp_path: Path) -> None:
 def test_what_is_not_allowed_fails_with_the_nearest_difference(
     tmp_path: Path, said: Said, step: str, symptom: str
 ) -> None:
-    verdict, found = told(tmp_path, said, step)
+    verdict, found = outcome_of(tmp_path, said, step)
     assert verdict is CaseVerdict.FAIL
     assert found.removeprefix("step 1: ").replace("NOTIFY_BROKER_ROLE_CHANGED", "1008") == symptom
 
@@ -102,7 +102,7 @@ def test_what_is_not_allowed_fails_with_the_nearest_difference(
     [(lambda _: None, "closed"), (lambda _: [], "silence")],
 )
 def test_an_end_and_a_silence_may_be_what_is_wanted(tmp_path: Path, said: Said, outcome: str) -> None:
-    assert told(tmp_path, said, f"{{{INFO}, expect: [{{{outcome}: true}}]}}")[0] is CaseVerdict.PASS
+    assert outcome_of(tmp_path, said, f"{{{INFO}, expect: [{{{outcome}: true}}]}}")[0] is CaseVerdict.PASS
 
 
 BREACHES: dict[str, tuple[Callable[[Command], Sequence[bytes]], str]] = {
@@ -119,7 +119,7 @@ def test_a_broken_protocol_fails_whatever_is_expected_and_however_often_it_is_tr
     tmp_path: Path, said: Said, symptom: str, more: str
 ) -> None:
     step = f"{{{INFO}, expect: [{{closed: true}}, {{silence: true}}, {{code: SUCCESS}}]{more}}}"
-    verdict, found = told(tmp_path, said, step)
+    verdict, found = outcome_of(tmp_path, said, step)
     assert verdict is CaseVerdict.FAIL
     assert found.startswith(f"step 1: {symptom}")
 
@@ -127,21 +127,24 @@ def test_a_broken_protocol_fails_whatever_is_expected_and_however_often_it_is_tr
 @pytest.mark.parametrize("last", [(), ("close: main",), ("reset: main",)])
 def test_a_second_answer_is_seen_though_no_step_looks_at_it(tmp_path: Path, last: tuple[str, ...]) -> None:
     settled = ("{wait: 1, note: for a stray answer}", *last)
-    verdict, found = told(tmp_path, lambda r: [answer(r) * 2], METADATA, *settled)
+    verdict, found = outcome_of(tmp_path, lambda r: [answer(r) * 2], METADATA, *settled)
     assert verdict is CaseVerdict.FAIL
     assert found.endswith(": a second answer")
 
 
 def test_an_answer_to_a_oneway_request_breaks_the_protocol(tmp_path: Path) -> None:
     step = "{send: {command: CONTROLLER_GET_METADATA_INFO, oneway: true}, expect: [{silence: true}]}"
-    assert told(tmp_path, always(), step) == (CaseVerdict.FAIL, "step 1: an answer to a one-way request")
+    assert outcome_of(tmp_path, always(), step) == (
+        CaseVerdict.FAIL,
+        "step 1: an answer to a one-way request",
+    )
 
 
 def test_an_undecodable_header_of_an_answer_breaks_the_protocol(tmp_path: Path) -> None:
     step = (
         "{send: {command: CONTROLLER_GET_REPLICA_INFO, header: {brokerName: x}}, expect: [{code: SUCCESS}]}"
     )
-    found = told(tmp_path, always(header={"masterEpoch": "many"}), step)
+    found = outcome_of(tmp_path, always(header={"masterEpoch": "many"}), step)
     assert found[0] is CaseVerdict.FAIL
     assert found[1].startswith("step 1: undecodable: ")
 
@@ -159,7 +162,7 @@ def test_a_subject_that_floods_a_connection_never_passes(tmp_path: Path, step: s
         notice = answer(request, 1008, flag=RemotingFlag.REQUEST, opaque=7)
         return [answer(request), notice * 600]
 
-    assert told(tmp_path, flood, step, "{wait: 1, note: for the flood}")[0] is CaseVerdict.FAIL
+    assert outcome_of(tmp_path, flood, step, "{wait: 1, note: for the flood}")[0] is CaseVerdict.FAIL
 
 
 # Verdicts beside pass and fail
@@ -173,7 +176,7 @@ def test_a_command_that_the_subject_does_not_know_is_unsupported_and_no_finding(
 
 def test_a_case_may_expect_that_a_command_is_not_known(tmp_path: Path) -> None:
     step = f"{{{INFO}, expect: [{{code: REQUEST_CODE_NOT_SUPPORTED}}]}}"
-    assert told(tmp_path, always(UNSUPPORTED), step)[0] is CaseVerdict.PASS
+    assert outcome_of(tmp_path, always(UNSUPPORTED), step)[0] is CaseVerdict.PASS
 
 
 GIVEN = "given:\n  ready:\n    says: It is ready.\n    steps: [{}]\n"
@@ -215,7 +218,7 @@ NINE = "{send: {code: 9}, prepares: true, expect: [{code: SUCCESS}]}"
 
 
 def test_a_step_that_prepares_says_nothing_about_the_clause(tmp_path: Path) -> None:
-    assert told(tmp_path, always(), METADATA, NINE, METADATA) == (CaseVerdict.PASS, "")
+    assert outcome_of(tmp_path, always(), METADATA, NINE, METADATA) == (CaseVerdict.PASS, "")
     result = played(tmp_path, _not_nine, METADATA, NINE, METADATA)
     assert (result.verdict, result.standing) == (CaseVerdict.SKIPPED, Standing.NOT_JUDGED)
     assert result.symptom == "step 2: code SYSTEM_ERROR instead of SUCCESS"
@@ -230,7 +233,7 @@ def test_the_given_comes_before_the_steps(tmp_path: Path) -> None:
     write(tmp_path, GIVEN.format("{send: {code: 9}, expect: [{code: SUCCESS}]}"), "given.yaml")
     subject = Listening(always())
     judged([read(tmp_path, METADATA, more="given: [ready]")], always(), subject=subject)
-    assert [command.header.code for command in subject.heard] == [1005, 9, 1005]
+    assert [command.header.code for command in subject.received] == [1005, 9, 1005]
 
 
 SAVING = f"{{{INFO}, expect: [{{code: SUCCESS, save: {{x: header.controllerLeaderId}}}}]}}"
@@ -259,7 +262,7 @@ def test_a_case_that_cannot_go_on_with_what_the_subject_told_is_not_judged(
 
 
 def test_an_answer_that_lacks_what_a_case_needs_does_not_hide_what_is_not_allowed(tmp_path: Path) -> None:
-    assert told(tmp_path, always(REFUSED), SAVING) == (
+    assert outcome_of(tmp_path, always(REFUSED), SAVING) == (
         CaseVerdict.FAIL,
         "step 1: code SYSTEM_ERROR instead of SUCCESS",
     )
@@ -272,7 +275,10 @@ def test_a_repeated_step_waits_for_an_answer_that_a_case_can_go_on_with(tmp_path
         asked.append(request)
         return [answer(request, header=LEADER if len(asked) > 3 else None)]
 
-    assert told(tmp_path, say, SAVING[:-1] + ", again: {every: 0.5, up_to: 10}}") == (CaseVerdict.PASS, "")
+    assert outcome_of(tmp_path, say, SAVING[:-1] + ", again: {every: 0.5, up_to: 10}}") == (
+        CaseVerdict.PASS,
+        "",
+    )
     assert len(asked) == 4
 
 
@@ -294,7 +300,7 @@ def test_a_repeated_step_passes_as_soon_as_an_outcome_fits(tmp_path: Path) -> No
         return [answer(request, ResponseCode.SUCCESS if len(asked) > 3 else REFUSED)]
 
     step = METADATA[:-1] + ", again: {every: 0.5, up_to: 10}}"
-    assert told(tmp_path, say, step) == (CaseVerdict.PASS, "")
+    assert outcome_of(tmp_path, say, step) == (CaseVerdict.PASS, "")
     assert len(asked) == 4
 
 
@@ -303,7 +309,7 @@ def test_a_repeated_step_ends_with_its_last_difference(tmp_path: Path) -> None:
     subject = Listening(after_the_probe(always(REFUSED)))
     result = judged([read(tmp_path, step)], always(), subject=subject).results[0]
     assert result.symptom == "step 1: code SYSTEM_ERROR instead of SUCCESS"
-    assert len(subject.heard) == 1 + 5
+    assert len(subject.received) == 1 + 5
 
 
 @pytest.mark.parametrize(("passing", "verdict"), [("true", CaseVerdict.PASS), ("false", CaseVerdict.FAIL)])
@@ -313,7 +319,7 @@ def test_other_messages_are_passed_over_only_where_the_step_says_so(
     def say(request: Command) -> list[bytes]:
         return [answer(request, 1008, flag=RemotingFlag.REQUEST, opaque=5), answer(request)]
 
-    assert told(tmp_path, say, METADATA[:-1] + f", passing: {passing}}}")[0] is verdict
+    assert outcome_of(tmp_path, say, METADATA[:-1] + f", passing: {passing}}}")[0] is verdict
 
 
 def test_answers_to_other_requests_are_kept_for_the_steps_that_name_them(tmp_path: Path) -> None:
@@ -329,13 +335,13 @@ def test_answers_to_other_requests_are_kept_for_the_steps_that_name_them(tmp_pat
         "{expect: [{code: SYSTEM_ERROR, opaque: 1}]}",
         "{expect: [{code: SYSTEM_BUSY, opaque: 2}]}",
     )
-    assert told(tmp_path, say, *steps) == (CaseVerdict.PASS, "")
+    assert outcome_of(tmp_path, say, *steps) == (CaseVerdict.PASS, "")
     for crossed in (
         "{expect: [{code: SYSTEM_ERROR, opaque: 2}]}",
         "{expect: [{code: SYSTEM_BUSY, opaque: 1}, {code: SYSTEM_ERROR, opaque: 2}]}",
     ):
         waiting.clear()
-        assert told(tmp_path, say, steps[0], crossed)[0] is CaseVerdict.FAIL
+        assert outcome_of(tmp_path, say, steps[0], crossed)[0] is CaseVerdict.FAIL
 
 
 def test_what_is_saved_is_sent_and_compared_later(tmp_path: Path) -> None:
@@ -347,7 +353,7 @@ def test_what_is_saved_is_sent_and_compared_later(tmp_path: Path) -> None:
         "{send: {code: 9, header: {c: $n + 1}}, expect: [{code: SUCCESS, header: {c: 9, a: $n}}]}",
         "{send: {code: 9}, expect: [{code: SUCCESS, header: {a: $n - 1}}]}",
     )
-    assert told(tmp_path, say, *steps) == (CaseVerdict.FAIL, "step 3: header.a $n instead of 7")
+    assert outcome_of(tmp_path, say, *steps) == (CaseVerdict.FAIL, "step 3: header.a $n instead of 7")
 
 
 # Which cases are played
@@ -379,7 +385,7 @@ def test_a_case_for_another_subject_is_skipped_with_its_reason(
     run = judged([read(tmp_path, METADATA, more=more)], always(), subject=subject, plan=changes)
     assert (run.results[0].verdict, run.results[0].reason) == (CaseVerdict.SKIPPED, reason)
     assert run.findings(strict=True) == []
-    assert len(subject.heard) == 1
+    assert len(subject.received) == 1
 
 
 def test_all_profiles_of_a_kind_are_played_unless_some_are_named(tmp_path: Path) -> None:
@@ -402,7 +408,7 @@ def _names(folder: Path, seed: str) -> tuple[str, ...]:
     subject = Listening(always())
     cases = _cases(folder, "".join(a_case(METADATA, SENDS, number=n) for n in (1, 2)))
     judged(cases, always(), subject=subject, plan={"seed": seed, "jobs": 1})
-    return tuple(str(each.header.ext_fields) for each in subject.heard if each.header.code == 9)
+    return tuple(str(each.header.ext_fields) for each in subject.received if each.header.code == 9)
 
 
 def test_the_same_seed_gives_the_same_names_and_no_case_has_those_of_another(tmp_path: Path) -> None:
@@ -435,7 +441,7 @@ def test_results_stand_in_the_order_of_the_cases_and_each_is_told_once(tmp_path:
     mores = ("alone: true", "bugs: []", "releases: ..5.0.0", "bugs: []")
     cases = _cases(tmp_path, "".join(a_case(METADATA, number=n, more=m) for n, m in enumerate(mores, 1)))
     seen: list[tuple[str, int, int]] = []
-    run = judged(cases, always(), told=lambda case, done, total: seen.append((case.id, done, total)))
+    run = judged(cases, always(), on_result=lambda case, done, total: seen.append((case.id, done, total)))
     assert [each.id for each in run.results] == [case.id for case in cases]
     assert [counts[1:] for counts in seen] == [(n, 4) for n in (1, 2, 3, 4)]
     assert {name for name, _, _ in seen} == {case.id for case in cases}

@@ -68,9 +68,9 @@ def test_what_is_not_of_the_dialect_is_refused_in_one_line(
 ) -> None:
     with pytest.raises(CaseError) as fault:
         _read(tmp_path, text)
-    told = str(fault.value)
-    assert told.startswith(f"kind/some.yaml:{where}: {why}")
-    assert "\n" not in told
+    refusal = str(fault.value)
+    assert refusal.startswith(f"kind/some.yaml:{where}: {why}")
+    assert "\n" not in refusal
 
 
 @pytest.mark.parametrize("text", ["[1]", "word", "!set {a: 1}"])

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from replispec.conformance.model import MAIN, End, Listen, Matcher, Open, Raw, Replicate, Sent, Wait
-from tests.conformance.written import HEAD, METADATA, a_case, read, refused
+from tests.conformance.case_files import HEAD, METADATA, a_case, read, refused
 
 STEP_LINE = 11
 REGISTER = "command: CONTROLLER_REGISTER_BROKER"
@@ -89,10 +89,10 @@ WRONG = {
 def test_a_step_that_does_not_fit_the_language_is_refused_with_its_line(
     tmp_path: Path, step: str, why: str
 ) -> None:
-    told = refused(tmp_path, HEAD + a_case(METADATA, step))
-    assert told.startswith(f"controller/trial.yaml:{STEP_LINE + 1}: ")
-    assert why in told
-    assert "\n" not in told
+    refusal = refused(tmp_path, HEAD + a_case(METADATA, step))
+    assert refusal.startswith(f"controller/trial.yaml:{STEP_LINE + 1}: ")
+    assert why in refusal
+    assert "\n" not in refusal
 
 
 def test_the_place_is_that_of_the_value_and_not_of_the_case(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ class World:
         )
 
 
-def told(effects: list[Effect]) -> list[str]:
+def notified(effects: list[Effect]) -> list[str]:
     """The addresses that are told who is master."""
     return [effect.address for effect in effects if isinstance(effect, Tell)]
 
@@ -74,7 +74,7 @@ def a_set_with_both() -> World:
     elected = world.ask(ElectMasterRequest("c", "b", broker_id=1))
     header = ElectMasterResponse.from_ext_fields(elected.header.ext_fields or {})
     assert (header.master_broker_id, header.master_epoch, header.sync_state_set_epoch) == (1, 1, 1)
-    assert told(world.effects) == [*ADDRESSES.values()]
+    assert notified(world.effects) == [*ADDRESSES.values()]
     assert world.alter([1, 2], 1, 1) == ResponseCode.SUCCESS
     return world
 
@@ -90,7 +90,7 @@ def test_a_set_is_altered_by_its_master_in_its_epoch_alone() -> None:
 
 def test_a_master_whose_connection_breaks_is_replaced_at_once() -> None:
     world = a_set_with_both()
-    assert told(world.controller.connection_ended(0, 1)) == [ADDRESSES[2]]
+    assert notified(world.controller.connection_ended(0, 1)) == [ADDRESSES[2]]
     assert (world.replica_info().master_broker_id, world.replica_info().master_epoch) == (2, 2)
 
 

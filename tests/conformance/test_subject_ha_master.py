@@ -68,7 +68,7 @@ def test_a_replica_without_a_log_is_sent_sound_records_in_runs_that_stay_inside_
 
 
 @pytest.mark.parametrize(("learner", "in_sync"), [(False, [MASTER, REPLICA]), (True, [MASTER])])
-def test_a_level_replica_is_a_member_until_its_connection_ends_and_a_learner_never(
+def test_a_replica_that_has_caught_up_is_a_member_until_its_connection_ends_and_a_learner_never(
     learner: bool, in_sync: list[int]
 ) -> None:
     world = World()

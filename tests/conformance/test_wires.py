@@ -12,7 +12,7 @@ from replispec.conformance.wires import FLOOD, WAITING_MAXIMUM, Wire
 from replispec.runtime.rocketmq.framing import Command
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
-from tests.conformance.written import RELEASE
+from tests.conformance.case_files import RELEASE
 
 NOTICE = Command(RemotingHeader(code=RequestCode.NOTIFY_BROKER_ROLE_CHANGED, opaque=7)).encode()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.controller.consensus import Alone, LogDamaged
+from replispec.controller.consensus import LogDamaged, SingleNode
 from replispec.event.v1.event_pb2 import ControllerEvent, MemberState
 from replispec.runtime.documents.official_seam import decode, encode
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -12,27 +12,27 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 Kept = tuple[list[tuple[int, bytes]], bytes | None]
 
 
-def started(kept: Kept = ([], None), *names: str) -> tuple[Alone, Kept]:
+def started(kept: Kept = ([], None), *names: str) -> tuple[SingleNode, Kept]:
     """A member that started on what was kept and proposed a record about each broker set, all persisted."""
     records, state = list(kept[0]), kept[1]
-    alone = Alone(records, state)
+    single = SingleNode(records, state)
     for name in names:
-        alone.propose(ControllerEvent(broker_name=name))
+        single.propose(ControllerEvent(broker_name=name))
     if records:
-        recovered = alone.ready()
+        recovered = single.ready()
         assert recovered is not None
         assert (recovered.records, recovered.state, len(recovered.entries)) == ((), None, len(records))
-    ready = alone.ready()
+    ready = single.ready()
     assert ready is not None
-    alone.persisted()
-    return alone, (records + list(ready.records), ready.state or state)
+    single.persisted()
+    return single, (records + list(ready.records), ready.state or state)
 
 
 def test_a_start_is_a_term_that_was_voted_for_and_begins_with_a_record_that_decides_nothing() -> None:
     kept: Kept = ([], None)
     for term in (1, 2, 3):
-        alone, kept = started(kept)
-        assert alone.term == term
+        single, kept = started(kept)
+        assert single.term == term
         state = decode(MemberState, kept[1] or b"", unknown_allowed=False)
         assert (state.term, state.HasField("voted_for"), state.voted_for) == (term, True, 0)
         last = decode(ControllerEvent, kept[0][-1][1], unknown_allowed=False)
@@ -42,8 +42,8 @@ def test_a_start_is_a_term_that_was_voted_for_and_begins_with_a_record_that_deci
 def test_what_was_persisted_comes_first_after_a_start_in_its_order() -> None:
     _, kept = started(([], None), "a", "b")
     _, kept = started(kept, "c")
-    alone = Alone(*kept)
-    recovered, begun = alone.ready(), alone.ready()
+    single = SingleNode(*kept)
+    recovered, begun = single.ready(), single.ready()
     assert recovered is not None
     assert begun is not None
     assert [each.event.broker_name for each in recovered.entries] == ["", "a", "b", "", "c"]
@@ -52,47 +52,47 @@ def test_what_was_persisted_comes_first_after_a_start_in_its_order() -> None:
 
 
 def test_proposals_of_a_term_are_numbered_and_handed_out_once() -> None:
-    alone, _ = started()
-    assert [alone.propose(ControllerEvent(broker_name=name)) for name in "ab"] == [2, 3]
-    ready = alone.ready()
+    single, _ = started()
+    assert [single.propose(ControllerEvent(broker_name=name)) for name in "ab"] == [2, 3]
+    ready = single.ready()
     assert ready is not None
     assert [each.event.proposal for each in ready.entries] == [2, 3]
     assert ready.state is None
-    assert alone.ready() is None
+    assert single.ready() is None
 
 
 def test_what_is_proposed_while_records_are_written_is_handed_out_together_after_them() -> None:
-    alone, _ = started()
-    alone.propose(ControllerEvent(broker_name="a"))
-    assert alone.ready() is not None
+    single, _ = started()
+    single.propose(ControllerEvent(broker_name="a"))
+    assert single.ready() is not None
     for name in "bc":
-        alone.propose(ControllerEvent(broker_name=name))
-    assert alone.ready() is None
-    alone.persisted()
-    ready = alone.ready()
+        single.propose(ControllerEvent(broker_name=name))
+    assert single.ready() is None
+    single.persisted()
+    ready = single.ready()
     assert ready is not None
     assert [(each.index, each.event.broker_name) for each in ready.entries] == [(3, "b"), (4, "c")]
 
 
 def test_what_was_refused_was_never_proposed() -> None:
-    alone, _ = started()
-    alone.propose(ControllerEvent(broker_name="a"))
-    refused = alone.ready()
+    single, _ = started()
+    single.propose(ControllerEvent(broker_name="a"))
+    refused = single.ready()
     assert refused is not None
-    alone.propose(ControllerEvent(broker_name="b"))
-    alone.refused()
-    ready = alone.ready()
+    single.propose(ControllerEvent(broker_name="b"))
+    single.refused()
+    ready = single.ready()
     assert ready is not None
     assert [(each.index, each.event.broker_name) for each in refused.entries] == [(2, "a")]
     assert [(each.index, each.event.broker_name) for each in ready.entries] == [(2, "b")]
 
 
 def test_a_term_that_could_not_be_written_begins_again_as_the_same_one() -> None:
-    alone = Alone([], None)
-    first = alone.ready()
-    alone.refused()
-    alone.propose(ControllerEvent(broker_name="a"))
-    again = alone.ready()
+    single = SingleNode([], None)
+    first = single.ready()
+    single.refused()
+    single.propose(ControllerEvent(broker_name="a"))
+    again = single.ready()
     assert first is not None
     assert again is not None
     assert (again.state, again.records[0]) == (first.state, first.records[0])
@@ -124,12 +124,12 @@ def test_a_log_that_no_controller_wrote_ends_the_start_and_says_where() -> None:
         ((kept[0], encode(MemberState(format=2, term=2))), "the state of the member is of format 2"),
     ):
         with pytest.raises(LogDamaged, match=says):
-            Alone(*faulty)
+            SingleNode(*faulty)
 
 
 def test_nobody_else_is_in_the_group() -> None:
-    alone, _ = started()
+    single, _ = started()
     with pytest.raises(RemoteProtocolError):
-        alone.step(b"", 0)
-    alone.tick(1)
-    assert alone.is_leader
+        single.step(b"", 0)
+    single.tick(1)
+    assert single.is_leader

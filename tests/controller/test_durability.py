@@ -13,13 +13,13 @@ from replispec.controller.rocketmq.node import ControllerNode
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedJournal
+from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedJournal
 from replispec.runtime.world import Dial, Received, Send
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import CleanBrokerDataRequest, GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.machines.broker_set import ElectionAsked, Event, IdApplied, MasterLost
 from replispec.wire.rocketmq.machines.broker_set_wire import record_of
-from tests.controller import talks
+from tests.controller import conversation
 
 BROKERS = (1, 2, 3)
 
@@ -32,7 +32,7 @@ class Does:
     words: tuple[int, ...] = ()
 
 
-def play(talk: talks.Talk, does: Does) -> int | None:
+def play(talk: conversation.Talk, does: Does) -> int | None:
     """Let it happen; the code of the answer, if there is one."""
     words = does.words
     if does.what == "wait":
@@ -51,29 +51,33 @@ def _request(does: Does) -> tuple[int, Header, bytes]:
     header: Header
     match does.what:
         case "apply":
-            return RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(one), b""
+            return RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(one), b""
         case "register":
-            header = talks.registration(one, f"127.0.0.1:{more[0]}")
+            header = conversation.registration(one, f"127.0.0.1:{more[0]}")
             return RequestCode.CONTROLLER_REGISTER_BROKER, header, b""
         case "beat":
-            return RequestCode.BROKER_HEARTBEAT, talks.heartbeat(one, max_offset=more[0]), b""
+            return RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(one, max_offset=more[0]), b""
         case "elect":
-            header = talks.election(one, designate=bool(more[0]))
+            header = conversation.election(one, designate=bool(more[0]))
             return RequestCode.CONTROLLER_ELECT_MASTER, header, b""
         case "alter":
-            header = talks.alteration(one, more[0])
-            return RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, header, talks.members(more[1], *more[2:])
+            header = conversation.alteration(one, more[0])
+            return (
+                RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
+                header,
+                conversation.members(more[1], *more[2:]),
+            )
     named = None if one == 0 else str(one)
     return (
         RequestCode.CLEAN_BROKER_DATA,
-        CleanBrokerDataRequest(talks.CLUSTER, talks.SET, None, named, True),
+        CleanBrokerDataRequest(conversation.CLUSTER, conversation.SET, None, named, True),
         b"",
     )
 
 
-def connected(journal: object) -> talks.Talk:
-    """A controller on a journal; broker N has connection N, everybody else the one behind them."""
-    talk = talks.controller(journal)  # type: ignore[arg-type]
+def connected(journal: object) -> conversation.Talk:
+    """A controller on a journal; broker N has connection N, everybody else the one after them."""
+    talk = conversation.controller(journal)  # type: ignore[arg-type]
     for _ in range(len(BROKERS) + 1):
         talk.connect()
     return talk
@@ -110,14 +114,14 @@ happenings = st.one_of(
 
 @given(st.lists(happenings, max_size=30))
 def test_whatever_happened_the_log_alone_gives_the_same_records(happened: list[Does]) -> None:
-    journal = talks.StoredJournal()
+    journal = conversation.StoredJournal()
     talk = connected(journal)
     for broker_id in BROKERS:
         play(talk, Does("apply", (broker_id,)))
     for does in happened:
         play(talk, does)
     before = recorded(talk.node)
-    assert recorded(talks.controller(journal).node) == before
+    assert recorded(conversation.controller(journal).node) == before
 
 
 SCRIPT = (
@@ -139,7 +143,7 @@ def test_a_crash_at_any_write_loses_nothing_that_was_answered(left: Left) -> Non
     """The same script is played with a crash in write 1, 2, 3 ... until none is left to crash in."""
     crashes = 0
     for number in range(1, 100):
-        disk = Disk(Chance(number))
+        disk = Disk(Rng(number))
         disk.crash_at(number, left)
         answered: list[Does] = []
         try:
@@ -159,35 +163,35 @@ def test_a_crash_at_any_write_loses_nothing_that_was_answered(left: Left) -> Non
 
 def outcome(count: int) -> dict[str, object]:
     """What is on record after the first steps of the script, without a crash."""
-    talk = connected(talks.StoredJournal())
+    talk = connected(conversation.StoredJournal())
     for does in SCRIPT[:count]:
         play(talk, does)
     return recorded(talk.node)
 
 
 def test_after_a_crash_the_answers_are_those_that_were_given() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     talk = connected(SimulatedJournal(disk))
     for does in SCRIPT:
         play(talk, does)
     disk.crash()
     talk = connected(SimulatedJournal(disk))
-    answer = talk.ask(1, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    answer = talk.ask(1, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     header = GetReplicaInfoResponse.from_ext_fields(answer.header.ext_fields or {})
     assert (header.master_broker_id, header.master_epoch) == (2, 2)
     assert SyncStateSet.decode(answer.body).broker_ids == [2]
-    again = talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(2))
+    again = talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(2))
     assert again.header.code == ResponseCode.SUCCESS
-    granted = talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(3))
+    granted = talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(3))
     assert granted.header.code == ResponseCode.CONTROLLER_BROKER_ID_INVALID
 
 
 def test_a_disk_that_fails_ends_the_process_before_anybody_is_answered() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     talk = connected(SimulatedJournal(disk))
     play(talk, SCRIPT[0])
     disk.plan = lambda what: "input/output error" if what.startswith("append") else None
-    data = talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(2))
+    data = talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(2))
     effects = talk.give(Received(1, data, talk.now_ms))
     assert not any(isinstance(each, Send) for each in effects)
     assert "input/output error" in (talk.halted() or "")
@@ -196,7 +200,7 @@ def test_a_disk_that_fails_ends_the_process_before_anybody_is_answered() -> None
 
 
 def test_a_full_disk_refuses_changes_answers_questions_and_takes_changes_when_there_is_room() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     talk = connected(SimulatedJournal(disk))
     for does in SCRIPT[:7]:
         play(talk, does)
@@ -209,7 +213,7 @@ def test_a_full_disk_refuses_changes_answers_questions_and_takes_changes_when_th
         Does("clean", (2,)),
     ):
         assert play(talk, does) == ResponseCode.SYSTEM_ERROR, does
-    asked = talk.ask(1, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    asked = talk.ask(1, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     assert GetReplicaInfoResponse.from_ext_fields(asked.header.ext_fields or {}).master_broker_id == 1
     assert play(talk, Does("apply", (2,))) == ResponseCode.SUCCESS, "what is on record is answered from"
     assert play(talk, Does("beat", (1, 7))) == ResponseCode.SUCCESS
@@ -225,7 +229,7 @@ def test_a_full_disk_refuses_changes_answers_questions_and_takes_changes_when_th
 
 
 def test_a_master_that_died_while_the_disk_was_full_is_replaced_when_there_is_room() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     talk = connected(SimulatedJournal(disk))
     for does in SCRIPT[:7]:
         play(talk, does)
@@ -233,48 +237,50 @@ def test_a_master_that_died_while_the_disk_was_full_is_replaced_when_there_is_ro
     play(talk, Does("close", (1,)))
     play(talk, Does("beat", (2, 0)))
     play(talk, Does("wait", (2_000,)))
-    info = talks.question()
-    told = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, info).header.ext_fields or {}
-    assert GetReplicaInfoResponse.from_ext_fields(told).master_broker_id == 1
+    info = conversation.question()
+    received = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, info).header.ext_fields or {}
+    assert GetReplicaInfoResponse.from_ext_fields(received).master_broker_id == 1
     writes = len(disk.changes)
     play(talk, Does("wait", (3_000,)))
     assert len(disk.changes) - writes <= 3, "a full disk is tried again after pauses that grow"
     disk.room_bytes = None
     play(talk, Does("beat", (2, 0)))
     play(talk, Does("wait", (5_000,)))
-    told = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, info).header.ext_fields or {}
-    answer = GetReplicaInfoResponse.from_ext_fields(told)
+    received = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, info).header.ext_fields or {}
+    answer = GetReplicaInfoResponse.from_ext_fields(received)
     assert (answer.master_broker_id, answer.master_epoch) == (2, 2)
 
 
 def test_a_master_that_comes_back_before_there_is_room_stays_master() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     talk = connected(SimulatedJournal(disk))
     for does in SCRIPT[:7]:
         play(talk, does)
     disk.room_bytes = 0
     play(talk, Does("close", (1,)))
-    talk.ask(talk.connect(), RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
+    talk.ask(talk.connect(), RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(1))
     disk.room_bytes = None
     play(talk, Does("wait", (5_000,)))
     assert recorded(talk.node) == outcome(7)
 
 
 def test_a_master_elected_while_it_died_is_replaced_as_soon_as_it_is_on_record() -> None:
-    talk = connected(talks.StoredJournal())
+    talk = connected(conversation.StoredJournal())
     for does in SCRIPT[:7]:
         play(talk, does)
     talk.holds_writes = True
-    data = talk.frame(RequestCode.CONTROLLER_ELECT_MASTER, talks.election(2, designate=True))
+    data = talk.frame(RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(2, designate=True))
     talk.give(Received(3, data, talk.now_ms))
     play(talk, Does("close", (2,)))
     talk.write()
-    told = talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question()).header.ext_fields or {}
-    assert GetReplicaInfoResponse.from_ext_fields(told).master_epoch == 3
+    received = (
+        talk.ask(3, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question()).header.ext_fields or {}
+    )
+    assert GetReplicaInfoResponse.from_ext_fields(received).master_epoch == 3
 
 
 def test_a_start_on_a_full_disk_answers_questions_and_goes_on_when_there_is_room() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     talk = connected(SimulatedJournal(disk))
     for does in SCRIPT[:7]:
         play(talk, does)
@@ -291,12 +297,14 @@ def test_a_start_on_a_full_disk_answers_questions_and_goes_on_when_there_is_room
 
 
 def test_what_arrives_while_a_write_is_under_way_is_one_write_after_it_and_answered_in_order() -> None:
-    journal = talks.StoredJournal()
+    journal = conversation.StoredJournal()
     talk = connected(journal)
     before = journal.commits
     talk.holds_writes = True
     for number in range(1, 65):
-        frame = talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1, f"set-{number}"))
+        frame = talk.frame(
+            RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1, f"set-{number}")
+        )
         talk.give(Received(1 + number % 3, frame, talk.now_ms))
     assert (len(talk.held), talk.answers) == (1, {})
     talk.write()
@@ -309,13 +317,15 @@ def test_what_arrives_while_a_write_is_under_way_is_one_write_after_it_and_answe
 
 
 def test_nobody_is_answered_and_nothing_shown_before_the_write_has_ended() -> None:
-    talk = connected(talks.StoredJournal())
+    talk = connected(conversation.StoredJournal())
     for does in SCRIPT[:6]:
         play(talk, does)
     before = recorded(talk.node)
     talk.holds_writes = True
     data = talk.frame(
-        RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, talks.alteration(1, 1), talks.members(1, 1, 2)
+        RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
+        conversation.alteration(1, 1),
+        conversation.members(1, 1, 2),
     )
     effects = talk.give(Received(3, data, talk.now_ms))
     play(talk, Does("close", (1,)))
@@ -328,22 +338,22 @@ def test_nobody_is_answered_and_nothing_shown_before_the_write_has_ended() -> No
 
 
 def test_a_damaged_record_ends_the_start() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     talk = connected(SimulatedJournal(disk))
     play(talk, SCRIPT[0])
     disk.crash()
     disk.journals["journal"].damaged.append(2)
     assert "record 2 of journal is not what was written" in (
-        talks.controller(SimulatedJournal(disk)).halted() or ""
+        conversation.controller(SimulatedJournal(disk)).halted() or ""
     )
 
 
 def test_requests_that_arrive_together_are_one_write() -> None:
-    journal = talks.StoredJournal()
+    journal = conversation.StoredJournal()
     talk = connected(journal)
     before = journal.commits
     frames = [
-        talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1, f"set-{number}"))
+        talk.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1, f"set-{number}"))
         for number in range(64)
     ]
     talk.give(Received(1, b"".join(frames), talk.now_ms))
@@ -352,7 +362,7 @@ def test_requests_that_arrive_together_are_one_write() -> None:
 
 
 def test_what_changes_nothing_is_not_logged() -> None:
-    journal = talks.StoredJournal()
+    journal = conversation.StoredJournal()
     talk = connected(journal)
     for does in SCRIPT:
         play(talk, does)
@@ -372,17 +382,17 @@ def test_what_changes_nothing_is_not_logged() -> None:
 
 
 def test_a_start_tells_nobody_again_what_was_decided_before() -> None:
-    journal = talks.StoredJournal()
+    journal = conversation.StoredJournal()
     talk = connected(journal)
     for does in SCRIPT:
         play(talk, does)
-    talk = talks.controller(journal)
+    talk = conversation.controller(journal)
     assert talk.noted() == ["log read"]
     assert talk.dialled() == []
 
 
 def test_what_is_no_loss_of_a_master_is_not_logged() -> None:
-    journal = talks.StoredJournal()
+    journal = conversation.StoredJournal()
     talk = connected(journal)
     for does in SCRIPT[:7]:
         play(talk, does)
@@ -397,14 +407,14 @@ def test_what_is_no_loss_of_a_master_is_not_logged() -> None:
 
 
 def test_a_removed_set_may_come_back_in_another_cluster_and_a_living_one_does_not_move() -> None:
-    talk = connected(talks.StoredJournal())
+    talk = connected(conversation.StoredJournal())
     for cluster, broker_id, expected in (("a", 1, "a"), ("b", 2, "a"), ("c", 3, "c")):
         if cluster == "c":
             play(talk, Does("clean", (0,)))
-        header = talks.application(broker_id)
+        header = conversation.application(broker_id)
         header.cluster_name = cluster
         assert talk.ask(1, RequestCode.CONTROLLER_APPLY_BROKER_ID, header).header.code == ResponseCode.SUCCESS
-        known = recorded(talk.node)[talks.SET]
+        known = recorded(talk.node)[conversation.SET]
         assert isinstance(known, tuple)
         assert known[-1].cluster_name == expected
 
@@ -413,14 +423,18 @@ def test_a_candidate_that_is_a_learner_is_never_elected() -> None:
     sets = BrokerSets(unclean=False)
 
     def recorded_as(event: Event) -> ControllerEvent:
-        variables = sets.named(talks.SET).variables
-        return ControllerEvent(**record_of(talks.SET, event, variables, rules))
+        variables = sets.named(conversation.SET).variables
+        return ControllerEvent(**record_of(conversation.SET, event, variables, rules))
 
     for broker_id in (1, 2):
-        sets.apply(recorded_as(IdApplied(broker_id, f"{talks.address(broker_id)};1", None, talks.CLUSTER)))
-    beats = [talks.heartbeat(each) for each in (1, 2)]
+        sets.apply(
+            recorded_as(
+                IdApplied(broker_id, f"{conversation.address(broker_id)};1", None, conversation.CLUSTER)
+            )
+        )
+    beats = [conversation.heartbeat(each) for each in (1, 2)]
     sets.apply(recorded_as(ElectionAsked(1, None, beats, unclean=False)))
     lost = recorded_as(MasterLost(1, beats[1:], unclean=True))
     lost.elect_master.candidates[0].async_learner = True
     sets.apply(lost)
-    assert sets.named(talks.SET).variables.master is None
+    assert sets.named(conversation.SET).variables.master is None

@@ -14,14 +14,26 @@ from replispec.runtime.world import Received
 from replispec.wire.rocketmq.codes import WIRE_KEYS, RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import NameServerOptions
 from replispec.wire.rocketmq.remoting import RemotingHeader
-from tests.controller import talks
+from tests.controller import conversation
 
 CONTROLLER_CODES = (*range(1001, 1014), RequestCode.BROKER_HEARTBEAT)
 NAME_SERVER_CODES = (103, 104, 105, 106, 319, 322, RequestCode.BROKER_HEARTBEAT)
 ROLES = ("controller", "nameserver")
 texts = st.one_of(
     st.sampled_from(
-        ("", "1", "-1", "0", "true", talks.SET, talks.CLUSTER, "127.0.0.1:30910;1", "1;2", ";", "#")
+        (
+            "",
+            "1",
+            "-1",
+            "0",
+            "true",
+            conversation.SET,
+            conversation.CLUSTER,
+            "127.0.0.1:30910;1",
+            "1;2",
+            ";",
+            "#",
+        )
     ),
     st.integers(-(2**70), 2**70).map(str),
     st.text(max_size=20),
@@ -34,25 +46,25 @@ values = st.recursive(
 )
 
 
-def started(role: str) -> talks.Talk:
+def started(role: str) -> conversation.Talk:
     """A node that has started; a controller knows two brokers, one of them master."""
     if role == "nameserver":
-        return talks.Talk(NameServerNode(NameServerOptions()), role).start()
-    talk = talks.controller()
+        return conversation.Talk(NameServerNode(NameServerOptions()), role).start()
+    talk = conversation.controller()
     connection = talk.connect()
     for broker in (1, 2):
-        talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(broker))
-        talk.ask(connection, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(broker))
-    talk.ask(connection, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(1))
+        talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(broker))
+        talk.ask(connection, RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(broker))
+    talk.ask(connection, RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(1))
     return talk
 
 
-def serves(talk: talks.Talk, role: str) -> bool:
+def serves(talk: conversation.Talk, role: str) -> bool:
     """Whether somebody else is still served as before."""
     connection = talk.connect()
     if role == "nameserver":
         return talk.ask(connection, RequestCode.GET_BROKER_CLUSTER_INFO).header.code == ResponseCode.SUCCESS
-    answer = talk.ask(connection, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    answer = talk.ask(connection, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     return answer.header.code in (ResponseCode.SUCCESS, ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST)
 
 
@@ -67,7 +79,7 @@ def test_any_fields_and_any_body_are_answered_exactly_once(
 ) -> None:
     talk = started(role)
     code = data.draw(st.sampled_from(CONTROLLER_CODES if role == "controller" else NAME_SERVER_CODES))
-    named = {"brokerName": talks.SET, "clusterName": talks.CLUSTER, **fields}
+    named = {"brokerName": conversation.SET, "clusterName": conversation.CLUSTER, **fields}
     header = RemotingHeader(code=code, opaque=77, ext_fields=named)
     connection = talk.connect()
     talk.give(Received(connection, Command(header, body).encode(), talk.now_ms))
@@ -98,7 +110,7 @@ def test_answers_do_not_depend_on_how_tcp_cuts_the_bytes(role: str, cuts: list[i
     )
     talk = started(role)
     connection = talk.connect()
-    stream = b"".join(talk.frame(code, talks.question()) for _ in range(3))
+    stream = b"".join(talk.frame(code, conversation.question()) for _ in range(3))
     ends = sorted({*(cut for cut in cuts if 0 < cut < len(stream)), len(stream)})
     for start, end in zip([0, *ends], ends, strict=False):
         talk.give(Received(connection, stream[start:end], talk.now_ms))

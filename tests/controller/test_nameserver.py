@@ -25,14 +25,14 @@ from replispec.wire.rocketmq.broker import (
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.options import NameServerOptions
-from tests.controller import talks
+from tests.controller import conversation
 
 
-def started(limits: Limits | None = None) -> talks.Talk:
+def started(limits: Limits | None = None) -> conversation.Talk:
     """A name server that has started."""
-    host, _, port = talks.ADDRESS.rpartition(":")
+    host, _, port = conversation.ADDRESS.rpartition(":")
     options = NameServerOptions(bind_address=host, listen_port=int(port))
-    return talks.Talk(NameServerNode(options, limits), "nameserver").start()
+    return conversation.Talk(NameServerNode(options, limits), "nameserver").start()
 
 
 def body(*topics: str, state: int = 1, counter: int = 1, queues: int = 4) -> bytes:
@@ -55,22 +55,22 @@ def body(*topics: str, state: int = 1, counter: int = 1, queues: int = 4) -> byt
 
 
 def register(
-    talk: talks.Talk,
+    talk: conversation.Talk,
     connection: int,
     route_id: int,
     data: bytes,
     *,
     broker: int | None = None,
-    name: str = talks.SET,
+    name: str = conversation.SET,
     crc: int | None = None,
     timeout_ms: int | None = None,
 ) -> Command:
     """103: a broker (its persistent id is `broker`) shows itself with a route id."""
-    at = talks.address(broker or route_id)
+    at = conversation.address(broker or route_id)
     header = RegisterBrokerRequest(
         name,
         at,
-        talks.CLUSTER,
+        conversation.CLUSTER,
         at + "1",
         route_id,
         timeout_ms,
@@ -81,7 +81,7 @@ def register(
     return talk.ask(connection, RequestCode.REGISTER_BROKER, header, data)
 
 
-def route(talk: talks.Talk, topic: str) -> TopicRouteData | None:
+def route(talk: conversation.Talk, topic: str) -> TopicRouteData | None:
     """105 as a client asks it."""
     connection = talk.connect()
     answer = talk.ask(connection, RequestCode.GET_ROUTEINFO_BY_TOPIC, GetRouteInfoRequest(topic))
@@ -91,7 +91,7 @@ def route(talk: talks.Talk, topic: str) -> TopicRouteData | None:
     return TopicRouteData.decode(answer.body)
 
 
-def addresses(talk: talks.Talk, topic: str) -> dict[int, str] | None:
+def addresses(talk: conversation.Talk, topic: str) -> dict[int, str] | None:
     """Where the only broker set that holds a topic is reached, by route id."""
     found = route(talk, topic)
     if found is None:
@@ -106,7 +106,7 @@ def test_a_topic_leads_to_the_brokers_that_hold_it() -> None:
     register(talk, talk.connect(), 0, body("TopicA", "TopicB"), broker=1)
     register(talk, talk.connect(), 2, body("TopicA", "TopicB"))
     register(talk, talk.connect(), 0, body("TopicB"), broker=7, name="broker-b")
-    assert addresses(talk, "TopicA") == {0: talks.address(1), 2: talks.address(2)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(1), 2: conversation.address(2)}
     both = route(talk, "TopicB")
     assert both is not None
     assert [each.broker_name for each in both.broker_datas or ()] == ["broker-a", "broker-b"]
@@ -141,10 +141,13 @@ def test_a_replica_is_told_where_its_master_is_and_a_master_nothing() -> None:
     early = register(talk, talk.connect(), 2, body())
     assert early.header.ext_fields is None
     assert register(talk, talk.connect(), 0, body(), broker=1).header.ext_fields is None
-    told = RegisterBrokerResponse.from_ext_fields(
+    received = RegisterBrokerResponse.from_ext_fields(
         register(talk, talk.connect(), 2, body()).header.ext_fields or {}
     )
-    assert (told.master_addr, told.ha_server_addr) == (talks.address(1), talks.address(1) + "1")
+    assert (received.master_addr, received.ha_server_addr) == (
+        conversation.address(1),
+        conversation.address(1) + "1",
+    )
 
 
 def test_a_replica_that_becomes_master_leaves_its_old_id() -> None:
@@ -153,7 +156,7 @@ def test_a_replica_that_becomes_master_leaves_its_old_id() -> None:
     register(talk, talk.connect(), 0, body("TopicA"), broker=1)
     register(talk, replica, 2, body("TopicA"))
     register(talk, replica, 0, body("TopicA", state=2), broker=2)
-    assert addresses(talk, "TopicA") == {0: talks.address(2)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(2)}
 
 
 def test_a_master_of_an_older_epoch_does_not_take_the_route_back() -> None:
@@ -162,16 +165,16 @@ def test_a_master_of_an_older_epoch_does_not_take_the_route_back() -> None:
     register(talk, old, 0, body("TopicA", state=1), broker=1)
     register(talk, talk.connect(), 0, body("TopicA", state=2), broker=2)
     register(talk, old, 0, body("TopicA", state=1), broker=1)
-    assert addresses(talk, "TopicA") == {0: talks.address(2)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(2)}
     register(talk, old, 0, body("TopicA", state=3), broker=1)
-    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(1)}
 
 
 def test_of_two_masters_of_one_epoch_the_last_to_register_counts() -> None:
     talk = started()
     for broker in (1, 2):
         register(talk, talk.connect(), 0, body("TopicA", state=2), broker=broker)
-    assert addresses(talk, "TopicA") == {0: talks.address(2)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(2)}
 
 
 def test_who_is_passed_over_does_not_keep_its_former_id_either() -> None:
@@ -180,9 +183,9 @@ def test_who_is_passed_over_does_not_keep_its_former_id_either() -> None:
     register(talk, talk.connect(), 0, body("TopicA", state=2), broker=1)
     register(talk, late, 2, body("TopicA", state=1))
     register(talk, late, 0, body("TopicA", state=1), broker=2)
-    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(1)}
     talk.close(late)
-    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(1)}
 
 
 def test_a_topic_changes_with_the_version_that_says_so() -> None:
@@ -205,7 +208,7 @@ def test_once_the_newer_master_is_gone_any_may_take_the_route() -> None:
     register(talk, newer, 0, body("TopicA", state=2), broker=2)
     talk.close(newer)
     register(talk, talk.connect(), 0, body("TopicA", state=1), broker=1)
-    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(1)}
 
 
 def test_topics_are_those_of_the_newest_registration_of_the_master() -> None:
@@ -224,7 +227,7 @@ def test_the_end_of_a_connection_ends_what_was_registered_on_it_last() -> None:
     register(talk, first, 0, body("TopicA"), broker=1)
     register(talk, second, 0, body("TopicA"), broker=1)
     talk.close(first)
-    assert addresses(talk, "TopicA") == {0: talks.address(1)}
+    assert addresses(talk, "TopicA") == {0: conversation.address(1)}
     talk.close(second)
     assert addresses(talk, "TopicA") is None
     cluster = ClusterInfo.decode(talk.ask(talk.connect(), RequestCode.GET_BROKER_CLUSTER_INFO).body)
@@ -237,19 +240,19 @@ def test_a_replica_stays_when_its_master_goes() -> None:
     register(talk, master, 0, body("TopicA"), broker=1)
     register(talk, talk.connect(), 2, body("TopicA"))
     talk.close(master)
-    assert addresses(talk, "TopicA") == {2: talks.address(2)}
+    assert addresses(talk, "TopicA") == {2: conversation.address(2)}
 
 
 def test_who_is_not_heard_in_time_is_forgotten_and_hung_up_on() -> None:
     talk = started()
-    silent, heard = talk.connect(), talk.connect()
+    silent, alive = talk.connect(), talk.connect()
     register(talk, silent, 0, body("TopicA"), broker=1, timeout_ms=12_000)
-    register(talk, heard, 2, body("TopicA"), timeout_ms=12_000)
+    register(talk, alive, 2, body("TopicA"), timeout_ms=12_000)
     talk.wait(9_000)
-    beat = BrokerHeartbeatRequest(talks.CLUSTER, talks.address(2), talks.SET)
-    assert talk.ask(heard, RequestCode.BROKER_HEARTBEAT, beat).header.code == ResponseCode.SUCCESS
+    beat = BrokerHeartbeatRequest(conversation.CLUSTER, conversation.address(2), conversation.SET)
+    assert talk.ask(alive, RequestCode.BROKER_HEARTBEAT, beat).header.code == ResponseCode.SUCCESS
     talk.wait(7_000)
-    assert addresses(talk, "TopicA") == {2: talks.address(2)}
+    assert addresses(talk, "TopicA") == {2: conversation.address(2)}
     assert talk.closed() == [silent]
 
 
@@ -257,7 +260,7 @@ def test_a_broker_that_stops_says_so() -> None:
     talk = started()
     connection = talk.connect()
     register(talk, connection, 0, body("TopicA"), broker=1)
-    header = UnregisterBrokerRequest(talks.SET, talks.address(1), talks.CLUSTER, 0)
+    header = UnregisterBrokerRequest(conversation.SET, conversation.address(1), conversation.CLUSTER, 0)
     assert talk.ask(connection, RequestCode.UNREGISTER_BROKER, header).header.code == ResponseCode.SUCCESS
     assert route(talk, "TopicA") is None
     assert talk.ask(connection, RequestCode.UNREGISTER_BROKER, header).header.code == ResponseCode.SUCCESS
@@ -270,7 +273,7 @@ def test_a_broker_that_moves_to_another_set_leaves_the_first() -> None:
     register(talk, connection, 0, body("TopicA"), broker=1)
     register(talk, connection, 0, body("TopicB"), broker=1, name="broker-b")
     assert route(talk, "TopicA") is None
-    assert addresses(talk, "TopicB") == {0: talks.address(1)}
+    assert addresses(talk, "TopicB") == {0: conversation.address(1)}
 
 
 def test_all_brokers_are_shown_by_cluster_with_quoted_ids() -> None:
@@ -288,7 +291,7 @@ def test_all_brokers_are_shown_by_cluster_with_quoted_ids() -> None:
 def test_a_broker_asks_whether_its_topics_are_known() -> None:
     talk = started()
     connection = talk.connect()
-    header = QueryDataVersionRequest(talks.SET, talks.address(1), talks.CLUSTER, 0)
+    header = QueryDataVersionRequest(conversation.SET, conversation.address(1), conversation.CLUSTER, 0)
 
     def changed(version: DataVersion) -> bool | None:
         answer = talk.ask(connection, RequestCode.QUERY_DATA_VERSION, header, version.encode())
@@ -316,7 +319,7 @@ def test_what_brokers_register_is_bounded() -> None:
     talk = started(Limits(brokers=2, topics=3))
     first, second = talk.connect(), talk.connect()
 
-    def code(connection: int, broker: int, data: bytes, name: str = talks.SET) -> int:
+    def code(connection: int, broker: int, data: bytes, name: str = conversation.SET) -> int:
         return register(talk, connection, 0, data, broker=broker, name=name).header.code
 
     assert code(first, 1, body("A", "B", "C", "D")) == ResponseCode.SYSTEM_ERROR
@@ -334,8 +337,8 @@ def test_requests_that_are_not_whole_are_refused() -> None:
     connection = talk.connect()
     for header, data in (
         (RegisterBrokerRequest(broker_addr="a:1", cluster_name="c", broker_id=0), b""),
-        (RegisterBrokerRequest(talks.SET, "a:1", "c", broker_id=0), b"{"),
-        (RegisterBrokerRequest(talks.SET, "a:1", "c", broker_id=0, compressed=True), b""),
+        (RegisterBrokerRequest(conversation.SET, "a:1", "c", broker_id=0), b"{"),
+        (RegisterBrokerRequest(conversation.SET, "a:1", "c", broker_id=0, compressed=True), b""),
     ):
         assert (
             talk.ask(connection, RequestCode.REGISTER_BROKER, header, data).header.code
@@ -345,4 +348,4 @@ def test_requests_that_are_not_whole_are_refused() -> None:
         answer = talk.ask(connection, code)
         assert answer.header.code == ResponseCode.REQUEST_CODE_NOT_SUPPORTED
     shown = talk.ask(connection, RequestCode.GET_NAMESRV_CONFIG)
-    assert f"listenPort={talks.ADDRESS.rpartition(':')[2]}".encode() in shown.body.splitlines()
+    assert f"listenPort={conversation.ADDRESS.rpartition(':')[2]}".encode() in shown.body.splitlines()

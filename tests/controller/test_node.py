@@ -22,22 +22,24 @@ from replispec.wire.rocketmq.controller import (
     Properties,
     RegisterBrokerToControllerRequest,
 )
-from tests.controller import talks
+from tests.controller import conversation
 
 
-def led(*brokers: int, **options: object) -> tuple[talks.Talk, int]:
+def led(*brokers: int, **options: object) -> tuple[conversation.Talk, int]:
     """A controller of a set with these living brokers, the first of them master and all in sync."""
-    talk = talks.controller(None, **options)
+    talk = conversation.controller(None, **options)
     for broker in brokers:
         connection = talk.connect()
         assert connection == broker
-        talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(broker))
-        talk.ask(connection, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(broker))
+        talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(broker))
+        talk.ask(connection, RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(broker))
     asker = talk.connect()
-    talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(brokers[0]))
+    talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(brokers[0]))
     if len(brokers) > 1:
-        body = talks.members(1, *brokers)
-        talk.ask(asker, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, talks.alteration(brokers[0], 1), body)
+        body = conversation.members(1, *brokers)
+        talk.ask(
+            asker, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, conversation.alteration(brokers[0], 1), body
+        )
     return talk, asker
 
 
@@ -52,7 +54,7 @@ def notified(commands: list[Command]) -> list[tuple[int | None, int | None]]:
 def test_all_living_brokers_are_told_of_a_new_master_each_for_itself() -> None:
     talk, _ = led(1, 2, 3)
     dials = talk.dialled()
-    assert [each.address for each in dials] == [talks.address(each) for each in (1, 2, 3)]
+    assert [each.address for each in dials] == [conversation.address(each) for each in (1, 2, 3)]
     talk.give(Closed(dials[1].connection, "refused", talk.now_ms))
     assert notified(talk.listens(dials[2])) == [(1, 1)]
     assert notified(talk.listens(dials[0])) == [(1, 1)]
@@ -63,13 +65,13 @@ def test_of_notifications_that_could_not_leave_only_the_newest_is_told() -> None
     talk, asker = led(1, 2)
     first, second = talk.dialled()
     for broker in (2, 1, 2):
-        designate = talks.election(broker, designate=True)
+        designate = conversation.election(broker, designate=True)
         talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, designate)
-        info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
-        told = GetReplicaInfoResponse.from_ext_fields(info.header.ext_fields or {})
+        info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
+        received = GetReplicaInfoResponse.from_ext_fields(info.header.ext_fields or {})
         set_epoch = int(info.body.partition(b'"syncStateSetEpoch":')[2].rstrip(b"}"))
-        body = talks.members(set_epoch, 1, 2)
-        header = talks.alteration(broker, told.master_epoch or 0)
+        body = conversation.members(set_epoch, 1, 2)
+        header = conversation.alteration(broker, received.master_epoch or 0)
         talk.ask(asker, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, header, body)
     assert talk.dialled() == []
     assert notified(talk.listens(first)) == [(2, 4)]
@@ -81,7 +83,7 @@ def test_a_broker_that_does_not_read_holds_one_notification_and_nobody_else() ->
     first, second = talk.dialled()
     talk.give(Connected(first.connection, "127.0.0.1:1", talk.now_ms))
     assert notified(talk.listens(second)) == [(1, 1)]
-    talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(2, designate=True))
+    talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(2, designate=True))
     assert notified(talk.answers[second.connection]) == [(2, 2)]
     assert notified(talk.answers[first.connection]) == [(1, 1)]
     talk.give(Writable(first.connection, talk.now_ms))
@@ -113,70 +115,72 @@ def test_the_master_is_told_first() -> None:
     talk, asker = led(1, 2, 3)
     talk.wait(CONNECT_TIMEOUT_MS)
     talk.dialled()
-    talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(3, designate=True))
-    assert [each.address for each in talk.dialled()] == [talks.address(each) for each in (3, 1, 2)]
+    talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(3, designate=True))
+    assert [each.address for each in talk.dialled()] == [conversation.address(each) for each in (3, 1, 2)]
 
 
 def test_a_late_end_of_an_old_connection_kills_nobody() -> None:
     talk, asker = led(1, 2)
     for _ in range(3):
-        talk.ask(talk.connect(), RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
+        talk.ask(talk.connect(), RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(1))
     for connection in (1, 4, 5):
         talk.close(connection)
-    info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
-    told = GetReplicaInfoResponse.from_ext_fields(info.header.ext_fields or {})
-    assert (told.master_broker_id, told.master_epoch) == (1, 1)
+    info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
+    received = GetReplicaInfoResponse.from_ext_fields(info.header.ext_fields or {})
+    assert (received.master_broker_id, received.master_epoch) == (1, 1)
 
 
 def test_after_a_restart_a_master_that_stays_away_is_replaced_by_a_living_member() -> None:
-    journal = talks.StoredJournal()
-    talk = talks.controller(journal)
+    journal = conversation.StoredJournal()
+    talk = conversation.controller(journal)
     connection = talk.connect()
     for broker in (1, 2):
-        talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(broker))
-        talk.ask(connection, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(broker))
-    talk.ask(connection, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(1))
-    body = talks.members(1, 1, 2)
-    talk.ask(connection, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, talks.alteration(1, 1), body)
-    talk = talks.controller(journal)
+        talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(broker))
+        talk.ask(connection, RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(broker))
+    talk.ask(connection, RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(1))
+    body = conversation.members(1, 1, 2)
+    talk.ask(connection, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, conversation.alteration(1, 1), body)
+    talk = conversation.controller(journal)
     connection = talk.connect()
-    talk.ask(connection, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(2))
-    info = talk.ask(connection, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    talk.ask(connection, RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(2))
+    info = talk.ask(connection, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     assert (info.header.ext_fields or {})["masterBrokerId"] == "1"
     talk.wait(5_000)
-    info = talk.ask(connection, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    info = talk.ask(connection, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     assert (info.header.ext_fields or {})["masterBrokerId"] == "2"
-    assert [each.address for each in talk.dialled()] == [talks.address(2)]
+    assert [each.address for each in talk.dialled()] == [conversation.address(2)]
 
 
 def test_an_operator_who_names_nobody_deposes_nobody() -> None:
     talk, asker = led(1, 2)
-    answer = talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, talks.election(-1, designate=True))
+    answer = talk.ask(asker, RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(-1, designate=True))
     assert answer.header.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST
 
 
 OLD: list[tuple[int, Header, bytes, ResponseCode]] = [
     (
         RequestCode.CONTROLLER_REGISTER_BROKER,
-        RegisterBrokerToControllerRequest(talks.CLUSTER, talks.SET, broker_address="127.0.0.1:1", epoch=1),
+        RegisterBrokerToControllerRequest(
+            conversation.CLUSTER, conversation.SET, broker_address="127.0.0.1:1", epoch=1
+        ),
         b"",
         ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED,
     ),
     (
         RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
-        AlterSyncStateSetRequest(talks.SET, master_address="127.0.0.1:1", master_epoch=1),
+        AlterSyncStateSetRequest(conversation.SET, master_address="127.0.0.1:1", master_epoch=1),
         b'{"syncStateSet":["127.0.0.1:1"],"syncStateSetEpoch":1}',
         ResponseCode.CONTROLLER_INVALID_REQUEST,
     ),
     (
         RequestCode.CONTROLLER_ELECT_MASTER,
-        ElectMasterRequest(talks.CLUSTER, talks.SET, broker_address="127.0.0.1:1"),
+        ElectMasterRequest(conversation.CLUSTER, conversation.SET, broker_address="127.0.0.1:1"),
         b"",
         ResponseCode.CONTROLLER_INVALID_REQUEST,
     ),
     (
         RequestCode.BROKER_HEARTBEAT,
-        BrokerHeartbeatRequest(talks.CLUSTER, "127.0.0.1:1", talks.SET, epoch=1, max_offset=1),
+        BrokerHeartbeatRequest(conversation.CLUSTER, "127.0.0.1:1", conversation.SET, epoch=1, max_offset=1),
         b"",
         ResponseCode.CONTROLLER_INVALID_REQUEST,
     ),
@@ -188,33 +192,33 @@ def test_requests_by_address_are_refused_with_a_code_and_change_nothing(
     code: int, header: Header, body: bytes, answer: ResponseCode
 ) -> None:
     talk, asker = led(1)
-    before = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    before = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     refused = talk.ask(asker, code, header, body)
     assert (refused.header.code, bool(refused.header.remark)) == (answer, True)
-    after = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    after = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     assert (after.header.ext_fields, after.body) == (before.header.ext_fields, before.body)
 
 
 def test_a_refused_application_says_which_id_is_next() -> None:
     talk, asker = led(1, 2)
-    refused = talk.ask(asker, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(7))
+    refused = talk.ask(asker, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(7))
     assert refused.header.code == ResponseCode.CONTROLLER_BROKER_ID_INVALID
     header = ApplyBrokerIdResponse.from_ext_fields(refused.header.ext_fields or {})
     assert header.next_broker_id == 3
 
 
-def test_strangers_are_remembered_up_to_a_bound_and_brokers_beyond_it(
+def test_unregistered_brokers_are_remembered_up_to_a_bound_and_registered_ones_beyond_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(heartbeats, "STRANGERS_MAX", 2)
-    talk = talks.controller()
+    monkeypatch.setattr(heartbeats, "UNREGISTERED_MAX", 2)
+    talk = conversation.controller()
     connection = talk.connect()
 
     def beat(broker: int) -> int:
-        return talk.ask(connection, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(broker)).header.code
+        return talk.ask(connection, RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(broker)).header.code
 
     assert [beat(each) for each in (5, 6, 7, 5)] == [0, 0, ResponseCode.SYSTEM_BUSY, 0]
-    talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1))
+    talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1))
     assert beat(1) == ResponseCode.SUCCESS
     talk.close(connection)
     connection = talk.connect()
@@ -223,10 +227,10 @@ def test_strangers_are_remembered_up_to_a_bound_and_brokers_beyond_it(
 
 @pytest.mark.parametrize("text", ["", "x" * 1_025])
 def test_a_name_that_is_no_name_is_refused_and_never_logged(text: str) -> None:
-    journal = talks.StoredJournal()
-    talk = talks.controller(journal)
+    journal = conversation.StoredJournal()
+    talk = conversation.controller(journal)
     connection = talk.connect()
-    answer = talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1, text))
+    answer = talk.ask(connection, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1, text))
     assert answer.header.code == ResponseCode.CONTROLLER_INVALID_REQUEST
     assert len(journal.kept) == 1
 
@@ -236,15 +240,15 @@ def test_garbage_ends_the_connection_of_whoever_sent_it_alone() -> None:
     bad = talk.connect()
     talk.give(Received(bad, b"\x7f\xff\xff\xff\x00\x00\x00\x00", talk.now_ms))
     assert bad in talk.closed()
-    assert talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question()).header.code == 0
+    assert talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question()).header.code == 0
 
 
 def test_metadata_names_the_port_that_was_really_opened() -> None:
-    talk = talks.controller()
+    talk = conversation.controller()
     answer = talk.ask(talk.connect(), RequestCode.CONTROLLER_GET_METADATA_INFO)
     header = GetMetadataResponse.from_ext_fields(answer.header.ext_fields or {})
-    assert header.controller_leader_address == talks.ADDRESS
-    assert (header.is_leader, header.peers) == (True, f"n0:{talks.ADDRESS};")
+    assert header.controller_leader_address == conversation.ADDRESS
+    assert (header.is_leader, header.peers) == (True, f"n0:{conversation.ADDRESS};")
 
 
 @pytest.mark.parametrize(
@@ -268,12 +272,12 @@ def test_a_configuration_that_cannot_be_shown_is_refused_and_the_controller_goes
 
 def test_a_shorter_interval_counts_at_once_and_no_change_puts_a_look_off() -> None:
     hour_ms = 3_600_000
-    talk = talks.controller(
+    talk = conversation.controller(
         scan_not_active_broker_interval_ms=hour_ms, scan_inactive_master_interval_ms=hour_ms
     )
     asker = talk.connect()
-    talk.ask(asker, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1))
-    talk.ask(asker, RequestCode.BROKER_HEARTBEAT, talks.heartbeat(1))
+    talk.ask(asker, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1))
+    talk.ask(asker, RequestCode.BROKER_HEARTBEAT, conversation.heartbeat(1))
     talk.wait(hour_ms // 2)
     assert "broker lost" not in talk.noted()
     body = b"scanNotActiveBrokerInterval=1000\nscanInactiveMasterInterval=1000\n"
@@ -303,8 +307,8 @@ def test_a_change_of_the_configuration_takes_effect_whole_or_not_at_all() -> Non
     assert change(b"listenPort=1\n") == ResponseCode.NO_PERMISSION
     assert change(b"# more risk\nenableElectUncleanMaster=true\nnobodyKnows=1\n") == ResponseCode.SUCCESS
     assert shown() == {**before, "enableElectUncleanMaster": "true"}
-    body = talks.members(2, 1)
-    talk.ask(asker, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, talks.alteration(1, 1), body)
+    body = conversation.members(2, 1)
+    talk.ask(asker, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, conversation.alteration(1, 1), body)
     talk.close(1)
-    info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+    info = talk.ask(asker, RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
     assert (info.header.ext_fields or {})["masterBrokerId"] == "2"

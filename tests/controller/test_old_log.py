@@ -9,7 +9,7 @@ from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.machines.broker_set import State, Variables
 from replispec.wire.rocketmq.machines.broker_set_wire import event_of_record, record_of
-from tests.controller import talks
+from tests.controller import conversation
 
 # A start; three brokers get ids, and one of another set, which is elected there; an address changes; an
 # election, an alteration, an election by an operator, another alteration, a cleaning, a loss that nobody can
@@ -18,16 +18,16 @@ RECORDS = Path(__file__).with_name("old_log.txt").read_text("ascii").split()
 STATE = "080110021800"
 
 
-def old_journal() -> talks.StoredJournal:
+def old_journal() -> conversation.StoredJournal:
     """A journal that holds the old log."""
-    journal = talks.StoredJournal()
+    journal = conversation.StoredJournal()
     journal.kept = [(index, bytes.fromhex(each)) for index, each in enumerate(RECORDS, start=1)]
     journal.value = bytes.fromhex(STATE)
     return journal
 
 
 def test_an_old_log_gives_what_it_recorded() -> None:
-    node = talks.controller(old_journal()).node
+    node = conversation.controller(old_journal()).node
     assert isinstance(node, ControllerNode)
     assert {each.name: (each.state, each.variables) for each in node._sets} == {
         "broker-a": (
@@ -62,7 +62,7 @@ def test_an_old_log_gives_what_it_recorded() -> None:
 
 def test_what_is_recorded_now_has_the_bytes_of_the_old_log() -> None:
     """Each old record, read as an event and recorded again, is itself but for number, term and time."""
-    known = Variables(cluster_name=talks.CLUSTER)
+    known = Variables(cluster_name=conversation.CLUSTER)
     for text in RECORDS:
         old = ControllerEvent.FromString(bytes.fromhex(text))
         event = event_of_record(old, known)
@@ -80,7 +80,7 @@ def test_a_log_of_a_later_format_is_refused_by_name() -> None:
     later = ControllerEvent.FromString(journal.kept[1][1])
     later.format = 2
     journal.kept[1] = (2, later.SerializeToString(deterministic=True))
-    talk = talks.controller(journal)
+    talk = conversation.controller(journal)
     assert talk.halted() == (
         "the log of the controller cannot be read: record 2 of the log is of format 2, this release reads 1"
     )

@@ -8,18 +8,18 @@ from replispec.controller.rocketmq.process import LOG_NAME
 from replispec.controller.rocketmq.process import members as controller_members
 from replispec.nameserver.rocketmq.process import members as name_server_members
 from replispec.runtime.configuration import ConfigurationError, parse
-from replispec.runtime.sim import Chance, Disk, SimulatedStorage
+from replispec.runtime.sim import Disk, Rng, SimulatedStorage
 from replispec.runtime.world import Member, Received
 from replispec.wire.rocketmq.broker import GetRouteInfoRequest
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetMetadataResponse, Properties
 from replispec.wire.rocketmq.parameters import CONTROLLER, NAMESERVER
-from tests.controller import talks
+from tests.controller import conversation
 
 
 def made(text: str, role: str = "controller", disk: Disk | None = None) -> list[Member]:
     """The members of a process with this file."""
-    storage = SimulatedStorage(disk or Disk(Chance(1)))
+    storage = SimulatedStorage(disk or Disk(Rng(1)))
     if role == "nameserver":
         return list(name_server_members(parse(text, NAMESERVER).options, storage, 1))
     return list(controller_members(parse(text, CONTROLLER).options, storage, 1))
@@ -30,9 +30,9 @@ def listeners(text: str, role: str = "controller") -> list[tuple[str, str]]:
     return [(each.role, at) for each in made(text, role) for at in each.node.listeners.values()]
 
 
-def talk(member: Member) -> talks.Talk:
+def talk(member: Member) -> conversation.Talk:
     """A talk with one of the members, started."""
-    return talks.Talk(member.node, next(iter(member.node.listeners)), stores=member.stores).start()
+    return conversation.Talk(member.node, next(iter(member.node.listeners)), stores=member.stores).start()
 
 
 def test_a_controller_listens_where_it_is_told() -> None:
@@ -52,19 +52,19 @@ def test_a_name_server_has_a_controller_on_a_port_of_its_own_when_it_is_told_so(
 @pytest.mark.parametrize("failing", ["records", "append"])
 def test_without_its_controller_a_name_server_still_tells_routes(failing: str) -> None:
     text = "enableControllerInNamesrv=true\ncontrollerDLegerPeers=n0-127.0.0.1:9\n"
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     name_server, controller = made(text, "nameserver", disk)
     broken = (
         talk(controller)
         if failing == "append"
-        else talks.Talk(controller.node, "controller", stores=controller.stores)
+        else conversation.Talk(controller.node, "controller", stores=controller.stores)
     )
     before = broken.connect() if failing == "append" else None
     disk.plan = lambda what: "broken" if what.startswith(failing) else None
     if before is None:
         broken.start()
     else:
-        data = broken.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1))
+        data = broken.frame(RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1))
         broken.give(Received(before, data, broken.now_ms))
     after = broken.connect()
     assert broken.halted() is None
@@ -92,7 +92,7 @@ def test_what_does_not_fit_together_is_refused_by_name(text: str, role: str, par
 
 def test_the_log_lies_in_the_controllers_folder() -> None:
     for text, folder in (("", "store"), ("storePathRootDir=a\n", "a"), ("controllerStorePath=b\n", "b")):
-        disk = Disk(Chance(1))
+        disk = Disk(Rng(1))
         talk(made(text, disk=disk)[0])
         assert list(disk.journals) == [f"{folder}/{LOG_NAME}"]
 

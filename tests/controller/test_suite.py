@@ -21,7 +21,7 @@ from replispec.runtime.storage import Stores
 from replispec.runtime.world import Level, Member
 from replispec.wire.rocketmq.options import ControllerOptions
 from tests.conformance.subjects.against import IDLE_S, applicable, plan
-from tests.controller.talks import StoredJournal
+from tests.controller.conversation import StoredJournal
 
 CASES = [case for case in load("controller") if applicable(case)]
 

@@ -25,7 +25,7 @@ from replispec.wire.rocketmq.controller import (
     CleanBrokerDataRequest,
     GetNextBrokerIdRequest,
 )
-from tests.controller import talks
+from tests.controller import conversation
 
 # How names end that a number had in older releases alone.
 OLDER = "_UNTIL_5_1_0"
@@ -37,12 +37,12 @@ class Stage:
     """One controller, an asker's connection, and one connection for the heartbeats of each broker."""
 
     def __init__(self) -> None:
-        self.journal = talks.StoredJournal()
+        self.journal = conversation.StoredJournal()
         self.start()
 
     def start(self) -> None:
         """Start the controller on its journal, with nobody connected."""
-        self.talk = talks.controller(self.journal)
+        self.talk = conversation.controller(self.journal)
         self.asker = self.talk.connect()
         self.brokers: dict[int, int] = {}
         self.talk.effects.clear()
@@ -62,41 +62,45 @@ class Stage:
 
     def step_apply(self, broker: str, _as: str = "", other: str = "") -> list[str]:
         """1013."""
-        owner = talks.address(int(other or broker))
-        header = ApplyBrokerIdRequest(talks.CLUSTER, talks.SET, int(broker), f"{owner};1700000000000")
+        owner = conversation.address(int(other or broker))
+        header = ApplyBrokerIdRequest(
+            conversation.CLUSTER, conversation.SET, int(broker), f"{owner};1700000000000"
+        )
         return self.ask(RequestCode.CONTROLLER_APPLY_BROKER_ID, header)
 
     def step_next(self) -> list[str]:
         """1012."""
-        header = GetNextBrokerIdRequest(talks.CLUSTER, talks.SET)
+        header = GetNextBrokerIdRequest(conversation.CLUSTER, conversation.SET)
         return self.ask(RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, header)
 
     def step_register(self, broker: str, at: str | None = None) -> list[str]:
         """1003."""
-        return self.ask(RequestCode.CONTROLLER_REGISTER_BROKER, talks.registration(int(broker), at))
+        return self.ask(RequestCode.CONTROLLER_REGISTER_BROKER, conversation.registration(int(broker), at))
 
     def step_info(self) -> list[str]:
         """1004."""
-        return self.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, talks.question())
+        return self.ask(RequestCode.CONTROLLER_GET_REPLICA_INFO, conversation.question())
 
     def step_elect(self, broker: str) -> list[str]:
         """1002 of a broker."""
-        return self.ask(RequestCode.CONTROLLER_ELECT_MASTER, talks.election(int(broker)))
+        return self.ask(RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(int(broker)))
 
     def step_designate(self, broker: str) -> list[str]:
         """1002 of an operator."""
-        return self.ask(RequestCode.CONTROLLER_ELECT_MASTER, talks.election(int(broker), designate=True))
+        return self.ask(
+            RequestCode.CONTROLLER_ELECT_MASTER, conversation.election(int(broker), designate=True)
+        )
 
     def step_alter(self, master: str, epoch: str, set_epoch: str, brokers: str) -> list[str]:
         """1001."""
-        body = talks.members(int(set_epoch), *map(int, brokers.split(",")))
-        header = talks.alteration(int(master), int(epoch))
+        body = conversation.members(int(set_epoch), *map(int, brokers.split(",")))
+        header = conversation.alteration(int(master), int(epoch))
         return self.ask(RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, header, body)
 
     def step_clean(self, brokers: str, *, living: bool = False) -> list[str]:
         """1011."""
         named = None if brokers == "all" else brokers.replace(",", ";")
-        header = CleanBrokerDataRequest(talks.CLUSTER, talks.SET, None, named, living)
+        header = CleanBrokerDataRequest(conversation.CLUSTER, conversation.SET, None, named, living)
         return self.ask(RequestCode.CLEAN_BROKER_DATA, header)
 
     def step_clean_living(self, brokers: str) -> list[str]:
@@ -107,7 +111,7 @@ class Stage:
         """904."""
         if int(broker) not in self.brokers:
             self.brokers[int(broker)] = self.talk.connect()
-        header = talks.heartbeat(int(broker), epoch=int(epoch), max_offset=int(offset))
+        header = conversation.heartbeat(int(broker), epoch=int(epoch), max_offset=int(offset))
         return shown(self.talk.ask(self.brokers[int(broker)], RequestCode.BROKER_HEARTBEAT, header))
 
     def step_close(self, broker: str) -> list[str]:

@@ -14,7 +14,7 @@ WIRE = "replispec.wire"
 FAMILIES = "replispec.runtime.families"
 DOCUMENTS = "replispec.runtime.documents"
 OWN_MESSAGES = ("replispec.adapter", "replispec.event", "replispec.trace")
-# The world: a core is handed time, bytes and chance, it never fetches them.
+# The world: a core is handed time, bytes and random numbers, it never fetches them.
 WORLD = (
     "asyncio",
     "datetime",
@@ -44,7 +44,7 @@ NETWORK = ("asyncio", "random", "secrets", "socket", "ssl", "time", "trio", "url
 COMMAND_LINE = ("click", "rich")
 SPARK = ("pandas", "py4j", "pyspark")
 COMPILING = ("grpc_tools", "yaml")
-# Runtimes of protobuf stand behind the seams of DOCUMENTS: only our own messages travel as protobuf.
+# Runtimes of protobuf stand after the seams of DOCUMENTS: only our own messages travel as protobuf.
 PROTOBUF = ("betterproto", "google.protobuf")
 SEAMS = {"betterproto": f"{DOCUMENTS}.betterproto_seam", "google.protobuf": f"{DOCUMENTS}.official_seam"}
 
@@ -90,7 +90,7 @@ RUNTIME_PARTS = (
     "rocketmq.replication",
     "rocketmq.membership",
     "rocketmq.parameters",
-    "rocketmq.places",
+    "rocketmq.derived_options",
 )
 PARTS = tuple(f"replispec.runtime.{name}" for name in RUNTIME_PARTS)
 BELOW_ROLES = (

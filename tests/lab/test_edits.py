@@ -29,7 +29,7 @@ BOUND: dict[str, Any] = {
         "said": {"sends": {"Tell": {"count": "count"}, "TellOld": None}},
         "written": {"sends": "Line"},
         "told": {
-            "heard": [
+            "received_as": [
                 {"message": "Tell", "codes": "ResponseCode.OK"},
                 {"answer_to": ["Ask", "Beg"], "codes": ["ResponseCode.OK", "ResponseCode.BUSY"]},
             ]
@@ -59,13 +59,13 @@ EXPECTED = [
     ("binding", "event asked is refused with ResponseCode.OK"),
     ("record", "record of asked swaps count and sure"),
     ("record", "record of asked has no derived"),
-    ("binding", "event told as heard 0 is not heard"),
-    ("binding", "event told as heard 0 is heard as ResponseCode.BUSY"),
-    ("binding", "event told as heard 1 is not heard"),
-    ("binding", "event told as heard 1 is not of ResponseCode.OK"),
-    ("binding", "event told as heard 1 is not of ResponseCode.BUSY"),
-    ("binding", "event told as heard 1 is not of Ask"),
-    ("binding", "event told as heard 1 is not of Beg"),
+    ("binding", "event told as received 0 is not received"),
+    ("binding", "event told as received 0 is received as ResponseCode.BUSY"),
+    ("binding", "event told as received 1 is not received"),
+    ("binding", "event told as received 1 is not of ResponseCode.OK"),
+    ("binding", "event told as received 1 is not of ResponseCode.BUSY"),
+    ("binding", "event told as received 1 is not of Ask"),
+    ("binding", "event told as received 1 is not of Beg"),
     ("answer", "answer yes is ResponseCode.BUSY"),
     ("answer", "answer no is ResponseCode.OK"),
     ("counts_as", "answer no counts as nothing else"),

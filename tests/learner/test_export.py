@@ -10,13 +10,13 @@ import pytest
 from replispec.learner.rocketmq.core.export import LINES_AT_ONCE, Export
 from replispec.runtime.primitives.jsons import loads
 from replispec.runtime.rocketmq.log import MessageStore
-from replispec.runtime.sim import Chance, Crashed, Disk, SimulatedStorage
+from replispec.runtime.sim import Crashed, Disk, Rng, SimulatedStorage
 from replispec.runtime.storage import Lines, StorageFailed, Stores
 from replispec.runtime.storage.disk_shell import DiskStorage
 from replispec.runtime.world import Outbox, Persist, Writes
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogRecord
-from tests.runtime.log.logs import WrittenStore
+from tests.runtime.log.sample_logs import WrittenStore
 from tests.runtime.storage.writing import carried_out
 
 
@@ -81,7 +81,7 @@ def numbers(disk: Disk) -> list[int]:
 
 
 def test_only_what_is_confirmed_is_exported() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     store = store_with(disk, 10)
     half = next(
         placed.offset for placed in store.log.records(0, store.log.end) if placed.record.queue_offset == 5
@@ -94,7 +94,7 @@ def test_only_what_is_confirmed_is_exported() -> None:
 
 
 def test_a_line_says_what_and_where_the_message_is() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     store = store_with(disk, 0)
     store.put(record(b"text", b"KEYS\x01k\x02"))
     store.put(record(b"\xff"))
@@ -106,7 +106,7 @@ def test_a_line_says_what_and_where_the_message_is() -> None:
 
 
 def test_a_large_backlog_is_exported_in_parts() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     store = store_with(disk, LINES_AT_ONCE + 1)
     export = Exporting(disk, store)
     export.up_to(store.log.end)
@@ -116,7 +116,7 @@ def test_a_large_backlog_is_exported_in_parts() -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_a_crash_while_writing_neither_loses_nor_repeats_a_message(seed: int) -> None:
-    disk = Disk(Chance(seed))
+    disk = Disk(Rng(seed))
     store = store_with(disk, 30)
     ends = [placed.offset + placed.size for placed in store.log.records(0, store.log.end)]
     export = Exporting(disk, store)
@@ -132,7 +132,7 @@ def test_a_crash_while_writing_neither_loses_nor_repeats_a_message(seed: int) ->
 
 
 def test_a_disk_that_refuses_costs_no_message() -> None:
-    disk = Disk(Chance(3))
+    disk = Disk(Rng(3))
     store = store_with(disk, 10)
     export = Exporting(disk, store)
     disk.plan = lambda what: "no space left" if what.startswith("append lines") else None
@@ -145,7 +145,7 @@ def test_a_disk_that_refuses_costs_no_message() -> None:
 
 
 def test_lost_messages_that_were_exported_are_told_and_their_successors_follow() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     store = store_with(disk, 3)
     export = Exporting(disk, store)
     export.up_to(store.log.end)
@@ -161,7 +161,7 @@ def test_lost_messages_that_were_exported_are_told_and_their_successors_follow()
 
 
 def test_a_cut_while_lines_are_written_follows_them() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     store = store_with(disk, 3)
     export = Exporting(disk, store)
     export.export.up_to(store.log.end)
@@ -174,7 +174,7 @@ def test_a_cut_while_lines_are_written_follows_them() -> None:
 
 @pytest.mark.parametrize("line", [b"garbage", b"[]", b'{"end":"x"}', b'{"end":-1}'])
 def test_a_file_that_is_not_ours_is_not_continued(line: bytes) -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     lines = lines_of(disk)
     lines.append([line])
     with pytest.raises(StorageFailed, match="last line"):

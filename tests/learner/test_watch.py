@@ -5,12 +5,12 @@ from __future__ import annotations
 from replispec.learner.rocketmq.core.watch import Watch
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
-from replispec.runtime.sim import Chance, Disk, SimulatedStorage
+from replispec.runtime.sim import Disk, Rng, SimulatedStorage
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.options import LearnerOptions
 from tests.playbook import Answer, Playbook
-from tests.runtime.membership.ids import CONTROLLER, Granting
+from tests.runtime.membership.registering import CONTROLLER, Granting
 
 OURS = 1
 ASKING = {
@@ -26,7 +26,7 @@ class Watching:
     """A learner's watch over a controller that says `told`."""
 
     def __init__(self, disk: Disk) -> None:
-        self.told: Answer = Answer(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST)
+        self.answer: Answer = Answer(ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST)
         self.granting = Granting()
         self.ids: list[int] = []
         files = SimulatedStorage(disk).files("store")
@@ -44,7 +44,7 @@ class Watching:
     def says(self, master: int | None, address: str | None, *members: int) -> None:
         header = GetReplicaInfoResponse(master, address, 3)
         body = SyncStateSet(broker_ids=list(members), sync_state_set_epoch=1).encode()
-        self.told = Answer(ext_fields=header.to_ext_fields(), body=body)
+        self.answer = Answer(ext_fields=header.to_ext_fields(), body=body)
         self.wait(5_000)
 
     def wait(self, passed_ms: int) -> None:
@@ -54,11 +54,11 @@ class Watching:
 
     def _answered(self, command: Command) -> Answer | None:
         asks_who = command.header.code == RequestCode.CONTROLLER_GET_REPLICA_INFO
-        return self.told if asks_who else self.granting(command)
+        return self.answer if asks_who else self.granting(command)
 
 
 def test_a_learner_gets_an_id_once_and_asks_for_no_more_than_it_may() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     learner = Watching(disk)
     learner.wait(30_000)
     assert learner.ids == [OURS]
@@ -69,7 +69,7 @@ def test_a_learner_gets_an_id_once_and_asks_for_no_more_than_it_may() -> None:
 
 
 def test_only_the_master_that_the_controller_names_is_followed() -> None:
-    learner = Watching(Disk(Chance(1)))
+    learner = Watching(Disk(Rng(1)))
     learner.wait(2_000)
     assert learner.watch.may_follow("m:1"), "nobody has said otherwise"
     learner.says(2, "m:1", 2)
@@ -80,7 +80,7 @@ def test_only_the_master_that_the_controller_names_is_followed() -> None:
 
 
 def test_a_learner_that_is_named_master_stands_still_until_another_is() -> None:
-    learner = Watching(Disk(Chance(1)))
+    learner = Watching(Disk(Rng(1)))
     learner.wait(2_000)
     learner.says(OURS, "l:1", OURS)
     assert not learner.watch.may_follow("l:1")
@@ -90,8 +90,8 @@ def test_a_learner_that_is_named_master_stands_still_until_another_is() -> None:
 
 
 def test_an_answer_that_cannot_be_read_costs_a_line() -> None:
-    learner = Watching(Disk(Chance(1)))
+    learner = Watching(Disk(Rng(1)))
     learner.wait(2_000)
-    learner.told = Answer(body=b"garbage")
+    learner.answer = Answer(body=b"garbage")
     learner.wait(5_000)
     assert any("cannot be read" in note.what for note in learner.playbook.notes)

@@ -17,7 +17,7 @@ from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 from tests.cli.command import command, environment_of, replispec
-from tests.controller import talks
+from tests.controller import conversation
 from tests.new_message import specification as new_message
 
 TIMEOUT_S = 60
@@ -68,7 +68,7 @@ def ask(address: tuple[str, int], code: int, fields: dict[str, str | None]) -> C
 
 def count(address: tuple[str, int], repairs: int) -> str | None:
     """Report repairs; how many there are now."""
-    answer = ask(address, new_message.CODE, {"brokerName": talks.SET, "repairs": str(repairs)})
+    answer = ask(address, new_message.CODE, {"brokerName": conversation.SET, "repairs": str(repairs)})
     assert answer.header.code == ResponseCode.SUCCESS
     return (answer.header.ext_fields or {}).get("total")
 
@@ -78,10 +78,10 @@ def test_the_controller_answers_it_on_a_socket_and_remembers_it_over_a_restart(
 ) -> None:
     assert new_message.CODE not in {code.value for code in RequestCode}
     with controller(generated, tmp_path) as address:
-        refused = ask(address, new_message.CODE, {"brokerName": talks.SET, "repairs": "1"})
+        refused = ask(address, new_message.CODE, {"brokerName": conversation.SET, "repairs": "1"})
         assert refused.header.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
-        ask(address, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1).to_ext_fields())
-        missing = ask(address, new_message.CODE, {"brokerName": talks.SET})
+        ask(address, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1).to_ext_fields())
+        missing = ask(address, new_message.CODE, {"brokerName": conversation.SET})
         assert missing.header.code == ResponseCode.CONTROLLER_INVALID_REQUEST
         assert [count(address, 2), count(address, 3)] == ["2", "5"]
     with controller(generated, tmp_path) as address:
@@ -108,8 +108,8 @@ def test_the_replay_steps_it(generated: Path, tmp_path: Path) -> None:
     tap = tmp_path / "tap.pcap"
     with controller(generated, tmp_path, f"tapFile={tap}") as address:
         ask(address, RequestCode.CONTROLLER_GET_METADATA_INFO, {})
-        ask(address, RequestCode.CONTROLLER_APPLY_BROKER_ID, talks.application(1).to_ext_fields())
-        ask(address, RequestCode.CONTROLLER_REGISTER_BROKER, talks.registration(1).to_ext_fields())
+        ask(address, RequestCode.CONTROLLER_APPLY_BROKER_ID, conversation.application(1).to_ext_fields())
+        ask(address, RequestCode.CONTROLLER_REGISTER_BROKER, conversation.registration(1).to_ext_fields())
         assert [count(address, 2), count(address, 3)] == ["2", "5"]
     verdict, known = decisions(tap, tmp_path / "known", generated)
     assert (verdict, known) == ("ok", decisions(tap, tmp_path / "unknown", None)[1] + 2)

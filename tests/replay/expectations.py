@@ -146,7 +146,7 @@ class Ledger:
         self.acknowledged.append((self.group, epoch, offset))
 
     def losses(self) -> tuple[Lost, ...]:
-        """The acknowledged messages at or behind the start of the epoch after theirs."""
+        """The acknowledged messages at or after the start of the epoch after theirs."""
         lost: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
         for group, epoch, offset in self.acknowledged:
             later = [key for key in self.starts if key[0] == group and key[1] > epoch]

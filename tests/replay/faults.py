@@ -154,7 +154,7 @@ def put(frames: Frames, at: int, frame: Frame) -> Frames:
     return [*frames[:at], frame, *frames[at + 1 :]]
 
 
-def behind_its_connection(frames: Frames, frame: Frame) -> Frames:
+def after_its_connection(frames: Frames, frame: Frame) -> Frames:
     """The frames with one more, the last of its connection."""
     last = max(at for at, each in enumerate(frames) if each.connection == frame.connection)
     return [*frames[: last + 1], replace(frame, time_ns=frames[last].time_ns), *frames[last + 1 :]]
@@ -198,7 +198,7 @@ def report_too_far(frames: Frames) -> Frames:
 
 
 def bytes_left_out(frames: Frames) -> Frames:
-    """The last run of log bytes starts behind the end of the one before."""
+    """The last run of log bytes starts after the end of the one before."""
     at = transfers(frames)[-1]
     header = ha.HaTransferHeader.decode(frames[at].data)
     return put(frames, at, replace(frames[at], data=replace(header, offset=header.offset + 1).encode()))
@@ -225,8 +225,8 @@ def answered_twice(frames: Frames) -> Frames:
     return [*frames[: at + 1], *frames[at:]]
 
 
-def message_behind_the_next_epoch(frames: Frames) -> Frames:
-    """The first acknowledged message lies behind the start of the second epoch."""
+def message_after_the_next_epoch(frames: Frames) -> Frames:
+    """The first acknowledged message lies after the start of the second epoch."""
     at = commands(frames, RequestCode.SEND_MESSAGE_V2, answers=True)[0]
     _, header = frames[at].command()
     sent = broker.SendMessageResponse.from_ext_fields(dict(header.ext_fields or {}))
@@ -284,13 +284,13 @@ def confirmed_too_much(frames: Frames) -> Frames:
 def handshake_in_transfer(frames: Frames) -> Frames:
     """A replica that receives log bytes sends its handshake again."""
     at = of_replica(frames, ha.HaHandshakeId)[0]
-    return behind_its_connection(frames, frames[at])
+    return after_its_connection(frames, frames[at])
 
 
 def unasked_answer(frames: Frames) -> Frames:
     """A master answers a handshake that nobody sent."""
     at = next(at for at, frame in enumerate(frames) if frame.protocol == HA_MASTER)
-    return behind_its_connection(frames, frames[at])
+    return after_its_connection(frames, frames[at])
 
 
 def no_next_id(frames: Frames) -> Frames:
@@ -332,7 +332,7 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, border_inside, rule.BATCH_IN_EPOCH),
     _fault(SET, learner_in_the_set, rule.LEARNER_OUTSIDE, rule.LEARNER),
     _fault(SET, answered_twice, rule.PAIRING),
-    _fault(LEARNER, message_behind_the_next_epoch, rule.SEND_SURVIVES),
+    _fault(LEARNER, message_after_the_next_epoch, rule.SEND_SURVIVES),
     _fault(LEARNER, other_bytes, rule.SAME_BYTES),
     _fault(LEARNER, id_granted_again, rule.GRANTED_ONCE, rule.BROKER_SET),
     _fault(LEARNER, silence_at_the_new_leader, rule.HEARTBEATS),

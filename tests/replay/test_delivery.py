@@ -92,7 +92,7 @@ def test_a_copy_sent_again_tells_no_more_than_what_was_sent_after_it() -> None:
     rows = talk((0, 0), 3)
     for place, row in enumerate(rows):
         row["record_offset"] = 1000 * place
-    # The first answer was lost on the way, and sent again behind all the others.
+    # The first answer was lost on the way, and sent again after all the others.
     rows[1].update(acknowledged=3 * SIZE, record_offset=9000)
     found = delivered(frames(*rows), streams((0, 0)))
     order = places(found)

@@ -23,7 +23,7 @@ from replispec.runtime.primitives.streams import Stream
 from replispec.wire.rocketmq import ha, streams
 from replispec.wire.rocketmq.codes import RequestCode
 from tests.replay.pcap_writer import ACK, Conversation, Packet, pcap, with_times
-from tests.replay.talks import Harm, batch, command, random_capture
+from tests.replay.random_traffic import Harm, batch, command, random_capture
 
 CLIENT, MASTER, SERVER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_912), ("10.0.0.3", 10_911)
 
@@ -155,7 +155,7 @@ def test_a_stream_seen_from_the_middle_is_recognised(skipped: int) -> None:
     assert not any(decoded.frames["from_start"].to_pylist())
 
 
-def test_commands_are_found_behind_a_large_body_seen_from_the_middle() -> None:
+def test_commands_are_found_after_a_large_body_seen_from_the_middle() -> None:
     talk = Conversation(CLIENT, SERVER).open()
     talk.send(
         command(1, body=random.Random(1).randbytes(3_000_000)) + command(2) + command(4), from_client=True

@@ -15,7 +15,7 @@ from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.split import decode_split
 from replispec.wire.rocketmq import ha
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, frame, pcap
-from tests.replay.talks import batch, command
+from tests.replay.random_traffic import batch, command
 
 REPLICA, MASTER, CLIENT = ("10.0.0.3", 40_000), ("10.0.0.2", 10_912), ("10.0.0.9", 50_000)
 # What a loopback interface carries in one packet, and what a master sends in one run, in bytes.

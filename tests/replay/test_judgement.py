@@ -99,17 +99,15 @@ def test_lost_messages_are_counted_exactly(lost: int, tmp_path: Path) -> None:
     assert_found(judgement, scenario)
 
 
-def shaken(packets: Sequence[Packet], chance: random.Random) -> list[Packet]:
+def shaken(packets: Sequence[Packet], rng: random.Random) -> list[Packet]:
     """Segments that overtook each other in their direction, and segments that came again later."""
     moved = list(packets)
     for at in range(len(moved) - 1):
         first, second = moved[at : at + 2]
         same = (first.source, first.destination) == (second.source, second.destination)
-        if same and first.payload and second.payload and chance.random() < SHARE_MOVED:
+        if same and first.payload and second.payload and rng.random() < SHARE_MOVED:
             moved[at : at + 2] = [second, first]
-    again = [
-        (at + chance.random() * 9, moved[at]) for at in range(len(moved)) if chance.random() < SHARE_MOVED
-    ]
+    again = [(at + rng.random() * 9, moved[at]) for at in range(len(moved)) if rng.random() < SHARE_MOVED]
     again = [(at, packet) for at, packet in again if packet.payload]
     return with_times([packet for _, packet in sorted([*enumerate(moved), *again], key=lambda each: each[0])])
 
@@ -124,15 +122,15 @@ def test_late_and_repeated_segments_change_nothing(
     assert_found(replayed(packets, tmp_path_factory.mktemp("late") / "late.pcap"), scenario)
 
 
-def missing(packets: list[Packet], chance: random.Random, share: float) -> list[Packet]:
+def missing(packets: list[Packet], rng: random.Random, share: float) -> list[Packet]:
     """Some segments were not captured, of others only the first bytes."""
     kept = []
     for packet in packets:
-        luck = chance.random()
+        luck = rng.random()
         if not packet.payload or luck > share:
             kept.append(packet)
         elif luck > share / 2:
-            cut = chance.randrange(len(packet.payload))
+            cut = rng.randrange(len(packet.payload))
             kept.append(replace(packet, payload=packet.payload[:cut], payload_wire=len(packet.payload)))
     return kept
 
@@ -167,12 +165,12 @@ def test_missing_segments_make_no_message_lost_that_survived(
     assert violated <= {SEND_SURVIVES}
 
 
-def thinned(data: bytes, chance: random.Random) -> bytes:
+def thinned(data: bytes, rng: random.Random) -> bytes:
     """A classic pcap file, little endian, without some of its records."""
     kept, at = [data[:FILE_HEADER]], FILE_HEADER
     while at < len(data):
         size = RECORD_HEADER + int.from_bytes(data[at + 8 : at + 12], "little")
-        if chance.random() > SHARE_MOVED / 2:
+        if rng.random() > SHARE_MOVED / 2:
             kept.append(data[at : at + size])
         at += size
     return b"".join(kept)

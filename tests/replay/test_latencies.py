@@ -14,7 +14,7 @@ from replispec.replay.observe import observe
 from replispec.replay.report.model import Latency
 from replispec.wire.rocketmq import remoting
 from tests.replay.pcap_writer import Conversation, pcap
-from tests.replay.talks import command
+from tests.replay.random_traffic import command
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 CLIENT, BROKER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911)

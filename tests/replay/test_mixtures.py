@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from replispec.replay.by_splits import decode_by_splits
 from replispec.replay.local import DecodedCapture, decode_capture
 from tests.replay.pcap_writer import SYN, Conversation, Packet, pcap, pcapng, with_times
-from tests.replay.talks import command, remoting_talk, replication_talk
+from tests.replay.random_traffic import command, remoting_talk, replication_talk
 
 MIXTURES = int(os.environ.get("REPLISPEC_MIXTURES", "12"))
 SERVER = ("10.0.0.2", 10_911)
@@ -137,7 +137,7 @@ def compared(sound: DecodedCapture, found: DecodedCapture, kept: list[Packet]) -
 
 
 def stream_end(source: str, connection: str, kept: list[Packet]) -> int:
-    """The position behind the last byte that the capture has of a direction that was seen from its SYN."""
+    """The position after the last byte that the capture has of a direction that was seen from its SYN."""
     own = [
         packet
         for packet in kept

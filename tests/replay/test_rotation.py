@@ -24,7 +24,7 @@ from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.observation import SORTED_BY
 from replispec.replay.rotation import look_rotated, natural, open_rotation
 from tests.replay.pcap_writer import START_NS, Packet, interface, pcap, pcapng, section
-from tests.replay.talks import HARMLESS, Harm, random_capture
+from tests.replay.random_traffic import HARMLESS, Harm, random_capture
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 HARMS = (HARMLESS, Harm(lost=0.02, repeated=0.1, reordered=0.1, cut=0.1, headless=0.3))
@@ -204,7 +204,7 @@ def test_names_that_differ_in_digits_only_look_rotated() -> None:
     assert sorted(["a.pcap10", "a.pcap", "a.pcap2"], key=natural) == ["a.pcap", "a.pcap2", "a.pcap10"]
 
 
-def test_the_first_packet_of_a_pcapng_part_stands_behind_the_part_before(tmp_path: Path) -> None:
+def test_the_first_packet_of_a_pcapng_part_follows_the_part_before(tmp_path: Path) -> None:
     packets = [
         Packet(("10.0.0.1", 1), ("10.0.0.2", 2), 10 * at, b"0123456789", time_ns=START_NS + at)
         for at in (0, 1)

@@ -14,7 +14,7 @@ from replispec.replay.local import decode_capture
 from replispec.replay.spark_frames import decode_on_spark
 from replispec.replay.spark_session import spark_session
 from tests.replay.pcap_writer import pcap
-from tests.replay.talks import Harm, random_capture
+from tests.replay.random_traffic import Harm, random_capture
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay" / "captures"
 

@@ -15,7 +15,7 @@ from replispec.replay.by_splits import decode_by_splits
 from replispec.replay.capture_records import CaptureError
 from replispec.replay.local import DecodedCapture, decode_capture
 from tests.replay.pcap_writer import RST, SYN, Conversation, Packet, pcap, pcapng, with_times
-from tests.replay.talks import HARMLESS, Harm, batch, command, random_capture
+from tests.replay.random_traffic import HARMLESS, Harm, batch, command, random_capture
 
 CLIENT, SERVER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911)
 HARMS = (

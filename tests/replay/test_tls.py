@@ -15,7 +15,7 @@ from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.report.model import CaptureInfo
 from replispec.replay.report.wording import tls_line
 from tests.replay.pcap_writer import Conversation, Packet, in_time_order, pcap
-from tests.replay.talks import command
+from tests.replay.random_traffic import command
 
 CLIENT, BROKER, MASTER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911), ("10.0.0.2", 10_912)
 # A record with a ServerHello of TLS 1.2 without extensions; its random bytes hold what looks like a frame.
@@ -62,7 +62,7 @@ def test_a_stream_that_begins_with_a_hello_is_tls(
 
 @pytest.mark.parametrize("from_client", [True, False])
 def test_the_hello_of_one_side_tells_of_both(tmp_path: Path, from_client: bool) -> None:
-    """The other side's first segment was not captured, and behind it lies what looks like a frame."""
+    """The other side's first segment was not captured, and after it lies what looks like a frame."""
     packets = encrypted().packets
     lost = next(
         packet for packet in packets if packet.payload and (packet.source == CLIENT) is not from_client

@@ -309,7 +309,7 @@ def acknowledged(epoch: Any, offset: int) -> Event:
     return sends("acknowledged", epoch=epoch, offset=offset)
 
 
-def test_acknowledged_messages_behind_the_next_epoch_are_lost_whenever_that_is_told() -> None:
+def test_acknowledged_messages_after_the_next_epoch_are_lost_whenever_that_becomes_known() -> None:
     events = [
         acknowledged(1, 499),
         acknowledged(1, 500),

@@ -28,7 +28,7 @@ from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaReport
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
 from tests.runtime.walks import MACHINES, module_of, random_event, random_row, rules_of
 
-Walker = ha_replica.State
+MachineRunner = ha_replica.State
 machines = pytest.mark.parametrize("machine", MACHINES.values(), ids=MACHINES)
 
 
@@ -41,10 +41,10 @@ def start(machine: Machine[Any, Any]) -> Configuration[Any, Any]:
 def test_a_random_walk_stays_in_the_declared_states_and_blames_whoever_is_to_blame(
     machine: Machine[Any, Any], seed: int
 ) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     now = start(machine)
     for _ in range(30):
-        kind, row = random_event(machine, chance)
+        kind, row = random_event(machine, rng)
         if (now.state, kind) not in machine.transitions:
             is_peer = machine.events[kind].origin is Origin.PEER
             with pytest.raises(RemoteProtocolError if is_peer else LocalProtocolError, match=now.state.name):
@@ -68,7 +68,7 @@ def test_a_random_walk_stays_in_the_declared_states_and_blames_whoever_is_to_bla
 @given(seed=st.integers(0, 2**32))
 def test_whoever_knows_everything_ends_where_the_machine_does(machine: Machine[Any, Any], seed: int) -> None:
     """The walk over all possibilities always holds the machine's own state and variables."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     now = start(machine)
     possible: tuple[Configuration[Any, Any], ...] = (now,)
     blind = everywhere(machine)
@@ -76,8 +76,8 @@ def test_whoever_knows_everything_ends_where_the_machine_does(machine: Machine[A
         kinds = [kind for state, kind in machine.transitions if state is now.state]
         if not kinds:
             break
-        kind = chance.choice(kinds)
-        row = random_row(machine, kind, chance)
+        kind = rng.choice(kinds)
+        row = random_row(machine, kind, rng)
         taken = step(machine, now.state, now.variables, row, rules_of(machine), kind)
         now = Configuration(taken.state, taken.variables)
         if machine.events[kind].hidden:

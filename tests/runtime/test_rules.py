@@ -96,7 +96,7 @@ def test_the_six_examples_of_the_proposal_are_among_them() -> None:
 
 @st.composite
 def histories(draw: st.DrawFn) -> tuple[list[HaEpochEntry], int]:
-    """Ascending epochs with ascending starts, and a log end behind the last start."""
+    """Ascending epochs with ascending starts, and a log end after the last start."""
     numbers = sorted(draw(st.sets(st.integers(1, 6), max_size=4)))
     starts = sorted(draw(st.sets(st.integers(0, 50), min_size=len(numbers), max_size=len(numbers))))
     entries = [

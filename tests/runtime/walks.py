@@ -45,37 +45,37 @@ MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE fo
 Chooser = Callable[[random.Random], Any]
 
 
-def _epochs(chance: random.Random) -> tuple[HaEpochEntry, ...]:
-    starts = sorted(chance.sample(range(4), chance.randint(0, 2)))
+def _epochs(rng: random.Random) -> tuple[HaEpochEntry, ...]:
+    starts = sorted(rng.sample(range(4), rng.randint(0, 2)))
     return tuple(HaEpochEntry(epoch=number, start_offset=start) for number, start in enumerate(starts, 1))
 
 
-def _heartbeats(chance: random.Random) -> tuple[BrokerHeartbeatRequest, ...]:
-    brokers = chance.sample(range(1, 4), chance.randint(0, 3))
+def _heartbeats(rng: random.Random) -> tuple[BrokerHeartbeatRequest, ...]:
+    brokers = rng.sample(range(1, 4), rng.randint(0, 3))
     return tuple(
-        BrokerHeartbeatRequest(broker_id=broker, epoch=chance.randint(0, 1), max_offset=chance.randint(0, 2))
+        BrokerHeartbeatRequest(broker_id=broker, epoch=rng.randint(0, 1), max_offset=rng.randint(0, 2))
         for broker in brokers
     )
 
 
 CHOICES: dict[Any, Chooser] = {
-    int: lambda chance: chance.randint(-1, 3),
-    bool: lambda chance: chance.random() < 0.5,
-    str: lambda chance: chance.choice(["", "a", "b"]),
-    BrokerHeartbeatRequest: lambda chance: BrokerHeartbeatRequest(broker_id=chance.randint(1, 3)),
-    Sequence[str]: lambda chance: tuple(chance.sample(["", "a", "b"], chance.randint(0, 3))),
-    Sequence[int]: lambda chance: tuple(chance.sample(range(1, 4), chance.randint(0, 3))),
-    frozenset[int]: lambda chance: frozenset(chance.sample(range(1, 4), chance.randint(0, 3))),
+    int: lambda rng: rng.randint(-1, 3),
+    bool: lambda rng: rng.random() < 0.5,
+    str: lambda rng: rng.choice(["", "a", "b"]),
+    BrokerHeartbeatRequest: lambda rng: BrokerHeartbeatRequest(broker_id=rng.randint(1, 3)),
+    Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),
+    Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),
+    frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),
     Sequence[HaEpochEntry]: _epochs,
     Sequence[BrokerHeartbeatRequest]: _heartbeats,
 }
 
 
-def _choose(kind: Any, chance: random.Random) -> Any:
+def _choose(kind: Any, rng: random.Random) -> Any:
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         kinds = [each for each in typing.get_args(kind) if each is not type(None)]
-        return None if chance.random() < 0.3 else _choose(kinds[0], chance)
-    return CHOICES[kind](chance)
+        return None if rng.random() < 0.3 else _choose(kinds[0], rng)
+    return CHOICES[kind](rng)
 
 
 @functools.cache
@@ -97,22 +97,22 @@ def rules_of(machine: Machine[Any, Any]) -> ModuleType:
     return kafka_rules if module_of(machine) in KAFKA else rules
 
 
-def random_event(machine: Machine[Any, Any], chance: random.Random) -> tuple[type, SimpleNamespace]:
+def random_event(machine: Machine[Any, Any], rng: random.Random) -> tuple[type, SimpleNamespace]:
     """A class of events and a light row that fits its `where`."""
-    kind = chance.choice(list(machine.events))
-    return kind, random_row(machine, kind, chance)
+    kind = rng.choice(list(machine.events))
+    return kind, random_row(machine, kind, rng)
 
 
 def random_row(
-    machine: Machine[Any, Any], kind: type, chance: random.Random, variables: Any = None
+    machine: Machine[Any, Any], kind: type, rng: random.Random, variables: Any = None
 ) -> SimpleNamespace:
     """A light row of one class of events; fields named like variables often agree with them."""
     hints = attributes(kind)
     where = machine.events[kind].where
     while True:
-        row = SimpleNamespace(**{name: _choose(each, chance) for name, each in hints.items()})
+        row = SimpleNamespace(**{name: _choose(each, rng) for name, each in hints.items()})
         for name in hints:
-            if hasattr(variables, name) and chance.random() < 0.6:
+            if hasattr(variables, name) and rng.random() < 0.6:
                 setattr(row, name, getattr(variables, name))
         if where is None or where(machine.variables, row, None):
             return row

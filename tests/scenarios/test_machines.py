@@ -84,7 +84,7 @@ def _releases(name: str) -> Iterator[tuple[Machine[Any, Any], Interpreted]]:
 
 
 def _walks(
-    machine: Machine[Any, Any], interpreted: Interpreted, missed: set[tuple[str, int]], chance: random.Random
+    machine: Machine[Any, Any], interpreted: Interpreted, missed: set[tuple[str, int]], rng: random.Random
 ) -> Iterator[Taken]:
     """Steps of walks, until every edge was taken; both ways of walking agree on each step.
 
@@ -98,9 +98,9 @@ def _walks(
     for number in range(WALKS_MAX):
         if number >= WALKS_MIN and not own & missed:
             return
-        state, variables = chance.choice(beginnings)
+        state, variables = rng.choice(beginnings)
         for _ in range(STEPS):
-            event, row = _drawn(machine, interpreted, state, variables, missed, chance)
+            event, row = _drawn(machine, interpreted, state, variables, missed, rng)
             taken = interpreted.step(state, variables, event, row)
             assert taken == generated.step(state, variables, event, row)
             if taken is not None:
@@ -117,23 +117,23 @@ def _drawn(
     state: str,
     variables: dict[str, Any],
     missed: set[tuple[str, int]],
-    chance: random.Random,
+    rng: random.Random,
 ) -> tuple[str, dict[str, Any]]:
     """An event with its fields: one that takes an edge which was missed so far, if a few tries find one."""
     every = [info.name for info in machine.events.values()]
     edges = {event: {place for place, _ in interpreted.table.get((state, event), ())} for event in every}
     wanted = [event for event in every if edges[event] & missed]
     for _ in range(TRIES if wanted else 0):
-        event = chance.choice(wanted)
-        row = _row(machine, event, variables, chance)
+        event = rng.choice(wanted)
+        row = _row(machine, event, variables, rng)
         taken = interpreted.step(state, variables, event, row)
         if taken is not None and taken.edge in missed:
             return event, row
-    event = chance.choice(every)
-    return event, _row(machine, event, variables, chance)
+    event = rng.choice(every)
+    return event, _row(machine, event, variables, rng)
 
 
 def _row(
-    machine: Machine[Any, Any], event: str, variables: dict[str, Any], chance: random.Random
+    machine: Machine[Any, Any], event: str, variables: dict[str, Any], rng: random.Random
 ) -> dict[str, Any]:
-    return vars(random_row(machine, kind_named(machine, event), chance, SimpleNamespace(**variables)))
+    return vars(random_row(machine, kind_named(machine, event), rng, SimpleNamespace(**variables)))

@@ -18,7 +18,7 @@ from replispec.runtime.rocketmq.log import MessageStore
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.store import LogRecord
 from replispec.wire.rocketmq.vectors import RULES
-from tests.runtime.log.logs import WrittenStore, disk, log_bytes, message, store_on
+from tests.runtime.log.sample_logs import WrittenStore, disk, log_bytes, message, store_on
 from tests.runtime.replication.pairs import MasterSide, Pair, ReplicaSide
 
 FOLDER = Path(__file__).parent / "truncation"
@@ -88,7 +88,7 @@ def test_a_replica_is_cut_as_the_proposal_works_it_out(name: str) -> None:
     if os.environ.get("REWRITE"):
         path.write_text(text)
     assert text == path.read_text()
-    cuts = [offset for what, offset in pair.replica.reader.told if what == "truncated"]
+    cuts = [offset for what, offset in pair.replica.reader.received if what == "truncated"]
     if vector["result"] is None:
         assert cuts == []
         assert pair.replica.store.log.end == vector["given"]["our_end"]

@@ -8,7 +8,7 @@ from typing import Final
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.remoting import Calls, Outcome
 from replispec.runtime.rocketmq.remoting.calls import Failure
-from replispec.runtime.sim import Chance
+from replispec.runtime.sim import Rng
 from replispec.runtime.world import Effect, Event, Outbox, Started
 from replispec.wire.rocketmq.broker import PullMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -27,13 +27,13 @@ class Client:
     """Sends one message after the other, a few at a time, to whom it takes for the master."""
 
     def __init__(
-        self, history: History, chance: Chance, *, controller: str, brokers: Sequence[str], broker_name: str
+        self, history: History, rng: Rng, *, controller: str, brokers: Sequence[str], broker_name: str
     ) -> None:
         self.history = history
         self.is_sending = True
         self.is_reading = True
         self.master = brokers[0]
-        self._chance = chance
+        self._rng = rng
         self._controller = controller
         self._brokers = brokers
         self._broker_name = broker_name
@@ -85,15 +85,15 @@ class Client:
         if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
             return
         table = BrokerReplicasInfo.decode(outcome.body).replicas_info_table or {}
-        told = table.get(self._broker_name)
-        if told is None:
+        received = table.get(self._broker_name)
+        if received is None:
             return
-        self.history.view(seen(told, now_ms))
-        if told.master_address:
-            self.master = told.master_address
+        self.history.view(seen(received, now_ms))
+        if received.master_address:
+            self.master = received.master_address
 
     def _send(self, now_ms: int) -> None:
-        self._send_ms = now_ms + self._chance.between(20, 100)
+        self._send_ms = now_ms + self._rng.between(20, 100)
         if not self.is_sending or self._unanswered >= UNANSWERED_MAX:
             return
         number, broker = self.history.sent, self.master
@@ -116,7 +116,7 @@ class Client:
             now_ms=now_ms,
             timeout_ms=TIMEOUT_MS,
             ext_fields=header.to_ext_fields(),
-            body=b"%d" % number + b"." * self._chance.below(300),
+            body=b"%d" % number + b"." * self._rng.below(300),
         )
 
     def _sent(self, number: int, broker: str, outcome: Outcome) -> None:
@@ -124,17 +124,17 @@ class Client:
         if isinstance(outcome, Failure):
             self._try_another(broker)
         elif outcome.header.code == ResponseCode.SUCCESS:
-            told = SendMessageResponse.from_ext_fields(outcome.header.ext_fields or {})
-            assert told.queue_id is not None
-            assert told.queue_offset is not None
-            self.history.acknowledge(number, (told.queue_id, told.queue_offset), broker)
+            received = SendMessageResponse.from_ext_fields(outcome.header.ext_fields or {})
+            assert received.queue_id is not None
+            assert received.queue_offset is not None
+            self.history.acknowledge(number, (received.queue_id, received.queue_offset), broker)
         else:
             self.history.refused[number] = outcome.header.code
             self._try_another(broker)
 
     def _try_another(self, broker: str) -> None:
         if self.master == broker:
-            self.master = self._chance.one_of(self._brokers)
+            self.master = self._rng.one_of(self._brokers)
 
     def _read(self, queue: int, now_ms: int) -> None:
         self._read_ms[queue] = now_ms + 300
@@ -172,14 +172,14 @@ class Client:
         self._read_ms[queue] = now_ms
 
 
-def seen(told: ReplicasInfo, now_ms: int) -> View:
+def seen(received: ReplicasInfo, now_ms: int) -> View:
     """What a controller said of a set."""
     return View(
         now_ms,
-        told.master_broker_id or 0,
-        told.master_epoch or 0,
-        tuple(sorted(each.broker_id or 0 for each in told.in_sync_replicas or ())),
-        told.sync_state_set_epoch or 0,
+        received.master_broker_id or 0,
+        received.master_epoch or 0,
+        tuple(sorted(each.broker_id or 0 for each in received.in_sync_replicas or ())),
+        received.sync_state_set_epoch or 0,
     )
 
 

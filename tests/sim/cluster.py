@@ -14,12 +14,12 @@ import replispec.learner.rocketmq.process
 import replispec.nameserver.rocketmq.process
 from replispec.runtime.configuration import parse
 from replispec.runtime.primitives.jsons import loads, take_object
-from replispec.runtime.sim import Chance, Pace, Weather, World
+from replispec.runtime.sim import NetworkConditions, Pace, Rng, World
 from replispec.runtime.storage import Storage
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.parameters import ROLES
 from tests.sim.client import TOPIC, Client, number_of, records
-from tests.sim.cluster_kinds import some_pace, some_weather
+from tests.sim.cluster_kinds import some_conditions, some_pace
 from tests.sim.history import History, Place
 from tests.sim.nemesis import Nemesis
 
@@ -125,16 +125,16 @@ class Cluster:
     history: History
     client: Client
     nemesis: Nemesis
-    chance: Chance
+    rng: Rng
     ids: dict[str, str] = field(default_factory=dict)
 
     def start(self) -> None:
         """Start everything, in some order within a second."""
         names = list(SERVERS)
         while names:
-            name = self.chance.one_of(names)
+            name = self.rng.one_of(names)
             names.remove(name)
-            self.world.after(self.chance.below(1_000_000), partial(self.world.start, name))
+            self.world.after(self.rng.below(1_000_000), partial(self.world.start, name))
         self.world.after(1_000_000, partial(self.world.start, "client"))
 
     def members(self) -> tuple[int, ...]:
@@ -176,41 +176,45 @@ class Cluster:
 
 
 def build(
-    seed: int, *, keeps_lines: bool = False, weather: Weather | None = None, pace: Pace | None = None
+    seed: int,
+    *,
+    keeps_lines: bool = False,
+    conditions: NetworkConditions | None = None,
+    pace: Pace | None = None,
 ) -> Cluster:
     """A cluster of which nothing runs yet."""
-    chance = Chance(seed)
-    world = World(chance.bits(), weather=weather or some_weather(chance), pace=pace or some_pace(chance))
+    rng = Rng(seed)
+    world = World(rng.bits(), conditions=conditions or some_conditions(rng), pace=pace or some_pace(rng))
     world.keeps_lines = keeps_lines
     for name in SERVERS:
         text = "".join(f"{key}={value}\n" for key, value in properties(name).items())
-        world.add(name, HOSTS[name], maker(name, parse(text, ROLES[role(name)]).options, chance.fork()))
+        world.add(name, HOSTS[name], maker(name, parse(text, ROLES[role(name)]).options, rng.fork()))
     history = History()
-    client = new_client(history, chance)
+    client = new_client(history, rng)
     world.add("client", HOSTS["client"], lambda _: [Member("client", client)])
     nemesis = Nemesis(
         world,
-        chance.fork(),
+        rng.fork(),
         controllers=[CONTROLLER],
         brokers=BROKERS,
         others=[NAMESERVER, *LEARNERS],
         master=lambda: broker_at(client.master),
     )
     history.tell = nemesis.happened
-    return Cluster(world, history, client, nemesis, chance)
+    return Cluster(world, history, client, nemesis, rng)
 
 
-def new_client(history: History, chance: Chance) -> Client:
+def new_client(history: History, rng: Rng) -> Client:
     """A client that knows the controller and all brokers."""
     return Client(
         history,
-        chance.fork(),
+        rng.fork(),
         controller=address(CONTROLLER),
         brokers=[address(name) for name in BROKERS],
         broker_name=BROKER_NAME,
     )
 
 
-def maker(name: str, options: Any, chance: Chance) -> Callable[[Storage], Sequence[Member]]:
+def maker(name: str, options: Any, rng: Rng) -> Callable[[Storage], Sequence[Member]]:
     """What makes the members of a process at each start, with a seed of its own each time."""
-    return lambda storage: factory(name)(options, storage, chance.bits())
+    return lambda storage: factory(name)(options, storage, rng.bits())

@@ -17,14 +17,14 @@ from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.replication.feed import Feed
 from replispec.runtime.sim import Disk
 from replispec.wire.rocketmq.ha import HaEpochEntry
-from tests.sim import copies, test_copies
-from tests.sim.copies import Arbiter, Copier
+from tests.sim import replication_only, test_replication_only
+from tests.sim.replication_only import Arbiter, Copier
 
 Mutant = Callable[[], AbstractContextManager[object]]
 
 
 def _settings(**changes: object) -> Mutant:
-    return lambda: patch.object(copies, "SETTINGS", replace(copies.SETTINGS, **changes))  # type: ignore[arg-type]
+    return lambda: patch.object(replication_only, "SETTINGS", replace(replication_only.SETTINGS, **changes))  # type: ignore[arg-type]
 
 
 @contextmanager
@@ -123,7 +123,7 @@ def found_by(mutant: Mutant, seeds: int) -> int | None:
     with mutant():
         for seed in range(seeds):
             try:
-                wrong = test_copies.run(seed)[0]
+                wrong = test_replication_only.run(seed)[0]
             except AssertionError as error:
                 wrong = [repr(error)]
             if wrong:

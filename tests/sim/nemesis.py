@@ -1,4 +1,4 @@
-"""What goes wrong in a simulated cluster, and when: all of it from one stream of chance."""
+"""What goes wrong in a simulated cluster, and when: all of it from one stream of random numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from replispec.runtime.sim import Chance, World
+from replispec.runtime.sim import Rng, World
 from replispec.runtime.world import Note
 from tests.sim.history import Moment
 
@@ -33,7 +33,7 @@ class Nemesis:
     def __init__(
         self,
         world: World,
-        chance: Chance,
+        rng: Rng,
         *,
         controllers: Sequence[str],
         brokers: Sequence[str],
@@ -42,7 +42,7 @@ class Nemesis:
     ) -> None:
         self.faults: list[Fault] = []
         self._world = world
-        self._chance = chance
+        self._rng = rng
         self._controllers = controllers
         self._brokers = brokers
         self._servers = [*controllers, *brokers, *others]
@@ -55,7 +55,7 @@ class Nemesis:
     def plan(self, count: int, *, from_ms: int, until_ms: int) -> None:
         """Plan some faults within a span of time from now; at least one."""
         for _ in range(max(count, 1)):
-            delay_us = self._chance.between(from_ms, until_ms) * 1_000
+            delay_us = self._rng.between(from_ms, until_ms) * 1_000
             self._world.after(delay_us, self._strike)
 
     def supervise(self) -> None:
@@ -67,7 +67,7 @@ class Nemesis:
                 and not self._is_over
                 and self._held_us.get(name, 0) <= self._world.now_us
             ):
-                self._world.after(self._chance.below(RESTART_MS_MAX) * 1_000, partial(self._start, name))
+                self._world.after(self._rng.below(RESTART_MS_MAX) * 1_000, partial(self._start, name))
         if not self._is_over:
             self._world.after(RESTART_MS_MAX * 1_000, self.supervise)
 
@@ -75,7 +75,7 @@ class Nemesis:
         """Something that a client saw: if it was waited for, strike."""
         if moment is self._awaited and not self._is_over:
             self._awaited = None
-            self._world.after(0, self._chance.one_of(self._awaited_strikes))
+            self._world.after(0, self._rng.one_of(self._awaited_strikes))
 
     def hear(self, note: Note) -> None:
         """Read a line of the log of a process, for the moment at which a set changes."""
@@ -98,8 +98,8 @@ class Nemesis:
 
     def _hold_down(self, name: str) -> None:
         """Now and then, who had the most comes back last."""
-        if self._chance.happens(500):
-            lasts_ms = self._chance.between(2_000, 6_000)
+        if self._rng.happens(500):
+            lasts_ms = self._rng.between(2_000, 6_000)
             self._tell(f"{name} stays down", lasts_ms)
             self._held_us[name] = self._world.now_us + lasts_ms * 1_000
 
@@ -121,7 +121,7 @@ class Nemesis:
             (2, self._fail_disk),
             (3, self._crash_in_a_write),
         )
-        drawn = self._chance.below(sum(weight for weight, _ in strikes))
+        drawn = self._rng.below(sum(weight for weight, _ in strikes))
         for weight, strike in strikes:
             if drawn < weight:
                 strike()
@@ -134,7 +134,7 @@ class Nemesis:
         self._world.trace("nemesis", f"{what} {lasts_ms}")
 
     def _kill(self, name: str) -> None:
-        power = self._chance.happens(400)
+        power = self._rng.happens(400)
         self._tell(f"{'power loss' if power else 'kill'} of {name}")
         self._world.kill(name, power=power)
 
@@ -143,17 +143,17 @@ class Nemesis:
         self._kill(self._master())
 
     def _kill_controller(self) -> None:
-        self._kill(self._chance.one_of(self._controllers))
+        self._kill(self._rng.one_of(self._controllers))
 
     def _kill_any(self) -> None:
-        self._kill(self._chance.one_of(self._servers))
+        self._kill(self._rng.one_of(self._servers))
 
     def _kill_two(self) -> None:
         self._kill(self._master())
-        self._kill(self._chance.one_of(self._servers))
+        self._kill(self._rng.one_of(self._servers))
 
     def _wait_for_the_worst_moment(self) -> None:
-        self._awaited = self._chance.one_of(tuple(Moment))
+        self._awaited = self._rng.one_of(tuple(Moment))
         self._awaited_strikes = (self._black_out, self._kill_master)
         self._tell(f"the next time that {self._awaited.value}: a power loss, or the end of the master")
 
@@ -167,8 +167,8 @@ class Nemesis:
         """The master does not hear that its set changed, one replica gets nothing any more, and soon it is
         the only broker."""
         master = self._master()
-        cut_off = self._chance.one_of([name for name in self._brokers if name != master])
-        lasts_ms = self._chance.between(200, 2_000)
+        cut_off = self._rng.one_of([name for name in self._brokers if name != master])
+        lasts_ms = self._rng.between(200, 2_000)
         self._tell(f"nothing from {' or '.join(self._controllers)} to {master}; {cut_off} cut off", lasts_ms)
         for controller in self._controllers:
             self._block(controller, master, lasts_ms)
@@ -181,7 +181,7 @@ class Nemesis:
         if self._is_over:
             return
         names = [name for name in self._brokers if name != left]
-        lasts_ms = self._chance.between(2_000, 6_000)
+        lasts_ms = self._rng.between(2_000, 6_000)
         self._tell(f"power loss of {', '.join(names)}, which stay down", lasts_ms)
         for name in names:
             self._held_us[name] = self._world.now_us + lasts_ms * 1_000
@@ -189,15 +189,15 @@ class Nemesis:
 
     def _black_out(self) -> None:
         """All servers, or all brokers, lose their power at once."""
-        names = self._servers if self._chance.happens(500) else list(self._brokers)
+        names = self._servers if self._rng.happens(500) else list(self._brokers)
         self._hold_down(self._master())
         self._tell(f"power loss of {', '.join(names)}")
         for name in names:
             self._world.kill(name, power=True)
 
     def _pause(self) -> None:
-        name = self._master() if self._chance.happens(500) else self._chance.one_of(self._servers)
-        lasts_ms = self._chance.between(100, 6_000)
+        name = self._master() if self._rng.happens(500) else self._rng.one_of(self._servers)
+        lasts_ms = self._rng.between(100, 6_000)
         self._tell(f"pause of {name}", lasts_ms)
         if self._world.processes[name].is_alive:
             self._world.pause(name)
@@ -205,12 +205,12 @@ class Nemesis:
 
     def _isolate(self) -> None:
         """One process, or the controllers with one of them, see nobody else."""
-        name = self._master() if self._chance.happens(600) else self._chance.one_of(self._servers)
+        name = self._master() if self._rng.happens(600) else self._rng.one_of(self._servers)
         room = [name]
-        if self._chance.happens(300):
-            room.append(self._chance.one_of([one for one in self._servers if one != name]))
+        if self._rng.happens(300):
+            room.append(self._rng.one_of([one for one in self._servers if one != name]))
         others = [one for one in self._servers if one not in room]
-        lasts_ms = self._chance.between(200, 8_000)
+        lasts_ms = self._rng.between(200, 8_000)
         self._tell(f"{' and '.join(room)} alone", lasts_ms)
         for one in room:
             for other in others:
@@ -219,10 +219,10 @@ class Nemesis:
 
     def _cut(self) -> None:
         """From one process to another, in one direction or both."""
-        one = self._chance.one_of(self._servers)
-        other = self._chance.one_of([name for name in self._servers if name != one])
-        lasts_ms = self._chance.between(200, 8_000)
-        both = self._chance.happens(500)
+        one = self._rng.one_of(self._servers)
+        other = self._rng.one_of([name for name in self._servers if name != one])
+        lasts_ms = self._rng.between(200, 8_000)
+        both = self._rng.happens(500)
         self._tell(f"nothing from {one} to {other}{' and back' if both else ''}", lasts_ms)
         self._block(one, other, lasts_ms)
         if both:
@@ -233,20 +233,20 @@ class Nemesis:
         self._later(lasts_ms, partial(self._world.network.unblock, source, target))
 
     def _reset(self) -> None:
-        one = self._chance.one_of(self._servers)
-        other = self._chance.one_of([name for name in self._servers if name != one])
+        one = self._rng.one_of(self._servers)
+        other = self._rng.one_of([name for name in self._servers if name != one])
         self._tell(f"reset of all that {one} and {other} have open")
         self._world.network.reset(one, other)
 
     def _fail_disk(self) -> None:
-        name = self._chance.one_of(self._servers)
-        reason = self._chance.one_of(("no space left on device", "input/output error"))
-        lasts_ms = self._chance.between(50, 3_000)
-        chance = self._chance.fork()
-        per_mille = self._chance.one_of((50, 300, 1_000))
+        name = self._rng.one_of(self._servers)
+        reason = self._rng.one_of(("no space left on device", "input/output error"))
+        lasts_ms = self._rng.between(50, 3_000)
+        rng = self._rng.fork()
+        per_mille = self._rng.one_of((50, 300, 1_000))
         self._tell(f"{reason}: {name}, {per_mille} of 1000 calls", lasts_ms)
         disk = self._world.processes[name].disk
-        disk.plan = lambda _: reason if chance.happens(per_mille) else None
+        disk.plan = lambda _: reason if rng.happens(per_mille) else None
 
         def mend() -> None:
             disk.plan = None
@@ -254,8 +254,8 @@ class Nemesis:
         self._later(lasts_ms, mend)
 
     def _crash_in_a_write(self) -> None:
-        name = self._master() if self._chance.happens(500) else self._chance.one_of(self._servers)
-        number = self._chance.between(1, 40)
+        name = self._master() if self._rng.happens(500) else self._rng.one_of(self._servers)
+        number = self._rng.between(1, 40)
         self._tell(f"crash of {name} in its change {number} from now")
         self._world.processes[name].disk.crash_at(number)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from replispec.runtime.sim import Chance, NetworkTap
+from replispec.runtime.sim import NetworkTap, Rng
 from replispec.runtime.world import Note
 from tests.sim.client import TOPIC
 from tests.sim.cluster import BROKERS, LEARNERS, Cluster, broker_at, build
@@ -58,10 +58,10 @@ def run(seed: int, *, keeps_lines: bool = False, tap: NetworkTap | None = None) 
 
     cluster.world.notes = hear
     wrong: list[str] = []
-    chance = Chance(~seed)
+    rng = Rng(~seed)
     cluster.start()
     cluster.world.after(1_500_000, cluster.nemesis.supervise)
-    cluster.nemesis.plan(chance.between(1, 5), from_ms=FAULTS_FROM_MS, until_ms=FAULTS_UNTIL_MS)
+    cluster.nemesis.plan(rng.between(1, 5), from_ms=FAULTS_FROM_MS, until_ms=FAULTS_UNTIL_MS)
     for _ in range(FAULTS_UNTIL_MS // 1_000 + 3):
         cluster.world.run_for(1_000)
         wrong += keep_ids(cluster)

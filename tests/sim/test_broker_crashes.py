@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from replispec.runtime.sim import Left, Pace, Weather
+from replispec.runtime.sim import Left, NetworkConditions, Pace
 from tests.sim.cluster import CONTROLLER, Cluster, broker_at, build
 
 MASTER, REPLICA = "broker-1", "broker-2"
@@ -17,7 +17,7 @@ def live(
     victim_name: str, number: int | None = None, left: Left = Left.PART, *, power: bool = False
 ) -> Cluster:
     """Two brokers from their first start to some messages; one crashes in one of its changes."""
-    cluster = build(3, weather=Weather(spike_per_mille=0, slow_per_mille=0), pace=Pace())
+    cluster = build(3, conditions=NetworkConditions(spike_per_mille=0, slow_per_mille=0), pace=Pace())
     world, client, history = cluster.world, cluster.client, cluster.history
     victim = world.processes[victim_name]
     victim.loses_power = power

@@ -57,9 +57,9 @@ WHOLE = live()
 def test_the_script_changes_the_disk_with_each_decision() -> None:
     assert WHOLE.starts == 1
     assert len(WHOLE.changes) == 10
-    told = WHOLE.state()
-    assert told is not None
-    assert (told.master_broker_id, told.master_epoch, told.sync_state_set_epoch) == (3, 2, 5)
+    known = WHOLE.state()
+    assert known is not None
+    assert (known.master_broker_id, known.master_epoch, known.sync_state_set_epoch) == (3, 2, 5)
     assert {answer.header.code for answer in WHOLE.asker.answers} == {ResponseCode.SUCCESS}
 
 

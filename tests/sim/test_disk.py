@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedFiles, SimulatedJournal
+from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedFiles, SimulatedJournal
 from replispec.runtime.storage import Files, Journal, StorageFailed
 from tests.runtime.storage.writing import made
 
@@ -13,7 +13,7 @@ NEW = b"n" * 20
 
 
 def crashed_write(seed: int, *, flushed: bool, power: bool) -> bytes:
-    disk = Disk(Chance(seed))
+    disk = Disk(Rng(seed))
     files: Files = SimulatedFiles(disk)
     region = made(files, "log/0", 20)
     region.write(0, OLD)
@@ -42,7 +42,7 @@ def test_what_was_not_flushed_outlives_the_process_alone() -> None:
 def test_a_power_loss_after_the_loss_of_the_process_still_costs_what_was_not_flushed() -> None:
     left = set()
     for seed in range(20):
-        disk = Disk(Chance(seed))
+        disk = Disk(Rng(seed))
         made(SimulatedFiles(disk), "log", 20).write(0, NEW)
         disk.crash(power=False)
         disk.crash(power=True)
@@ -53,7 +53,7 @@ def test_a_power_loss_after_the_loss_of_the_process_still_costs_what_was_not_flu
 def test_a_flush_that_failed_is_not_made_good_by_the_next_one() -> None:
     left = set()
     for seed in range(40):
-        disk = Disk(Chance(seed))
+        disk = Disk(Rng(seed))
         files = SimulatedFiles(disk)
         made(files, "log", 20).write(0, NEW)
         disk.plan = lambda what: "input/output error" if what == "flush log" else None
@@ -83,7 +83,7 @@ def in_one_step(change: str, files: Files, journal: Journal) -> None:
 def test_a_change_in_one_step_happens_whole_or_not_at_all(change: str, left: Left) -> None:
     outcomes = set()
     for seed in range(20):
-        disk = Disk(Chance(seed))
+        disk = Disk(Rng(seed))
         files: Files = SimulatedFiles(disk)
         journal: Journal = SimulatedJournal(disk)
         files.replace("a", OLD)
@@ -105,7 +105,7 @@ def test_a_change_in_one_step_happens_whole_or_not_at_all(change: str, left: Lef
 
 
 def test_changes_are_counted_and_named_and_a_crash_comes_where_it_was_asked_for() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     files = SimulatedFiles(disk)
     files.replace("a", b"1")
     disk.crash_at(2, Left.NOTHING)
@@ -116,7 +116,7 @@ def test_changes_are_counted_and_named_and_a_crash_comes_where_it_was_asked_for(
 
 
 def test_a_dead_process_can_do_nothing_more() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     files, journal = SimulatedFiles(disk), SimulatedJournal(disk)
     region = made(files, "b", 4)
     disk.crash()
@@ -132,7 +132,7 @@ def test_a_dead_process_can_do_nothing_more() -> None:
 
 
 def test_a_full_disk_refuses_and_keeps_what_it_has() -> None:
-    disk = Disk(Chance(1), room_bytes=100)
+    disk = Disk(Rng(1), room_bytes=100)
     files = SimulatedFiles(disk)
     files.replace("a", bytes(60))
     with pytest.raises(StorageFailed, match="no space left"):
@@ -146,7 +146,7 @@ def test_a_full_disk_refuses_and_keeps_what_it_has() -> None:
 
 
 def test_names_are_those_of_one_folder_in_order() -> None:
-    files = SimulatedFiles(Disk(Chance(1)))
+    files = SimulatedFiles(Disk(Rng(1)))
     for name in ("log/2", "log/1", "logs", "log/deep/1"):
         files.replace(name, b"")
     assert files.names("log") == ["1", "2"]
@@ -155,7 +155,7 @@ def test_names_are_those_of_one_folder_in_order() -> None:
 
 
 def test_a_region_shows_later_writes_through_its_views_and_keeps_its_size() -> None:
-    files: Files = SimulatedFiles(Disk(Chance(1)))
+    files: Files = SimulatedFiles(Disk(Rng(1)))
     region = made(files, "log", 8)
     view = region.view(2, 4)
     region.write(3, b"ab")
@@ -167,7 +167,7 @@ def test_a_region_shows_later_writes_through_its_views_and_keeps_its_size() -> N
 
 
 def test_a_damaged_record_is_refused() -> None:
-    disk = Disk(Chance(1))
+    disk = Disk(Rng(1))
     journal = SimulatedJournal(disk)
     journal.append([(1, b"a"), (2, b"b")])
     disk.journals["journal"].damaged.append(2)
@@ -175,10 +175,10 @@ def test_a_damaged_record_is_refused() -> None:
         journal.records()
 
 
-def test_chance_is_the_published_generator() -> None:
+def test_the_rng_is_the_published_generator() -> None:
     """The first numbers of splitmix64 from 1234567, as published with its reference implementation."""
-    chance = Chance(1234567)
-    assert [chance.bits() for _ in range(3)] == [
+    rng = Rng(1234567)
+    assert [rng.bits() for _ in range(3)] == [
         6457827717110365317,
         3203168211198807973,
         9817491932198370423,

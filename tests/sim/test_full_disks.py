@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.runtime.sim import Pace, Weather
+from replispec.runtime.sim import NetworkConditions, Pace
 from tests.sim.cluster import BROKERS, CONTROLLER, LEARNER, SERVERS, Cluster, broker_at, build
 from tests.sim.run import misled
 
@@ -13,7 +13,7 @@ FULL_MS = 15_000
 
 def running(seed: int) -> Cluster:
     """A cluster that has stored something, with two members in its set at least."""
-    cluster = build(seed, weather=Weather(spike_per_mille=0, slow_per_mille=0), pace=Pace())
+    cluster = build(seed, conditions=NetworkConditions(spike_per_mille=0, slow_per_mille=0), pace=Pace())
     for name in (*SERVERS, "client"):
         cluster.world.start(name)
     assert cluster.world.run_until(

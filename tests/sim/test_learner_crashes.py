@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from replispec.runtime.sim import Left, Pace, Weather
+from replispec.runtime.sim import Left, NetworkConditions, Pace
 from tests.sim.cluster import CONTROLLER, LEARNER, Cluster, build
 from tests.sim.run import misled
 
@@ -16,7 +16,7 @@ MESSAGES = 30
 
 def live(number: int | None = None, left: Left = Left.PART, *, power: bool = False) -> Cluster:
     """A broker and a learner from their first start to some messages; the learner crashes in one change."""
-    cluster = build(5, weather=Weather(spike_per_mille=0, slow_per_mille=0), pace=Pace())
+    cluster = build(5, conditions=NetworkConditions(spike_per_mille=0, slow_per_mille=0), pace=Pace())
     world = cluster.world
     learner = world.processes[LEARNER]
     learner.loses_power = power
@@ -25,16 +25,16 @@ def live(number: int | None = None, left: Left = Left.PART, *, power: bool = Fal
     for name in (CONTROLLER, "nameserver", MASTER, LEARNER, "client"):
         world.start(name)
 
-    def is_level() -> bool:
+    def is_caught_up() -> bool:
         if not learner.is_alive:
             world.run_for(300)
             world.start(LEARNER)
-        told = len(cluster.exported())
+        known = len(cluster.exported())
         # Until the learner has followed for a while: what it copies at once at first is one change.
-        cluster.client.is_sending = cluster.client.is_sending and told < MESSAGES
-        return not cluster.client.is_sending and told == len(cluster.messages(MASTER))
+        cluster.client.is_sending = cluster.client.is_sending and known < MESSAGES
+        return not cluster.client.is_sending and known == len(cluster.messages(MASTER))
 
-    assert world.run_until(is_level, at_most_ms=60_000), cluster.exported()
+    assert world.run_until(is_caught_up, at_most_ms=60_000), cluster.exported()
     return cluster
 
 

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from replispec.runtime.sim import Chance, SimulatedFiles, Weather, World
+from replispec.runtime.sim import NetworkConditions, Rng, SimulatedFiles, World
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from tests.sim.controller_script import CONTROLLER, controller
@@ -19,8 +19,8 @@ HOSTS = {"broker-1": "127.0.0.11", "broker-2": "127.0.0.12", "broker-3": "127.0.
 
 def run(seed: int) -> tuple[dict[str, list[int]], str]:
     """The ids that each broker went by, and the digest of the trace."""
-    chance = Chance(seed)
-    world = World(seed, weather=Weather(spike_per_mille=20))
+    rng = Rng(seed)
+    world = World(seed, conditions=NetworkConditions(spike_per_mille=20))
     ids: dict[str, list[int]] = {name: [] for name in BROKERS}
 
     def make(name: str, storage: Storage) -> list[Member]:
@@ -33,7 +33,7 @@ def run(seed: int) -> tuple[dict[str, list[int]], str]:
     for name in ("controller", *BROKERS):
         world.start(name)
     nemesis = Nemesis(
-        world, chance, controllers=["controller"], brokers=BROKERS, others=[], master=lambda: "broker-1"
+        world, rng, controllers=["controller"], brokers=BROKERS, others=[], master=lambda: "broker-1"
     )
     nemesis.supervise()
     # Early, so that the faults hit the registrations themselves.
@@ -53,7 +53,7 @@ def run(seed: int) -> tuple[dict[str, list[int]], str]:
 @pytest.mark.parametrize("seed", range(60))
 def test_ids_are_unique_and_kept(seed: int) -> None:
     ids, _ = run(seed)
-    known = {name: {each for each in told if each} for name, told in ids.items()}
+    known = {name: {each for each in known if each} for name, known in ids.items()}
     assert all(len(each) == 1 for each in known.values()), known
     assert len({min(each) for each in known.values()}) == len(BROKERS), known
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from replispec.runtime.sim import Pace, Weather
+from replispec.runtime.sim import NetworkConditions, Pace
 from replispec.runtime.world import Member
 from tests.sim.client import Client
 from tests.sim.cluster import BROKERS, CONTROLLER, LEARNERS, Cluster, address, broker_at, build, new_client
@@ -19,7 +19,7 @@ HALVES = (("broker-1", "broker-2"), ("broker-3",))
 
 def calm(seed: int, *starting: str) -> Cluster:
     """A cluster in which nothing goes wrong by itself; some of it runs."""
-    cluster = build(seed, weather=Weather(spike_per_mille=0, slow_per_mille=0), pace=Pace())
+    cluster = build(seed, conditions=NetworkConditions(spike_per_mille=0, slow_per_mille=0), pace=Pace())
     for name in starting:
         cluster.world.start(name)
     return cluster
@@ -56,7 +56,7 @@ def isolate(cluster: Cluster, room: tuple[str, ...], others: tuple[str, ...]) ->
 
 def second_client(cluster: Cluster) -> Client:
     """A client in the same room as the old master, which asks nobody else."""
-    client = new_client(cluster.history, cluster.chance)
+    client = new_client(cluster.history, cluster.rng)
     client.master = cluster.client.master
     client.is_reading = False
     cluster.world.add("client-2", "127.0.0.32", lambda _: [Member("client", client)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from replispec.replay.local import decode_capture
-from replispec.runtime.sim import Weather, World
+from replispec.runtime.sim import NetworkConditions, World
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
 from tests.replay.pcap_writer import pcap
@@ -15,7 +15,7 @@ from tests.sim.wiretap import Wiretap
 
 
 def test_every_question_and_answer_is_in_the_capture(tmp_path: Path) -> None:
-    world = World(3, weather=Weather(cut_per_mille=300, kernel_bytes=500))
+    world = World(3, conditions=NetworkConditions(cut_per_mille=300, kernel_bytes=500))
     tap = world.network.tap = Wiretap()
     asker = Asker(CONTROLLER, script())
     world.add("controller", "127.0.0.1", controller)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from replispec.runtime.sim import Pace, Stuck, Weather, World
+from replispec.runtime.sim import NetworkConditions, Pace, Stuck, World
 from replispec.runtime.storage import FlushFiles
 from replispec.runtime.world import (
     Accepted,
@@ -26,7 +26,7 @@ from replispec.runtime.world import (
     Ticked,
     Writable,
 )
-from tests.sim.toys import Toy, nothing, put
+from tests.sim.toy_nodes import Toy, nothing, put
 
 SERVER = "127.0.0.2:9000"
 TEXT = bytes(range(256)) * 40
@@ -34,7 +34,7 @@ TEXT = bytes(range(256)) * 40
 
 def said(toy: Toy) -> bytes:
     """All bytes that a toy received."""
-    return b"".join(event.data for event in toy.heard if isinstance(event, Received))
+    return b"".join(event.data for event in toy.received if isinstance(event, Received))
 
 
 def sends(*effects: Effect) -> Callable[[Event], Sequence[Effect]]:
@@ -65,8 +65,10 @@ def pair(
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bytes_arrive_in_order_and_whole(seed: int) -> None:
-    weather = Weather(cut_per_mille=500, kernel_bytes=1_000, slow_per_mille=300, spike_per_mille=50)
-    world = World(seed, weather=weather)
+    conditions = NetworkConditions(
+        cut_per_mille=500, kernel_bytes=1_000, slow_per_mille=300, spike_per_mille=50
+    )
+    world = World(seed, conditions=conditions)
     client, server = pair(world, *(Send(-1, TEXT[at : at + 100]) for at in range(0, len(TEXT), 100)))
     world.run_for(10_000)
     assert said(server) == TEXT
@@ -80,7 +82,7 @@ def test_who_dials_where_nobody_listens_is_refused() -> None:
     put(world, "client", "127.0.0.1", toy)
     put(world, "server", "127.0.0.2", Toy())
     world.run_for(100)
-    assert [event.reason for event in toy.heard if isinstance(event, Closed)] == ["connection refused"]
+    assert [event.reason for event in toy.received if isinstance(event, Closed)] == ["connection refused"]
 
 
 def test_who_dials_a_machine_that_is_off_waits_until_it_is_on() -> None:
@@ -99,15 +101,15 @@ def test_who_dials_a_machine_that_is_off_waits_until_it_is_on() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_peer_hears_of_a_killed_process_but_not_of_a_dark_machine(seed: int) -> None:
-    heard = {}
+    received = {}
     for power in (False, True):
         world = World(seed)
         client, _ = pair(world)
         world.run_for(100)
         world.kill("server", power=power)
         world.run_for(100_000)
-        heard[power] = client.kinds()[2:]
-    assert heard == {False: ["Closed"], True: []}
+        received[power] = client.kinds()[2:]
+    assert received == {False: ["Closed"], True: []}
 
 
 def test_a_half_open_connection_is_reset_when_something_is_sent_after_the_restart() -> None:
@@ -115,7 +117,7 @@ def test_a_half_open_connection_is_reset_when_something_is_sent_after_the_restar
     client = Toy(lambda event: [Send(-1, b"x")] if isinstance(event, Ticked) else sends()(event))
     put(world, "server", "127.0.0.2", Toy(listeners={"main": SERVER}))
     put(world, "client", "127.0.0.1", client)
-    client.deadlines_ms = [client.heard[0].now_ms + 5_000]
+    client.deadlines_ms = [client.received[0].now_ms + 5_000]
     world.run_for(100)
     world.kill("server", power=True)
     world.start("server")
@@ -144,7 +146,7 @@ def said_some(event: Event) -> bool:
 
 
 def test_a_connection_whose_peer_takes_nothing_ends() -> None:
-    world = World(1, weather=Weather(kernel_bytes=1_000))
+    world = World(1, conditions=NetworkConditions(kernel_bytes=1_000))
     client, server = pair(world, Send(-1, TEXT, tell=True))
     world.pause("server")
     world.run_for(60_000)
@@ -155,14 +157,14 @@ def test_a_connection_whose_peer_takes_nothing_ends() -> None:
 
 
 def test_writable_is_told_when_all_has_left_and_not_before() -> None:
-    world = World(1, weather=Weather(kernel_bytes=1_000))
+    world = World(1, conditions=NetworkConditions(kernel_bytes=1_000))
     client, server = pair(world, Send(-1, TEXT, tell=True), answers=held_for_a_second)
-    server.deadlines_ms = [server.heard[0].now_ms + 1_000]
+    server.deadlines_ms = [server.received[0].now_ms + 1_000]
     world.run_for(900)
     assert client.kinds() == ["Started", "Connected"]
     assert len(said(server)) <= 1_000
     world.run_for(2_000)
-    assert any(isinstance(event, Writable) for event in client.heard)
+    assert any(isinstance(event, Writable) for event in client.received)
     assert said(server) == TEXT
 
 
@@ -178,7 +180,7 @@ def held_for_a_second(event: Event) -> Sequence[Effect]:
 
 def test_bytes_that_change_while_they_are_sent_are_a_fault() -> None:
     data = bytearray(TEXT)
-    world = World(1, weather=Weather(kernel_bytes=1_000))
+    world = World(1, conditions=NetworkConditions(kernel_bytes=1_000))
     pair(world, Send(-1, memoryview(data), tell=True))
     world.pause("server")
     world.run_for(100)
@@ -196,7 +198,7 @@ def test_a_paused_process_hears_everything_in_order_when_it_goes_on() -> None:
     world.go_on("server")
     world.run_for(500)
     assert server.kinds() == ["Started", "Accepted", "Received", "Closed"]
-    assert server.heard[1].now_ms >= server.heard[0].now_ms + 500
+    assert server.received[1].now_ms >= server.received[0].now_ms + 500
 
 
 def test_a_tick_comes_when_it_was_asked_for_or_a_little_later() -> None:
@@ -207,7 +209,7 @@ def test_a_tick_comes_when_it_was_asked_for_or_a_little_later() -> None:
         put(world, "toy", "127.0.0.1", toy)
         world.run_for(2_000)
         assert toy.kinds() == ["Started", "Ticked"]
-        assert 0 <= toy.heard[1].now_ms - 1_700_000_001_234 <= 3
+        assert 0 <= toy.received[1].now_ms - 1_700_000_001_234 <= 3
 
 
 def test_the_clock_never_goes_back_in_one_life_and_may_between_two() -> None:
@@ -219,7 +221,7 @@ def test_the_clock_never_goes_back_in_one_life_and_may_between_two() -> None:
         world.run_for(1_000)
         world.kill("toy")
         world.start("toy")
-        jumps.append(toy.heard[1].now_ms - toy.heard[0].now_ms)
+        jumps.append(toy.received[1].now_ms - toy.received[0].now_ms)
     assert min(jumps) < 0 < 1_000 < max(jumps)
 
 

@@ -32,7 +32,7 @@ from replispec.runtime.net.host_shell import Addresses, Process, serve
 from replispec.runtime.net.log_shell import Log
 from replispec.runtime.primitives import invariants
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.sim import Weather, World
+from replispec.runtime.sim import NetworkConditions, World
 from replispec.runtime.world import Connected, Effect, Event, Level, Member, Outbox, Received, Ticked
 from tests.house.tree import ROOMS
 from tests.replay.pcap_writer import pcap
@@ -110,7 +110,7 @@ class Asker:
 
 def simulated(seed: int) -> tuple[list[Asker], list[Any]]:
     """Two askers, the first of which stops, and the packets between them and the keeper."""
-    world = World(seed, weather=Weather())
+    world = World(seed, conditions=NetworkConditions())
     tap = world.network.tap = Wiretap()
     askers = [Asker(7, 4_000), Asker(9, 20_000)]
     world.add("keeper", "10.0.0.1", lambda _: [Member("keeper", keeper(KEEPER))])
@@ -208,7 +208,7 @@ def test_a_keeper_that_answers_twice_is_violated(tmp_path: Path) -> None:
     path.write_bytes(pcap([*packets[:at], replace(packets[at], payload=refusal + grant)]))
     found = judged(path)
     assert [each.judged.verdict.value for each in found[-2:]] == ["ok", "violated"]
-    assert found[-1].judged.says == "lease_keeper: granted is no step from KEEPING"
+    assert found[-1].judged.says == "lease_keeper: granted is not allowed in state KEEPING"
 
 
 @pytest.mark.usefixtures("compiled")

@@ -62,9 +62,9 @@ def test_a_message_of_any_version_is_read_back_and_ends_where_it_ends(
 ) -> None:
     message = data.draw(of_version(kind, version))
     encoded = message.encode(version=version)
-    before, behind = data.draw(st.binary(max_size=8)), data.draw(st.binary(max_size=8))
+    before, after = data.draw(st.binary(max_size=8)), data.draw(st.binary(max_size=8))
     end = len(before) + len(encoded)
-    found = kind.decode(before + encoded + behind, len(before), end, version=version)
+    found = kind.decode(before + encoded + after, len(before), end, version=version)
     assert found == message
 
 

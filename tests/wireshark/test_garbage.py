@@ -9,7 +9,7 @@ from pathlib import Path
 
 from replispec.replay.capture import open_capture
 from tests.replay.pcap_writer import Packet, pcap
-from tests.replay.talks import Harm, random_capture
+from tests.replay.random_traffic import Harm, random_capture
 from tests.wireshark.samples import all_frames, talk, write
 from tests.wireshark.tshark_run import PROTOCOLS, ROOT, run_tshark
 
@@ -42,7 +42,7 @@ def test_every_cut_and_every_flipped_bit_of_a_frame(tmp_path: Path, tshark_home:
             flipped = bytearray(data)
             flipped[bit // 8] ^= 1 << bit % 8
             broken.append((bytes(flipped), way))
-    # A sound frame behind it: who takes the broken one must cope with what follows.
+    # A sound frame after it: who takes the broken one must cope with what follows.
     packets = [
         packet
         for number, (data, way) in enumerate(broken)

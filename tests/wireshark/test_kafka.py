@@ -71,19 +71,19 @@ class Exchanges:
     """Random requests with their answers, from a seed."""
 
     def __init__(self, seed: int) -> None:
-        self._chance = random.Random(seed)
+        self._rng = random.Random(seed)
 
     def number(self) -> int:
-        return self._chance.choice([-1, 0, 1, self._chance.randint(-(1 << 31), (1 << 31) - 1)])
+        return self._rng.choice([-1, 0, 1, self._rng.randint(-(1 << 31), (1 << 31) - 1)])
 
     def numbers(self) -> list[int]:
-        return [self.number() for _ in range(self._chance.randint(0, 3))]
+        return [self.number() for _ in range(self._rng.randint(0, 3))]
 
     def name(self) -> str:
-        return "".join(self._chance.choices("abc.-_019", k=self._chance.randint(1, 9)))
+        return "".join(self._rng.choices("abc.-_019", k=self._rng.randint(1, 9)))
 
     def state(self, version: int) -> apache.ApacheLeaderAndIsr:
-        is_new = self._chance.random() < 0.5 if version >= 1 else None
+        is_new = self._rng.random() < 0.5 if version >= 1 else None
         return apache.ApacheLeaderAndIsr(
             topic_name=self.name(),
             partition_index=self.number(),
@@ -97,25 +97,25 @@ class Exchanges:
         )
 
     def request(self, code: ApiKey, version: int) -> Any:
-        some = range(self._chance.randint(0, 3))
+        some = range(self._rng.randint(0, 3))
         if code is ApiKey.STOP_REPLICA:
             partitions = [apache.ApachePartition(self.name(), self.number()) for _ in some]
-            deletes = self._chance.random() < 0.5
+            deletes = self._rng.random() < 0.5
             return apache.ApacheStopReplicaRequest(self.number(), self.number(), deletes, partitions)
         states = [self.state(version) for _ in some]
         leaders = [apache.ApacheLiveLeader(self.number(), self.name(), self.number()) for _ in some]
         return apache.ApacheLeaderAndIsrRequest(self.number(), self.number(), states, leaders)
 
     def answer(self, kind: type[Any]) -> Any:
-        error = self._chance.choice(list(ErrorCode))
+        error = self._rng.choice(list(ErrorCode))
         errors = [
-            apache.ApachePartitionError(self.name(), self.number(), self._chance.choice(list(ErrorCode)))
-            for _ in range(self._chance.randint(0, 3))
+            apache.ApachePartitionError(self.name(), self.number(), self._rng.choice(list(ErrorCode)))
+            for _ in range(self._rng.randint(0, 3))
         ]
         return kind(error, errors)
 
     def code_and_version(self) -> tuple[ApiKey, int]:
-        return self._chance.choice(
+        return self._rng.choice(
             [(ApiKey.LEADER_AND_ISR, 0), (ApiKey.LEADER_AND_ISR, 1), (ApiKey.STOP_REPLICA, 0)]
         )
 

@@ -98,7 +98,7 @@ def packets(
 
 
 def _items(pairs: list[tuple[str, Any]]) -> list[Item]:
-    """The members of one JSON object. What is below `x` stands behind it as `x_tree`."""
+    """The members of one JSON object. What is below `x` stands after it as `x_tree`."""
     found: list[Item] = []
     for name, value in pairs:
         if found and name == f"{found[-1].name}_tree":

@@ -34,7 +34,7 @@ def explain(words: tuple[str, ...]) -> int:
     family or a kind may stand before it: `explain state LED`. A name that stands
     for several things lists them all.
 
-    Exit codes: 0 explained, 2 nobody knows the name.
+    Exit codes: 0 explained, 2 unknown name.
     """
     from replispec.cli.explain_sources import every_name, releases, shipped_cases
     from replispec.cli.names import Index
@@ -57,7 +57,7 @@ def explain(words: tuple[str, ...]) -> int:
             if near
             else "; `replispec explain --help` says what is known"
         )
-        raise click.ClickException(f"nobody knows the name {wanted!r}{hint}")
+        raise click.ClickException(f"unknown name {wanted!r}{hint}")
     return 0
 
 

@@ -48,8 +48,7 @@ WORDS: Final = {
         "OPTIONAL": "The clause may be kept.",
     },
     "basis": {
-        "rip": "The case rests on the proposal.",
-        "proposal": "The clause rests on the proposal alone.",
+        "proposal": "It rests on the proposal alone.",
         "implementation": "It rests on an implementation's source or measured behaviour.",
         "both": "It rests on the proposal and on an implementation.",
         "ours": "It rests on a decision of this specification.",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 Tell = Callable[[str, int, int], None]
-"""Told what was done last, how much is done, and of how much."""
+"""Called with what was done last, how much is done, and of how much."""
 
 
 @contextmanager

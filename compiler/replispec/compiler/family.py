@@ -186,7 +186,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
                     for found in read_invariants(tree, model, streams, types, machines):
                         if found.id in invariants:
                             raise SpecificationError(
-                                found.place, f"the invariant {found.id} stands twice", "rename one"
+                                found.place, f"duplicate invariant {found.id}", "rename one"
                             )
                         invariants[found.id] = found
     with attempt():
@@ -198,7 +198,7 @@ def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:
     for rule in read_rules(tree, model):
         if rule.name in rules:
             raise SpecificationError(
-                rule.place, f"the rule {rule.name} stands twice", f"see {rules[rule.name].place}"
+                rule.place, f"duplicate rule {rule.name}", f"see {rules[rule.name].place}"
             )
         rules[rule.name] = rule
 
@@ -209,7 +209,7 @@ def _check_findings(machines: Mapping[str, MachineSpec], invariants: Mapping[str
     for each in machines.values():
         if each.finding in known:
             raise SpecificationError(
-                each.place, f"the finding {each.finding} stands twice", f"see {known[each.finding]}"
+                each.place, f"duplicate finding {each.finding}", f"see {known[each.finding]}"
             )
         if each.finding:
             known[each.finding] = str(each.place)

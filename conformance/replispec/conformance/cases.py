@@ -140,7 +140,7 @@ def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep],
         requirement=" ".join(text(parts["requirement"]).split()),
         clause=clause,
         severity=cast("Severity", one_of(parts["severity"], ("must", "should"))),
-        basis=cast("Basis", one_of(parts["basis"], ("rip", "java", "both"))),
+        basis=cast("Basis", one_of(parts["basis"], ("proposal", "implementation", "both"))),
         releases=_releases(parts.get("releases", file.get("releases")), family),
         bugs=listed(parts.get("bugs")),
         needs=_needs(parts.get("needs"), family),
@@ -190,7 +190,7 @@ def _prepared(item: Item, given: Collection[str], givens: Mapping[str, GivenStep
             return
         done.add(name)
         if name not in givens:
-            raise CaseError(item.place, f"nobody wrote down the given {name!r}")
+            raise CaseError(item.place, f"there is no given {name!r}")
         for other in givens[name].given:
             add(other)
         steps.extend(givens[name].steps)

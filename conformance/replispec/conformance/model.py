@@ -11,7 +11,7 @@ from replispec.runtime.primitives.releases import Releases
 MAIN = "main"
 TARGET = "target"
 Severity = Literal["must", "should"]
-Basis = Literal["rip", "java", "both"]
+Basis = Literal["proposal", "implementation", "both"]
 
 
 class CasePlace(NamedTuple):

@@ -1,4 +1,4 @@
-"""From what a user says to a plan, and from a plan to results: the one place that asks clock and chance."""
+"""From what a user says to a plan, and from a plan to results: the one place that reads clock and rng."""
 
 from __future__ import annotations
 

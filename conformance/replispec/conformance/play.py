@@ -91,21 +91,21 @@ class _Player:
     """The state of one case: variables, connections, listeners, trace."""
 
     def __init__(self, case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> None:
-        chance = random.Random(f"{seed}:{case.id}")
+        rng = random.Random(f"{seed}:{case.id}")
         self.case = case
         self.subject = subject
         self.trace = Trace()
         self._family = subject.family
         self._dialect = Dialect(self._family.vocabulary, subject.release)
-        fresh = self._family.fresh(chance, now_ms)
+        fresh = self._family.fresh(rng, now_ms)
         self._variables = {**fresh, **subject.addresses, **subject.known}
-        self._encoder = self._family.encoder(subject.release, chance.randrange(1, INT32[1] // 2))
+        self._encoder = self._family.encoder(subject.release, rng.randrange(1, INT32[1] // 2))
         self._wires: dict[str, Wire] = {}
         self._listening: dict[str, trio.MemoryReceiveChannel[trio.SocketStream]] = {}
         self._introductions: dict[str, object] = {}
         self._accounts: dict[str, Account] = {}
         self._aside: dict[str, list[Received]] = {}
-        self._told: set[str] = set()  # variables whose values the subject gave
+        self._received: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
         self._nursery: trio.Nursery | None = None
         self._streams: list[trio.SocketStream] = []
@@ -123,9 +123,9 @@ class _Player:
         except trio.TooSlowError:
             return CaseVerdict.FAIL, f"not done within {CASE_S:g} s", "the case took too long"
         finally:
-            self._hang_up()
+            self._close()
 
-    def _hang_up(self) -> None:
+    def _close(self) -> None:
         """Leave no connection behind: a subject may take one that stays open for a living broker."""
         for queue in self._listening.values():
             with contextlib.suppress(trio.WouldBlock, trio.EndOfChannel):
@@ -166,19 +166,19 @@ class _Player:
         except _Unsupported as missing:
             return CaseVerdict.UNSUPPORTED, str(missing), ""
         except _Failed as failed:
-            told = f"{label} ({step.place}): {failed}"
+            described = f"{label} ({step.place}): {failed}"
             return (
                 CaseVerdict.FAIL,
-                told,
+                described,
                 f"{label}: {renamed(str(failed), self._variables, _mentioned(step))}",
             )
         except Lacking as lacking:
-            return _not_told(step, label, str(lacking))
+            return _not_judged(step, label, str(lacking))
         except Unreachable as gone:
             return CaseVerdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
         except (UnknownVariable, Unsendable) as fault:
-            if self._told.intersection(names_in([step.action, *step.expect])):
-                return _not_told(step, label, renamed(str(fault), self._variables))
+            if self._received.intersection(names_in([step.action, *step.expect])):
+                return _not_judged(step, label, renamed(str(fault), self._variables))
             return CaseVerdict.ERROR, f"{label} ({step.place}): {fault}", ""
         return None
 
@@ -325,7 +325,7 @@ class _Player:
     def _keep(self, outcome: AllowedOutcome, received: Received | ReceivedLog) -> None:
         kept = saved(outcome, received)
         self._variables.update(kept)
-        self._told.update(kept)
+        self._received.update(kept)
 
     async def _next(self, on: str) -> Received:
         if on in self._listening and on not in self._wires:
@@ -383,6 +383,6 @@ def _mentioned(step: CaseStep) -> list[str]:
     return list(dict.fromkeys(name for part in parts for name in names_in(part)))
 
 
-def _not_told(step: CaseStep, label: str, what: str) -> tuple[CaseVerdict, str, str]:
+def _not_judged(step: CaseStep, label: str, what: str) -> tuple[CaseVerdict, str, str]:
     """The subject's answer fits, but with what it told a case cannot go on: nothing is said of its clause."""
     return CaseVerdict.SKIPPED, f"could not go on: {label} ({step.place}): {what}", f"{label}: {what}"

@@ -18,8 +18,8 @@ from replispec.conformance.trace import Trace
 from replispec.conformance.vocabulary import Release, fits, release_text
 
 JOBS = 8
-Told = Callable[[CaseResult, int, int], None]
-"""Told after every case: its result, how many are done, of how many."""
+ResultListener = Callable[[CaseResult, int, int], None]
+"""Called after every case: its result, how many are done, of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +63,17 @@ def chosen(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
 
 
 def run_suite(
-    plan: RunPlan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None = None
+    plan: RunPlan,
+    cases: Sequence[Case],
+    expected: Sequence[Expected],
+    on_result: ResultListener | None = None,
 ) -> RunResult:
     """Play the chosen cases, several at a time, those that must be alone at the end, one by one.
 
     Raises NoSubject when nothing at the target can be judged.
     """
     try:
-        return trio.run(run_on_trio, plan, cases, expected, told)
+        return trio.run(run_on_trio, plan, cases, expected, on_result)
     except BaseExceptionGroup as group:
         # Whichever case the signal came to: it is meant for all of them.
         if group.subgroup(KeyboardInterrupt) is not None:
@@ -79,7 +82,7 @@ def run_suite(
 
 
 async def run_on_trio(
-    plan: RunPlan, cases: Sequence[Case], expected: Sequence[Expected], told: Told | None
+    plan: RunPlan, cases: Sequence[Case], expected: Sequence[Expected], on_result: ResultListener | None
 ) -> RunResult:
     """The same inside of trio."""
     subject = plan.subject()
@@ -90,8 +93,8 @@ async def run_on_trio(
 
     def done(result: CaseResult) -> None:
         found[result.id] = result
-        if told is not None:
-            told(result, len(found), len(selected))
+        if on_result is not None:
+            on_result(result, len(found), len(selected))
 
     limit = trio.CapacityLimiter(plan.jobs)
 

@@ -45,11 +45,11 @@ _OWN: Final = [kind for kind, info in MACHINE.events.items() if info.origin is O
 _UNSEEN: Final = [kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked]
 
 # No answer tells what these hold: what they hold is left open rather than every possibility followed.
-_UNTOLD: Final = ("cluster_name", "addresses", "check_codes")
+_UNCLAIMED: Final = ("cluster_name", "addresses", "check_codes")
 
 Possible = tuple[Configurations, ...]
 """For each release that the controller may be of, what is possible."""
-Told = Mapping[str, Any]
+Claims = Mapping[str, Any]
 
 
 def _decides(kind: type, code: int | None) -> frozenset[str]:
@@ -79,7 +79,7 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
         group = row.group or ""
         if row.kind == ObservationKind.CLEANED and row.text is None:
             sets[group] = _Set(begun=True)
-        if row.kind != ObservationKind.DECISION or row.controller in by_address or not _is_told(row, groups):
+        if row.kind != ObservationKind.DECISION or row.controller in by_address or not _is_claim(row, groups):
             continue
         one = sets.setdefault(group, _Set())
         if row.message == NOTIFIED:
@@ -90,10 +90,10 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
             one.answers(row, found[group, MACHINE.finding], ends_life=_ends_life(row, groups))
 
 
-def _is_told(row: Observation, groups: BrokerGroups) -> bool:
+def _is_claim(row: Observation, groups: BrokerGroups) -> bool:
     """True when the row is about a broker set that some broker belongs to, and its controller is known.
 
-    Whoever asks for a name that nobody has makes no broker set of it.
+    A request for an unknown broker name does not create a broker set.
     """
     if row.controller is None:
         return groups.name_at(row.address) is not None
@@ -144,7 +144,7 @@ class _Set:
 
     def _first(self, machine: Machine[Any, Any]) -> Configurations:
         if self.begun:
-            return (Configuration(machine.initial, forgotten(machine.variables, _UNTOLD)),)
+            return (Configuration(machine.initial, forgotten(machine.variables, _UNCLAIMED)),)
         return everywhere(machine)
 
     def _keep(self, controller: str | None, possible: Possible) -> None:
@@ -172,32 +172,32 @@ class _Set:
         if not effects:
             return
         self._name_owner(asked, row)
-        told = values_of(row.content, broker_set.Variables)
+        claims = values_of(row.content, broker_set.Variables)
 
         def decided(possible: Possible) -> Possible:
-            return self._after(possible, asked, effects, told)
+            return self._after(possible, asked, effects, claims)
 
         name = MACHINE.events[asked.kind].name
         self._judge(
-            row, finding, decided, asked.before, f"{name}, answered {row.code}, telling {_shown(told)}"
+            row, finding, decided, asked.before, f"{name}, answered {row.code}, telling {_shown(claims)}"
         )
 
     def notified(self, row: Observation, finding: MachineFinding) -> None:
         """A broker was told its role. What was sent before later changes is judged no more."""
-        told = values_of(row.content, broker_set.Variables)
-        if row.master is None or row.master_epoch is None or self._is_late(told):
+        claims = values_of(row.content, broker_set.Variables)
+        if row.master is None or row.master_epoch is None or self._is_late(claims):
             return
 
         def decided(possible: Possible) -> Possible:
-            return tuple(_agreeing(each, told) for each in possible)
+            return tuple(_agreeing(each, claims) for each in possible)
 
-        self._judge(row, finding, decided, (), f"a notification telling {_shown(told)}", self.last)
+        self._judge(row, finding, decided, (), f"a notification telling {_shown(claims)}", self.last)
 
-    def _is_late(self, told: Told) -> bool:
+    def _is_late(self, claims: Claims) -> bool:
         return any(
-            _surely_less(told[epoch], getattr(one.variables, epoch))
+            _surely_less(claims[epoch], getattr(one.variables, epoch))
             for epoch in ("master_epoch", "sync_state_set_epoch")
-            if epoch in told
+            if epoch in claims
             for each in self._possible(self.last)
             for one in each
         )
@@ -226,7 +226,9 @@ class _Set:
             return
         self._keep(where, tuple(everywhere(each) for each in self.machines))
         states = sorted({one.state.name for each in current for one in each})
-        finding.note(Verdict.VIOLATED, f"{MACHINE.name}: {what} is no step from {', '.join(states)}", row)
+        finding.note(
+            Verdict.VIOLATED, f"{MACHINE.name}: {what} is not allowed in state {', '.join(states)}", row
+        )
 
     def _explained(
         self, current: Possible, decided: Callable[[Possible], Possible], before: Iterable[Possible]
@@ -264,7 +266,7 @@ class _Set:
         return self._with(tuple(map(distinct, found)), _OWN)
 
     def _after(
-        self, possible: Possible, asked: _Asked, effects: frozenset[str] | None, told: Told
+        self, possible: Possible, asked: _Asked, effects: frozenset[str] | None, claims: Claims
     ) -> Possible:
         """Where the request leads by edges with one of these effects (None: any), as far as it agrees."""
         found: list[Configurations] = []
@@ -275,7 +277,7 @@ class _Set:
                 for way in ways(machine, one, asked.facts, asked.kind, rules)
                 if effects is None or effects.intersection(way.edge.do)
             ]
-            found.append(_agreeing(after, told))
+            found.append(_agreeing(after, claims))
         return tuple(found)
 
     def _name_owner(self, asked: _Asked, row: Observation) -> None:
@@ -295,35 +297,35 @@ def _number(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def _agreeing(configurations: Iterable[Configuration[Any, Any]], told: Told) -> Configurations:
+def _agreeing(configurations: Iterable[Configuration[Any, Any]], claims: Claims) -> Configurations:
     """Those that do not contradict what was told, and now know it."""
     return distinct(
-        replace(one, variables=replace(one.variables, **told))
+        replace(one, variables=replace(one.variables, **claims))
         for one in configurations
-        if not any(_contradicts(getattr(one.variables, name), value) for name, value in told.items())
+        if not any(_contradicts(getattr(one.variables, name), value) for name, value in claims.items())
     )
 
 
-def _contradicts(known: Any, told: Any) -> bool:
+def _contradicts(known: Any, claims: Any) -> bool:
     """True when the value that was told is surely another one."""
-    if is_same(known, told):
+    if is_same(known, claims):
         return False
     try:
-        return bool(known != told)
+        return bool(known != claims)
     except UnknownRead:
         return False
 
 
-def _surely_less(told: int, known: Any) -> bool:
+def _surely_less(claims: int, known: Any) -> bool:
     try:
-        return bool(known > told)
+        return bool(known > claims)
     except UnknownRead:
         return False
 
 
-def _shown(told: Told) -> str:
-    names = [each.name for each in fields(broker_set.Variables) if each.name in told]
-    return ", ".join(f"{name} {_value(told[name])}" for name in names) or "nothing"
+def _shown(claims: Claims) -> str:
+    names = [each.name for each in fields(broker_set.Variables) if each.name in claims]
+    return ", ".join(f"{name} {_value(claims[name])}" for name in names) or "nothing"
 
 
 def _value(value: Any) -> str:

@@ -92,7 +92,7 @@ class Records:
 
 
 class CaptureBytes(Protocol):
-    """The bytes of a capture by position: a mapped file, or several of them one behind the other."""
+    """The bytes of a capture by position: a mapped file, or several of them one after the other."""
 
     def __getitem__(self, where: slice, /) -> bytes:
         """The bytes of a slice with start and stop, which lies in one record."""

@@ -131,7 +131,7 @@ def _told_by_peer(own: Classified, peer: Classified) -> Classified:
 
 
 def _from_start(space: SequenceSpace, kinds: tuple[str, ...], hints: Hints) -> Classified | None:
-    """Tell the kind from the first frame, which must be there, and the one behind it, which may be."""
+    """Tell the kind from the first frame, which must be there, and the one after it, which may be."""
     chain = space.chains.get(0)
     if chain is not None and chain.from_syn and chain.kind in kinds:
         return Classified(chain.kind, 0, aligned=True, sure=True)

@@ -32,7 +32,7 @@ _CLAIMED: Final = wire.CLAIMS_OF_NOTICES["notify_brokers"]
 
 
 @dataclass(frozen=True)
-class _NobodyKnows:
+class _UnknownLocal:
     """What a controller remembers, and what only it knows: nothing that the wire shows."""
 
     def known(self, _instance: str) -> tuple[Any, Any]:
@@ -76,7 +76,7 @@ def _questions(command: Command) -> Iterator[tuple[str, broker_set.Event]]:
         return
     try:
         asked = wire.event_of(
-            command.code, command.ext_fields, command.json_body or b"", _NobodyKnows(), rules
+            command.code, command.ext_fields, command.json_body or b"", _UnknownLocal(), rules
         )
     except (Refused, UnknownRead):
         return  # it lacks something, or what it is depends on what no capture shows

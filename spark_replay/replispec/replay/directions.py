@@ -12,7 +12,7 @@ from replispec.replay.pieces import Hole, Pieces, find_holes
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """What was seen of one direction; position 0 is the byte behind its SYN, else the lowest seen.
+    """What was seen of one direction; position 0 is the byte after its SYN, else the lowest seen.
 
     `number`: 0 when the lower endpoint sends. `from_syn`: the SYN was seen. `initiator`: it opened
     the connection; None: unknown. `pieces` are disjoint, ascending, and none lies before 0.

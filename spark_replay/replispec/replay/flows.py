@@ -57,7 +57,7 @@ class FlowSide:
 
     @property
     def zero(self) -> int:
-        """The position that counts as 0: the byte behind the SYN, else the lowest byte seen."""
+        """The position that counts as 0: the byte after the SYN, else the lowest byte seen."""
         if self.syn is not None:
             return self.syn + 1
         if self.low is not None:

@@ -45,7 +45,7 @@ class BrokerGroups:
     lives: dict[tuple[str, str], list[int]] = field(default_factory=lambda: defaultdict(list))
 
     def group(self, row: Observation) -> str:
-        """The group that it is about: "CONTROLLERGROUP/NAME", from the second life on with "#K" behind it."""
+        """The group that it is about: "CONTROLLERGROUP/NAME", from the second life on with "#K" after it."""
         name = row.name or self.name_at(row.address)
         if name is None:
             return f"{UNKNOWN_GROUP} ({row.address or row.controller})"

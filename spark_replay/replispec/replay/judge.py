@@ -73,7 +73,7 @@ class LossRow:
 
 @dataclass(slots=True)
 class Judgement:
-    """What one capture comes to."""
+    """The result of one capture."""
 
     file: str
     findings: list[FindingRow] = field(default_factory=list)

@@ -13,11 +13,11 @@ from replispec.replay.walks import Walk
 from replispec.wire.rocketmq.machines import learner
 
 MACHINE = learner.MACHINE
-TOLD = MACHINE.events[learner.Told].name
+REPLICA_INFO = MACHINE.events[learner.ReplicaInfoReceived].name
 
 
 @dataclass(slots=True)
-class _Told:
+class _Claims:
     """What a controller said last about one group."""
 
     master: str | None = None
@@ -35,7 +35,7 @@ def walk_learners(rows: Sequence[Observation], given: Collection[str], found: Fi
     Brokers are named as in the facts. What happened before the capture is not known, unless `given` tells.
     """
     walks = _learners(rows, given)
-    told: dict[str, _Told] = defaultdict(_Told)
+    claims: dict[str, _Claims] = defaultdict(_Claims)
     replicas: dict[str, str] = {}
     for row in rows:
         group = row.group or ""
@@ -49,9 +49,9 @@ def walk_learners(rows: Sequence[Observation], given: Collection[str], found: Fi
             if walk is not None:
                 step(walk, row, SimpleNamespace(async_learner=row.async_learner), finding, sent=True)
         elif row.kind == ObservationKind.FACT and (row.master is not None or row.members is not None):
-            told[group].learn(row)
+            claims[group].learn(row)
             for name, walk in walks[group].items():
-                _tell(walk, row, name, told[group], finding)
+                _tell(walk, row, name, claims[group], finding)
 
 
 def name_of(handshake: Observation) -> str:
@@ -75,7 +75,7 @@ def _learners(rows: Sequence[Observation], given: Collection[str]) -> dict[str, 
     return walks
 
 
-def _tell(walk: Walk, row: Observation, name: str, told: _Told, finding: MachineFinding) -> None:
-    facts = SimpleNamespace(is_member=name in told.members, is_master=name == told.master)
-    judged = walk.step(learner.Told, facts)
+def _tell(walk: Walk, row: Observation, name: str, claims: _Claims, finding: MachineFinding) -> None:
+    facts = SimpleNamespace(is_member=name in claims.members, is_master=name == claims.master)
+    judged = walk.step(learner.ReplicaInfoReceived, facts)
     finding.note(judged.verdict, f"{judged.says} (broker {name})" if judged.says else "", row)

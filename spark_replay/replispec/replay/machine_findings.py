@@ -1,7 +1,7 @@
 """The machines of the specification walked over what one capture shows: one finding a machine and group.
 
 One evaluation is one event that was seen and stepped. An event without any edge from where the
-machine may be, or that its edge lays at the peer's door, is violated; see walks.py.
+machine may be, or that its edge attributes to the peer, is violated; see walks.py.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ def from_table(table: pa.Table) -> list[Observation]:
 def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
     """Sorted as the capture saw them delivered; within one direction in the order of the bytes.
 
-    A connection is opened before its first frame, and a gap stands behind the frame before it.
+    A connection is opened before its first frame, and a gap stands after the frame before it.
     """
 
     def place(row: Observation) -> tuple[object, ...]:

@@ -67,7 +67,7 @@ def _begun(frames: pa.Table, streams: pa.Table, cut_short: Directions) -> Direct
 
 
 def _cut_short(frames: pa.Table, holes: pa.Table) -> Directions:
-    """Directions in which bytes behind the last frame were lost."""
+    """Directions in which bytes after the last frame were lost."""
     ends: dict[tuple[str, int], int] = {}
     names = ("connection", "direction", "sequence", "size")
     for connection, direction, sequence, size in zip(*(column(frames, name) for name in names), strict=True):

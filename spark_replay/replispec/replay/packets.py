@@ -148,7 +148,7 @@ class _Bytes:
 @dataclass(slots=True)
 class _Layer:
     """Rows on their way up the layers: which record, where the layer starts, how much is captured
-    (`end`: file offset behind the last captured byte) and how much was on the wire (`wire_end`)."""
+    (`end`: file offset after the last captured byte) and how much was on the wire (`wire_end`)."""
 
     row: Integers
     at: Integers
@@ -229,7 +229,7 @@ def _contradicted(view: _Bytes, at: Integers, header: Integers) -> int:
 
 
 def _ipv6(view: _Bytes, layer: _Layer) -> tuple[_Layer, Integers, int, Remarks]:
-    """The TCP layer of IPv6 packets, behind their extension headers; else as `_ipv4`."""
+    """The TCP layer of IPv6 packets, after their extension headers; else as `_ipv4`."""
     mine = layer.at + 40 <= layer.end
     length = view.at(layer.at + 4, 2)
     following = view.at(layer.at + 6, 1)

@@ -53,7 +53,7 @@ def pair(
     """Pair the remoting frames (all rows are remoting) and judge the pairs of each connection.
 
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
-    those in which bytes behind the last frame were lost.
+    those in which bytes after the last frame were lost.
     """
     names = ("connection", "direction", "opaque", "flag", "from_start")
     headers = list(zip(*(column(frames.frames, name) for name in names), strict=True))
@@ -103,10 +103,10 @@ class _Talk:
                     self._ask(request)
                 asked = max(asked, frame.received)
                 # Nothing that this may answer was lost: no hole is before the last request that had been
-                # received, nor directly behind it.
+                # received, nor directly after it.
                 before = asking[asked - 1].from_start if asked else begun
-                behind = asking[asked].from_start if asked < len(asking) else ended
-                self._answer(frame, whole=before and behind)
+                after = asking[asked].from_start if asked < len(asking) else ended
+                self._answer(frame, whole=before and after)
         for request in asking[asked:]:
             self._ask(request)
         self._pairs.unanswered[self._connection] += len(self._waiting)

@@ -59,8 +59,8 @@ class Pieces:
 class Hole:
     """Bytes [start, end) of a direction that were on the wire and are not in the capture.
 
-    `kind`: lost (between bytes that were seen), lost_at_start (behind a SYN that was seen),
-    lost_at_end (the peer acknowledged them, or a FIN came behind them), truncated (cut off by the
+    `kind`: lost (between bytes that were seen), lost_at_start (after a SYN that was seen),
+    lost_at_end (the peer acknowledged them, or a FIN came after them), truncated (cut off by the
     capture's snap length).
     """
 
@@ -172,8 +172,8 @@ def find_holes(
     """What is missing of [low, high) between disjoint ascending pieces, in ascending order.
 
     [cut_start, cut_end) are the tails that the snap length cut off; up to `seen_end` bytes were
-    seen on the wire, behind it they are known from acknowledgments only. `starts_known`: `low` is
-    the first byte behind a SYN, so what is missing there was lost.
+    seen on the wire, after it they are known from acknowledgments only. `starts_known`: `low` is
+    the first byte after a SYN, so what is missing there was lost.
     """
     if _unbroken(pieces, low, high):
         return []

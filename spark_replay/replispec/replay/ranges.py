@@ -69,10 +69,10 @@ def _common_end(first: _Carried, second: _Carried, start: int) -> int | None:
     """Where both connections next have a border, in runs without a gap; None when one breaks off before."""
     one, other = first.runs[start][0], second.runs[start][0]
     while one != other:
-        behind, at = (first, one) if one < other else (second, other)
-        if at not in behind.runs:
+        lower, at = (first, one) if one < other else (second, other)
+        if at not in lower.runs:
             return None
-        if behind is first:
+        if lower is first:
             one = first.runs[at][0]
         else:
             other = second.runs[at][0]

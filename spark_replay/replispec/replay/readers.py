@@ -55,7 +55,7 @@ class FrameReader(Protocol):
     """Reads the frames of one kind of stream.
 
     `evidence`: how many frames in a row prove that a place found by searching is a frame's start,
-    when the bytes end behind them.
+    when the bytes end after them.
     """
 
     kind: str
@@ -72,7 +72,7 @@ class FrameReader(Protocol):
         """Whether the values make sense, stricter than the protocol: used while searching only."""
 
     def follows(self, previous: Message, message: Message) -> bool:
-        """Whether one frame may come right behind another: used while searching only."""
+        """Whether one frame may come right after another: used while searching only."""
 
 
 class RemotingReader:

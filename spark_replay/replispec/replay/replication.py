@@ -41,7 +41,7 @@ class _Row:
 
     @property
     def end(self) -> int:
-        """The position behind the frame's last byte."""
+        """The position after the frame's last byte."""
         return int(self.values["sequence"] + self.values["size"])
 
     def seen(self) -> Observation:
@@ -68,15 +68,15 @@ def observe_replication(
     """Observations of replication frames (rows of FRAMES, all replication).
 
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
-    those in which bytes behind the last frame were lost. A gap stands directly behind the frame before
+    those in which bytes after the last frame were lost. A gap stands directly after the frame before
     it: whatever the other direction says after that moment may answer what was lost. Where a direction
     was not seen from its first byte, one stands before its first frame.
     """
     rows = list(_rows(frames.frames, frames.order.tolist()))
-    lost_behind = _lost_behind(rows, cut_short)
+    lost_after = _lost_after(rows, cut_short)
     opened: set[str] = set()
     begun: set[tuple[str, int]] = set()
-    for row, lost in zip(rows, lost_behind, strict=True):
+    for row, lost in zip(rows, lost_after, strict=True):
         connection, seen = row.values["connection"], row.seen()
         if connection not in opened:
             opened.add(connection)
@@ -91,7 +91,7 @@ def observe_replication(
             yield replace(seen, sequence=row.end)
 
 
-def _lost_behind(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> list[bool]:
+def _lost_after(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> list[bool]:
     """For each frame: were bytes lost between it and the next one of its direction?"""
     following: dict[tuple[str, int], int] = {}
     lost = []

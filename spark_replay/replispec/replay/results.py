@@ -43,7 +43,7 @@ class Options:
 
 @dataclass(slots=True)
 class CaptureResult:
-    """What one capture comes to, small enough to travel."""
+    """The result of one capture, small enough to send between Spark's processes."""
 
     capture: CaptureRow
     findings: list[FindingRow] = field(default_factory=list)

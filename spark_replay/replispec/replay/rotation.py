@@ -2,7 +2,7 @@
 
 `tcpdump -C`, `-G` and `-W`, and `dumpcap -b`, go on in the next file when one is full or old. Positions
 in such a capture are those of the one file that would have been written without rotation: every file
-but the first counts from its first packet, directly behind the file before it.
+but the first counts from its first packet, directly after the file before it.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def open_rotation(source: Source) -> Iterator[Rotation]:
 
 
 def _in_order(name: str, files: Sequence[Capture]) -> Rotation:
-    """The files that hold packets by the times of these, each placed behind the one before it."""
+    """The files that hold packets by the times of these, each placed after the one before it."""
     parts = [part for file in files if (part := _look(file)) is not None]
     parts.sort(key=lambda part: (part.first_ns, natural(part.name)))
     said = [warning for before, part in pairwise(parts) for warning in _between(before, part)]

@@ -134,7 +134,7 @@ def _add_packets(sides: dict[int, FlowSide], packets: Packets, reducer: _Reducer
 def _add_marks(
     sides: dict[int, FlowSide], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
 ) -> None:
-    """What the SYN and FIN packets say, and the first packet behind them."""
+    """What the SYN and FIN packets say, and the first packet after them."""
     plain = packets.flags & (SYN | RST) == 0
     for side, row in reducer.run(np.minimum, np.arange(len(packets)), plain):
         sides[side].first_plain = int(packets.sequence[row])
@@ -197,7 +197,7 @@ def _add_pieces(
 
 
 def _runs(values: Integers) -> Iterator[tuple[int, int, int]]:
-    """(value, first row, row behind the last) for each run of equal values."""
+    """(value, first row, row after the last) for each run of equal values."""
     if len(values):
         first = np.flatnonzero(np.append([True], values[1:] != values[:-1]))
         upto = np.append(first[1:], len(values))

@@ -74,7 +74,7 @@ class SequenceSpace:
             joined[:-1] = pieces.start[1:] == pieces.end[:-1]
             opaque = pieces.payload_offset < 0
             joined[:-1] &= ~(opaque[1:] | opaque[:-1])
-        # Rows behind which the bytes do not go on: a hole, a chain, the end.
+        # Rows after which the bytes do not go on: a hole, a chain, the end.
         self._stops = np.flatnonzero(~joined)
 
     @property
@@ -146,7 +146,7 @@ class SequenceSpace:
         return max(position, int(self.pieces.start[row]))
 
     def run_end(self, position: int) -> int:
-        """The position behind the known bytes that go on without a hole from `position`."""
+        """The position after the known bytes that go on without a hole from `position`."""
         row = self._row(position)
         if row is None:
             return position

@@ -1,4 +1,4 @@
-"""The stages of the Spark engine behind the frames: observations by connection, judgement by capture.
+"""The stages of the Spark engine after the frames: observations by connection, judgement by capture.
 
 Both run the plain functions of `observe.py` and `run.py` on the executors. Frames are shuffled by
 connection as rows without bodies; observations by capture.

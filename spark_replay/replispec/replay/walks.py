@@ -131,7 +131,7 @@ class Walk:
         name = self.machine.events[kind].name
         if best.verdict is Verdict.VIOLATED:
             return JudgedStep(
-                best.verdict, f"{self.machine.name}: {name} is no step from {', '.join(states)}"
+                best.verdict, f"{self.machine.name}: {name} is not allowed in state {', '.join(states)}"
             )
         if best.verdict is Verdict.DIVERGED:
             return JudgedStep(best.verdict, f"{self.machine.name}: {best.deviation}")

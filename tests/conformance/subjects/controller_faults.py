@@ -92,7 +92,7 @@ EPOCH_KEYS = (
 
 
 def wrong_code(code: ResponseCode) -> type[GoodController]:
-    """Answers the number behind the right code; what it does is right."""
+    """Answers the number after the right code; what it does is right."""
 
     class WrongCode(GoodController):
         def answer_to(self, request: Command) -> Answer:
@@ -239,7 +239,7 @@ class AcceptsUnchangedSet(GoodController):
 
 @fault
 class ChecksChangeLast(GoodController):
-    """The recorded set is refused behind all other checks."""
+    """The recorded set is refused after all other checks."""
 
     def check_changed(self, broker_set: BrokerSet, members: list[int]) -> None:
         pass

@@ -196,7 +196,7 @@ class EveryReportMovesSending(GoodHaMaster):
 
 @fault
 class SendsUnasked(GoodHaMaster):
-    """The log is sent behind the answer, before a report says from where."""
+    """The log is sent after the answer, before a report says from where."""
 
     def take_handshake(self, link: Link, message: HaHandshakeId) -> list[bytes]:
         answer = super().take_handshake(link, message)
@@ -359,7 +359,7 @@ class ConfirmIsNegative(GoodHaMaster):
 
 @fault
 class ConfirmIsBeyondLog(GoodHaMaster):
-    """The confirm offset lies behind the end of the log."""
+    """The confirm offset lies after the end of the log."""
 
     def header(self, at: int, body: bytes) -> HaTransferHeader:
         good = super().header(at, body)

@@ -40,7 +40,7 @@ LocalHost = bytes((127, 0, 0, 1))
 class Link:
     """One replica's connection."""
 
-    heard_s: float
+    received_s: float
     wrote_s: float
     wake: Callable[[], None]
     """Asks for a `tick` soon, when there is more to send."""
@@ -49,8 +49,8 @@ class Link:
     broker_id: int = 0
     learner: bool = False
     acknowledged: int = -1
-    level_s: float | None = None
-    """When the replica was last level with the log; None before its first report."""
+    caught_up_s: float | None = None
+    """When the replica had last caught up with the log; None before its first report."""
     next_offset: int = 0
 
 
@@ -94,7 +94,7 @@ class GoodHaMaster:
 
     heartbeat_s = 5.0
     housekeeping_s = 20.0
-    not_level_s = 15.0
+    not_caught_up_s = 15.0
     examine_s = 5.0
     batch_bytes = 512
 
@@ -149,7 +149,7 @@ class GoodHaMaster:
 
     def receive(self, link: Link, message: HaHandshakeId | HaReport) -> list[Effect]:
         """Take one message; returns what is to be done, in order."""
-        link.heard_s = self.now_s()
+        link.received_s = self.now_s()
         if isinstance(message, HaHandshakeId):
             return self.sent(link, self.take_handshake(link, message))
         return self.sent(link, self.take_report(link, message.max_offset))
@@ -178,9 +178,9 @@ class GoodHaMaster:
             link.phase, link.next_offset = TRANSFER, self.start(link, end)
         link.acknowledged = end
         if end >= len(self.log):
-            link.level_s = self.now_s()
-        elif link.level_s is None:
-            link.level_s = self.now_s() - self.not_level_s
+            link.caught_up_s = self.now_s()
+        elif link.caught_up_s is None:
+            link.caught_up_s = self.now_s() - self.not_caught_up_s
         self.expand(link)
         self.advance_confirm()
         return self.batches(link)
@@ -239,22 +239,22 @@ class GoodHaMaster:
 
     def deadline_s(self, link: Link) -> float:
         """When `tick` is to be called at the latest."""
-        ends = [link.heard_s + self.housekeeping_s]
+        ends = [link.received_s + self.housekeeping_s]
         if link.phase is TRANSFER:
             ends.append(link.wrote_s + self.heartbeat_s)
-        if link.level_s is not None and link.broker_id in self.broker_set.in_sync:
-            ends.append(link.level_s + self.not_level_s)
+        if link.caught_up_s is not None and link.broker_id in self.broker_set.in_sync:
+            ends.append(link.caught_up_s + self.not_caught_up_s)
         return min((end for end in ends if end > self.now_s()), default=math.inf)
 
     def tick(self, link: Link) -> list[Effect]:
         """Time has passed, or the log has grown."""
         now_s = self.now_s()
-        if now_s >= link.heard_s + self.housekeeping_s:
+        if now_s >= link.received_s + self.housekeeping_s:
             return [Hangup()]
-        if link.level_s is not None:
+        if link.caught_up_s is not None:
             if link.acknowledged >= len(self.log):
-                link.level_s = now_s
-            elif now_s >= link.level_s + self.not_level_s:
+                link.caught_up_s = now_s
+            elif now_s >= link.caught_up_s + self.not_caught_up_s:
                 self.shrink(link)
         messages = self.batches(link)
         if not messages and link.phase is TRANSFER and now_s >= link.wrote_s + self.heartbeat_s:

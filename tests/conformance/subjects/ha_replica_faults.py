@@ -68,7 +68,7 @@ class TakesReportWithoutHandshake(GoodHaMaster):
 
 @fault
 class BelievesReportBeyondLog(GoodHaMaster):
-    """A replica that claims more than there is counts as level (Apache)."""
+    """A replica that claims more than there is counts as caught up (Apache)."""
 
     def check_possible(self, end: int) -> None:
         super().check_possible(min(end, len(self.log)))
@@ -251,7 +251,7 @@ class TakesEverybodyIn(GoodHaMaster):
 
 @fault
 class TakesNobodyIn(GoodHaMaster):
-    """A level replica stays outside the SyncStateSet."""
+    """A replica that has caught up stays outside the SyncStateSet."""
 
     def may_join(self, link: Link) -> bool:  # noqa: ARG002
         return False

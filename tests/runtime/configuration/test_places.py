@@ -3,7 +3,7 @@
 import pytest
 
 from replispec.runtime.configuration import ConfigurationError, parse
-from replispec.runtime.rocketmq.places import check_members, log_folder
+from replispec.runtime.rocketmq.derived_options import check_members, log_folder
 from replispec.wire.rocketmq.parameters import BROKER
 
 PLACES = [

@@ -9,7 +9,15 @@ from replispec.runtime.sim import Crashed, Disk, SimulatedFiles
 from replispec.runtime.storage import MakeFile, RemoveFile, StorageFailed, Stores
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
-from tests.runtime.log.logs import FILE_BYTES, disk, log_bytes, make_files, message, store_on, with_epochs
+from tests.runtime.log.sample_logs import (
+    FILE_BYTES,
+    disk,
+    log_bytes,
+    make_files,
+    message,
+    store_on,
+    with_epochs,
+)
 
 
 class WrittenLog(CommitLog):
@@ -61,7 +69,7 @@ def test_an_empty_log_has_no_files() -> None:
     assert (log.first, log.end, log.is_empty, one.contents) == (0, 0, True, {})
 
 
-def test_messages_lie_behind_each_other_and_know_their_place() -> None:
+def test_messages_lie_one_after_the_other_and_know_their_place() -> None:
     log = filled(disk(), 20)
     placed = list(log.records(0, log.end))
     assert [each.record.physical_offset for each in placed] == [each.offset for each in placed]
@@ -166,8 +174,8 @@ def test_what_was_not_flushed_may_be_lost_but_never_in_the_middle() -> None:
         assert texts(found) == [f"message {number}" for number in range(len(texts(found)))]
 
 
-def test_bytes_behind_a_recovered_end_never_come_back() -> None:
-    """A record of the same size, written over the first lost one, must not lead to old ones behind it."""
+def test_bytes_after_a_recovered_end_never_come_back() -> None:
+    """A record of the same size, written over the first lost one, must not lead to old ones after it."""
     for seed in range(30):
         one = disk(seed)
         filled(one, 30)
@@ -418,7 +426,7 @@ def test_what_a_refused_write_left_never_becomes_part_of_the_log() -> None:
 
 
 @pytest.mark.parametrize("left", [0, 1, 7, 8])
-def test_behind_a_record_there_is_room_for_a_blank_or_it_lies_in_the_next_file(left: int) -> None:
+def test_after_a_record_there_is_room_for_a_blank_or_it_lies_in_the_next_file(left: int) -> None:
     log = log_on(disk())
     log.append(message("first"))
     overhead = len(message("").encode())

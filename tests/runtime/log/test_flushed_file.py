@@ -5,7 +5,7 @@ import pytest
 from replispec.runtime.sim import Crashed, Disk
 from replispec.runtime.storage import StorageFailed
 from replispec.wire.rocketmq.constants import FLUSHED_FILE
-from tests.runtime.log.logs import WrittenStore, disk, log_bytes, message, store_on
+from tests.runtime.log.sample_logs import WrittenStore, disk, log_bytes, message, store_on
 
 FIRST_FILE, SECOND_FILE = "commitlog/00000000000000000000", "commitlog/00000000000000004096"
 MESSAGES = 40

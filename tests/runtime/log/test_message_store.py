@@ -9,7 +9,7 @@ from replispec.runtime.storage import RemoveFile, ReplaceFile, StorageFailed, St
 from replispec.runtime.world import Halt, Note, Outbox, Persist, Persisted, PersistFailed, Writes
 from replispec.wire.rocketmq.constants import EPOCH_FILE, FLUSHED_FILE
 from replispec.wire.rocketmq.ha import HaEpochEntry
-from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
+from tests.runtime.log.sample_logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.storage.writing import carried_out
 
 
@@ -108,7 +108,7 @@ def test_a_master_cuts_a_half_copied_record_before_its_epoch_begins() -> None:
     assert epochs(store) == [(1, 0), (2, last.offset)]
 
 
-def test_epochs_behind_the_recovered_end_are_forgotten() -> None:
+def test_epochs_after_the_recovered_end_are_forgotten() -> None:
     one = disk()
     store = with_epochs(store_on(one), 3, 3)
     cut = store.epochs.entries[1].start_offset
@@ -159,9 +159,9 @@ def test_a_broken_epoch_file_gives_way_to_the_older_one_or_stops_the_broker() ->
 
 
 def test_writes_during_a_flush_share_the_next_one() -> None:
-    store, outbox, told = with_epochs(store_on(disk()), 1), Outbox(), []
+    store, outbox, outcomes = with_epochs(store_on(disk()), 1), Outbox(), []
     writes = Writes(outbox)
-    commit = GroupCommit(outbox, writes, store, lambda durable, now_ms: told.append((durable, now_ms)))
+    commit = GroupCommit(outbox, writes, store, lambda durable, now_ms: outcomes.append((durable, now_ms)))
     store.put(message())
     first = store.log.end
     commit.request()
@@ -174,7 +174,7 @@ def test_writes_during_a_flush_share_the_next_one() -> None:
     (second,) = outbox.take()
     assert isinstance(second, Persist)
     writes.answered(Persisted(second.token, 6))
-    assert told == [(first, 5), (store.log.end, 6)]
+    assert outcomes == [(first, 5), (store.log.end, 6)]
     (note,) = outbox.take()
     assert isinstance(note, Persist)
     assert [type(each) for each in note.operations] == [ReplaceFile]
@@ -207,8 +207,8 @@ def test_properties_are_pairs_and_what_is_none_is_left_out() -> None:
 def test_without_room_for_the_epochs_nothing_is_told_and_the_same_is_tried_again() -> None:
     one = disk()
     store, outbox = with_epochs(store_on(one), 1), Outbox()
-    writes, told = Writes(outbox), []
-    commit = GroupCommit(outbox, writes, store, lambda durable, now_ms: told.append((durable, now_ms)))
+    writes, outcomes = Writes(outbox), []
+    commit = GroupCommit(outbox, writes, store, lambda durable, now_ms: outcomes.append((durable, now_ms)))
     MessageStore.begin_as_master(store, 2)
     one.room_bytes = 0
     commit.request()
@@ -219,13 +219,13 @@ def test_without_room_for_the_epochs_nothing_is_told_and_the_same_is_tried_again
         "no room for the commit log"
     ]
     commit.request()
-    assert (outbox.take(), told, epochs(store)) == ([], [], [(1, 0)])
+    assert (outbox.take(), outcomes, epochs(store)) == ([], [], [(1, 0)])
     one.room_bytes = None
     commit.ticked(commit.deadline_ms() or 0)
     (persist,) = outbox.take()
     assert isinstance(persist, Persist)
     writes.answered(carried_out(persist, store.stores, 1_005))
-    assert told == [(store.log.end, 1_005)]
+    assert outcomes == [(store.log.end, 1_005)]
     assert epochs(store) == [(1, 0), (2, store.log.end)]
 
 

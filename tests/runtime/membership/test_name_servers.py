@@ -27,11 +27,11 @@ class Announcing:
         self.said: Announcement | None = Announcement(
             "C", "broker-a", broker_id, "b:1", "b:2", TopicConfigTable(DataVersion(1, 2, 3), None, {})
         )
-        self.told: list[tuple[str, str]] = []
+        self.received: list[tuple[str, str]] = []
         self.is_right = True
         self.playbook = Playbook({SERVERS[0]: self._answered})
         self.servers = NameServers(
-            self.playbook.outbox, self.playbook.calls, SERVERS, lambda: self.said, self._master_told
+            self.playbook.outbox, self.playbook.calls, SERVERS, lambda: self.said, self._master_named
         )
 
     def announce(self) -> None:
@@ -47,8 +47,8 @@ class Announcing:
     def _answered(self, _command: Command) -> Answer:
         return Answer(ext_fields=self.answer.to_ext_fields())
 
-    def _master_told(self, address: str, ha_address: str, _now_ms: int) -> bool:
-        self.told.append((address, ha_address))
+    def _master_named(self, address: str, ha_address: str, _now_ms: int) -> bool:
+        self.received.append((address, ha_address))
         return self.is_right
 
 
@@ -74,11 +74,11 @@ def test_a_replica_hears_of_its_master_and_is_quiet_then() -> None:
     replica = Announcing(2)
     replica.playbook.peers[SERVERS[1]] = replica.playbook.peers[SERVERS[0]]
     replica.announce()
-    assert (replica.count(), replica.told) == (2, [])
+    assert (replica.count(), replica.received) == (2, [])
     replica.answer = RegisterBrokerResponse("m:2", "m:1")
     replica.is_right = False
     replica.wait(SEARCH_MS)
-    assert replica.told == [("m:1", "m:2")] * 2
+    assert replica.received == [("m:1", "m:2")] * 2
     replica.is_right = True
     replica.wait(SEARCH_MS)
     replica.wait(SEARCH_MS)

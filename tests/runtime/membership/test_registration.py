@@ -2,11 +2,11 @@
 
 import pytest
 
-from replispec.runtime.sim import Chance, Crashed, Disk, Left, SimulatedFiles
+from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedFiles
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import IDENTITY_FILE, IDENTITY_TEMPORARY_FILE
 from replispec.wire.rocketmq.machines.broker_registration import State
-from tests.runtime.membership.ids import MASTER, Granting, Registering
+from tests.runtime.membership.registering import MASTER, Granting, Registering
 
 NEXT = RequestCode.CONTROLLER_GET_NEXT_BROKER_ID
 APPLY = RequestCode.CONTROLLER_APPLY_BROKER_ID
@@ -16,7 +16,7 @@ ASK = RequestCode.CONTROLLER_GET_METADATA_INFO
 
 
 def fresh_disk() -> Disk:
-    return Disk(Chance(1))
+    return Disk(Rng(1))
 
 
 def names(disk: Disk) -> list[str]:
@@ -34,7 +34,7 @@ def test_a_first_start_asks_applies_keeps_and_registers() -> None:
     broker.playbook << [ASK, NEXT, APPLY, REGISTER]
     assert broker.registration.state is State.REGISTERED
     assert broker.registration.broker_id == 1
-    assert broker.told == [(MASTER, 4)]
+    assert broker.received == [(MASTER, 4)]
     assert names(disk) == [IDENTITY_FILE]
     assert line(disk, IDENTITY_FILE).startswith("C#broker-a#1")
 
@@ -131,7 +131,7 @@ def test_a_registration_without_an_answer_is_sent_again() -> None:
     controller.lost = set()
     broker.wait(1_000)
     broker.playbook << [ASK, NEXT, APPLY, REGISTER, ASK, REGISTER]
-    assert broker.told == [(MASTER, 4)]
+    assert broker.received == [(MASTER, 4)]
 
 
 def test_who_is_forgotten_registers_again_until_it_is_known() -> None:
@@ -146,7 +146,7 @@ def test_who_is_forgotten_registers_again_until_it_is_known() -> None:
     controller.lost = set()
     broker.wait(1_000)
     broker.playbook << [ASK, NEXT, APPLY, REGISTER, REGISTER, ASK, REGISTER]
-    assert broker.told == [(MASTER, 4)] * 2
+    assert broker.received == [(MASTER, 4)] * 2
     assert broker.registration.state is State.REGISTERED
 
 
@@ -165,7 +165,7 @@ def test_a_lost_answer_to_the_application_burns_no_id() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_rename_that_fails_is_tried_again_without_another_application(seed: int) -> None:
-    disk, controller = Disk(Chance(seed)), Granting()
+    disk, controller = Disk(Rng(seed)), Granting()
     disk.plan = lambda what: "input/output error" if what.startswith("rename") else None
     broker = Registering(disk, controller)
     broker.begin()

@@ -109,7 +109,7 @@ def test_only_what_was_accepted_is_recorded_when_asked_for(tmp_path: Path) -> No
     assert len(_decoded(path)) == 4
 
 
-def test_a_restart_carries_on_behind_the_last_whole_record(tmp_path: Path) -> None:
+def test_a_restart_carries_on_after_the_last_whole_record(tmp_path: Path) -> None:
     path = tmp_path / "tap.pcap"
     _exchange(path)
     whole = path.read_bytes()

@@ -66,7 +66,7 @@ class Served:
         self.server.writable(Writable(connection, self.now_ms))
         self.take()
 
-    def hang_up(self, connection: int) -> None:
+    def close(self, connection: int) -> None:
         """A peer goes away."""
         self.server.closed(Closed(connection, "gone", self.now_ms))
         self.take()
@@ -78,7 +78,7 @@ class Served:
             for effect in effects:
                 match effect:
                     case Send(connection, data, tell):
-                        assert connection not in self.closed, "sent behind a close"
+                        assert connection not in self.closed, "sent after a close"
                         self.sent[connection] += data
                         if tell and connection not in self.stuck:
                             self.server.writable(Writable(connection, self.now_ms))

@@ -81,7 +81,7 @@ def test_who_went_away_is_answered_nothing() -> None:
     served = Served(kept.append)
     served.open(1)
     served.say(1, request(1))
-    served.hang_up(1)
+    served.close(1)
     kept[0].answer(OK)
     served.take()
     assert served.sent[1] == b""
@@ -184,7 +184,7 @@ def test_a_connection_beyond_the_limit_is_closed() -> None:
     served = Served(_answer, RemotingLimits(connections_max=2))
     served.open(1, 2, 3)
     assert served.closed == {3}
-    served.hang_up(1)
+    served.close(1)
     served.open(4)
     served.say(4, request(1))
     assert served.opaques(4) == [1]
@@ -210,7 +210,7 @@ def test_counts_return_to_nothing_when_all_are_gone() -> None:
     for connection in range(1, 20):
         served.say(connection, request(1) * 5 + request(2)[:7])
     for connection in range(1, 20):
-        served.hang_up(connection)
+        served.close(connection)
     assert (served.server.connections, served.server.held_bytes) == (0, 0)
 
 

@@ -44,10 +44,10 @@ class LoneMaster:
     def acknowledged(self, broker_id: int, offset: int, now_ms: int) -> None:
         pass
 
-    def wants_in(self, broker_id: int, now_ms: int) -> None:
+    def request_expand(self, broker_id: int, now_ms: int) -> None:
         pass
 
-    def must_go(self, broker_id: int, now_ms: int) -> None:
+    def request_shrink(self, broker_id: int, now_ms: int) -> None:
         pass
 
 

@@ -34,8 +34,8 @@ from replispec.wire.rocketmq.ha import (
 )
 from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
-from tests.runtime.log.logs import WrittenStore, log_bytes, store_on
-from tests.runtime.log.logs import disk as new_disk
+from tests.runtime.log.sample_logs import WrittenStore, log_bytes, store_on
+from tests.runtime.log.sample_logs import disk as new_disk
 from tests.runtime.storage.writing import carried_out
 
 STEPS_MAX = 1_000
@@ -48,21 +48,21 @@ class Keeper:
     def __init__(self, store: MessageStore) -> None:
         self.store = store
         self.members: set[int] = set()
-        self.told: list[tuple[str, int]] = []
+        self.received: list[tuple[str, int]] = []
         self.confirm_offset = store.log.end
 
     def is_member(self, broker_id: int) -> bool:
         return broker_id in self.members
 
     def acknowledged(self, broker_id: int, offset: int, now_ms: int) -> None:  # noqa: ARG002
-        self.told.append((f"{broker_id} has", offset))
+        self.received.append((f"{broker_id} has", offset))
 
-    def wants_in(self, broker_id: int, now_ms: int) -> None:  # noqa: ARG002
-        self.told.append(("wants in", broker_id))
+    def request_expand(self, broker_id: int, now_ms: int) -> None:  # noqa: ARG002
+        self.received.append(("expand", broker_id))
         self.members.add(broker_id)
 
-    def must_go(self, broker_id: int, now_ms: int) -> None:  # noqa: ARG002
-        self.told.append(("must go", broker_id))
+    def request_shrink(self, broker_id: int, now_ms: int) -> None:  # noqa: ARG002
+        self.received.append(("shrink", broker_id))
         self.members.discard(broker_id)
 
 
@@ -70,13 +70,13 @@ class Reader:
     """What a replica tells its broker."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, int]] = []
+        self.received: list[tuple[str, int]] = []
 
     def confirmed(self, offset: int, now_ms: int) -> None:  # noqa: ARG002
-        self.told.append(("confirmed", offset))
+        self.received.append(("confirmed", offset))
 
     def truncated(self, offset: int, now_ms: int) -> None:  # noqa: ARG002
-        self.told.append(("truncated", offset))
+        self.received.append(("truncated", offset))
 
 
 class MasterSide:

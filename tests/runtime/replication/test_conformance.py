@@ -21,7 +21,7 @@ from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.options import ReplicationOptions
 from tests.conformance.subjects.against import applicable, judged, plan
 from tests.conformance.subjects.catching import not_applicable
-from tests.runtime.log.logs import disk, store_on, with_epochs
+from tests.runtime.log.sample_logs import disk, store_on, with_epochs
 from tests.runtime.replication.bare_nodes import LISTENER, BareMaster
 
 KIND = "ha-master"

@@ -28,7 +28,7 @@ from replispec.wire.rocketmq.ha import (
 )
 from replispec.wire.rocketmq.machines import ha_replica
 from replispec.wire.rocketmq.options import ReplicationOptions
-from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
+from tests.runtime.log.sample_logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Reader
 
 PEER, MASTER = 5, -1
@@ -105,7 +105,7 @@ def test_a_report_beyond_the_log_is_not_believed_first_or_later(offset: int) -> 
     late = Master()
     late.says(HANDSHAKE + HaReport(342).encode())
     assert blamed(late.says(HaReport(offset).encode())) == "RIP44-REPORT-3 RIP44-SHRINK-1"
-    assert late.keeper.told == [("2 has", 342), ("wants in", 2), ("must go", 2)]
+    assert late.keeper.received == [("2 has", 342), ("expand", 2), ("shrink", 2)]
 
 
 def test_a_second_handshake_is_answered_and_copying_goes_on_with_the_next_report() -> None:

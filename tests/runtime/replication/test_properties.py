@@ -13,7 +13,7 @@ from replispec.wire.rocketmq.ha import HaHandshakeId, HaReport
 from replispec.wire.rocketmq.machines import ha_replica
 from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
-from tests.runtime.log.logs import disk, log_bytes, store_on, with_epochs
+from tests.runtime.log.sample_logs import disk, log_bytes, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Pair, Reader, ReplicaSide
 
 CUTS = st.lists(st.integers(1, 400), min_size=1, max_size=30)

@@ -12,7 +12,7 @@ from replispec.runtime.world import Accepted, Closed, Connected, Level, Received
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer, HaHandshakeId
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
 from replispec.wire.rocketmq.options import ReplicationOptions
-from tests.runtime.log.logs import disk, log_bytes, message, store_on, with_epochs
+from tests.runtime.log.sample_logs import disk, log_bytes, message, store_on, with_epochs
 from tests.runtime.replication.pairs import MasterSide, Pair, ReplicaSide
 
 
@@ -54,8 +54,8 @@ def test_a_fresh_replica_copies_everything_and_joins() -> None:
         "master: 228 bytes from 342, epoch 2@342, confirmed 570",
         "replica: report 570",
     ]
-    assert pair.master.keeper.told == [("2 has", 0), ("2 has", 570), ("wants in", 2)]
-    assert pair.replica.reader.told == [("confirmed", 570)]
+    assert pair.master.keeper.received == [("2 has", 0), ("2 has", 570), ("expand", 2)]
+    assert pair.replica.reader.received == [("confirmed", 570)]
 
 
 def test_new_messages_follow_at_once_and_are_acknowledged_when_they_are_on_the_disk() -> None:
@@ -115,7 +115,7 @@ def test_nothing_is_asked_for_before_a_cut_is_on_the_disk() -> None:
     pair = Pair(master, replica)
     pair.follow()
     pair.wait(6_000)
-    assert ("truncated", 342) in replica.reader.told
+    assert ("truncated", 342) in replica.reader.received
     assert not any("report" in line for line in pair.lines)
     replica.holds_writes = False
     for effect in replica.held:
@@ -156,7 +156,7 @@ def test_what_the_master_never_had_is_cut() -> None:
     pair = Pair(master, replica)
     pair.follow()
     assert pair.same()
-    assert replica.reader.told[0] == ("truncated", 456)
+    assert replica.reader.received[0] == ("truncated", 456)
     assert [note.what for note in pair.notes] == ["log cut to agree with the master"]
 
 
@@ -195,7 +195,7 @@ def test_a_learner_is_fed_and_never_counts() -> None:
     pair.follow()
     pair.wait(11_000)
     assert pair.same()
-    assert pair.master.keeper.told == []
+    assert pair.master.keeper.received == []
 
 
 def test_an_empty_log_is_followed_too_and_its_replica_joins_at_once() -> None:
@@ -203,7 +203,7 @@ def test_an_empty_log_is_followed_too_and_its_replica_joins_at_once() -> None:
     pair.follow()
     assert pair.same()
     assert pair.lines[-2:] == ["replica: report 0", "master: heartbeat at -1, epoch 1@0, confirmed 0"]
-    assert ("wants in", 2) in pair.master.keeper.told
+    assert ("expand", 2) in pair.master.keeper.received
 
 
 def test_a_replica_may_begin_with_the_newest_file() -> None:
@@ -253,7 +253,7 @@ def test_a_silent_master_is_left_and_dialled_again() -> None:
     assert not pair.replica.ha.owns(-1)
     pair.wait(5_000)
     assert pair.lines.count("replica connects") == 2
-    assert pair.master.keeper.told[-1] == ("wants in", 2)
+    assert pair.master.keeper.received[-1] == ("expand", 2)
 
 
 def test_a_silent_replica_is_dropped_and_leaves_the_set() -> None:
@@ -262,7 +262,7 @@ def test_a_silent_replica_is_dropped_and_leaves_the_set() -> None:
     pair.frozen = pair.replica.ha
     pair.wait(20_000)
     assert pair.master.ha.feeds == {}
-    assert pair.master.keeper.told[-1] == ("must go", 2)
+    assert pair.master.keeper.received[-1] == ("shrink", 2)
 
 
 def test_a_stopped_replica_becomes_silent_for_good() -> None:
@@ -274,7 +274,7 @@ def test_a_stopped_replica_becomes_silent_for_good() -> None:
     assert pair.replica.ha.deadline_ms() is None
     pair.replica.ha.follow("127.0.0.1:1", pair.now_ms)
     assert pair.replica.outbox.take() == []
-    assert ("must go", 2) in pair.master.keeper.told
+    assert ("shrink", 2) in pair.master.keeper.received
 
 
 def test_a_stopped_master_closes_all_connections() -> None:
@@ -340,7 +340,7 @@ def test_what_consumers_may_see_is_told_to_replicas_that_wait() -> None:
     pair.master.ha.confirm_offset_advanced(pair.now_ms)
     pair.settle()
     assert pair.replica.ha.confirm_offset == 342
-    assert pair.replica.reader.told[-1] == ("confirmed", 342)
+    assert pair.replica.reader.received[-1] == ("confirmed", 342)
 
 
 def test_bytes_that_were_deleted_are_not_sent_and_somebody_is_told() -> None:
@@ -406,6 +406,6 @@ def test_a_member_leaves_with_its_last_connection() -> None:
     pair.master.ha.accepted(Accepted(second, "ha", "peer", pair.now_ms))
     pair.master.ha.received(Received(second, HaHandshakeId(broker_id=2).encode(), pair.now_ms))
     pair.master.ha.closed(Closed(second, "lost", pair.now_ms))
-    assert ("must go", 2) not in pair.master.keeper.told
+    assert ("shrink", 2) not in pair.master.keeper.received
     pair.master.ha.closed(Closed(1, "lost", pair.now_ms))
-    assert pair.master.keeper.told[-1] == ("must go", 2)
+    assert pair.master.keeper.received[-1] == ("shrink", 2)

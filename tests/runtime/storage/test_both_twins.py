@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.runtime.sim import Chance, Disk, SimulatedStorage
+from replispec.runtime.sim import Disk, Rng, SimulatedStorage
 from replispec.runtime.storage import Storage, StorageFailed
 from replispec.runtime.storage.disk_shell import DiskStorage
 from tests.runtime.storage.writing import made
@@ -20,7 +20,7 @@ def _on_disk(folder: Path) -> tuple[Storage, str]:
 
 
 def _simulated(_: Path) -> tuple[Storage, str]:
-    return SimulatedStorage(Disk(Chance(1))), "store"
+    return SimulatedStorage(Disk(Rng(1))), "store"
 
 
 @pytest.fixture(params=[_on_disk, _simulated], ids=["disk", "simulated"])

@@ -9,7 +9,7 @@ from replispec.compiler.model.message import Model, SpecificationError
 
 
 def check_bindings(machine: MachineSpec, bindings: Bindings, model: Model) -> None:
-    """Refuse a request or an answer that two events claim, and answers of which only some are heard."""
+    """Refuse a request or an answer that two events claim, and answers of which only some are events."""
     _check_requests(bindings, model)
     _check_outcomes(machine, bindings, model)
     _check_answers_by_release(bindings)
@@ -83,9 +83,9 @@ def _check_outcomes(machine: MachineSpec, bindings: Bindings, model: Model) -> N
                         "leave it to one of them, or give releases: that do not overlap",
                     )
                 others.append(source)
-    heard = {asked for asked, _ in claimed}
+    received = {asked for asked, _ in claimed}
     sent = {name for each in machine.events.values() if each.sends for name in each.messages}
-    for asked in sorted(heard & sent):
+    for asked in sorted(received & sent):
         for mark in ("otherwise", "unanswered"):
             if (asked, mark) not in claimed:
                 raise SpecificationError(

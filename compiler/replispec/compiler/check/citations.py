@@ -30,7 +30,7 @@ def check_citations(
         if name not in uses:
             with attempt(name):
                 raise SpecificationError(
-                    place, f"nobody defined the clause {name!r}", "define it under spec/clauses"
+                    place, f"the clause {name!r} is not defined", "define it under spec/clauses"
                 )
         elif where not in uses[name]:
             uses[name].append(where)

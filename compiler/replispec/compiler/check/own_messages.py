@@ -53,7 +53,7 @@ class OwnFile:
         return Place(f"proto/{self.parsed.name}", self.lines.get(path, 0))
 
     def about(self, *path: int) -> str:
-        """The comment before or behind the element at `path`, on one line; empty when there is none."""
+        """The comment before or after the element at `path`, on one line; empty when there is none."""
         return self.comments.get(path, "")
 
     def messages(self) -> Iterator[tuple[int, descriptor_pb2.DescriptorProto]]:
@@ -193,5 +193,5 @@ def _documented(file: OwnFile, path: tuple[int, ...], name: str) -> None:
         raise SpecificationError(
             file.place(*path),
             f"{name} is not explained",
-            "write what it means in a comment before or behind it",
+            "write what it means in a comment before or after it",
         )

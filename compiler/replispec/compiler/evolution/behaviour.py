@@ -186,7 +186,7 @@ BEHAVIOUR: Table = {
     ("source", "codes"): fixed(_B, "an answer is this event with {after}, no longer with {before}"),
     ("source", "added"): fixed(_B, "one more message of a peer is the event of {name}"),
     ("source", "removed"): fixed(
-        _B, "a peer that sends it is not heard: the event of {name} does not come of it"
+        _B, "a peer that sends it is not understood: the event of {name} does not come of it"
     ),
     ("source", "reordered order"): fixed(_B, "the first message that fits is the event, in another order"),
     **{

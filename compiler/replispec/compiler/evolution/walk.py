@@ -168,8 +168,8 @@ def _listed(node: SpecNode, attribute: str, items: Sequence[Any], owned: set[int
 
 def _label(thing: Any) -> str:
     """What an object without a name is called: its kind and what tells it best from its like."""
-    told = (getattr(thing, name, None) for name in ("versions", "number", "event", "title"))
-    best = next((str(each) for each in told if isinstance(each, (VersionRange, int, str)) and each), "")
+    hints = (getattr(thing, name, None) for name in ("versions", "number", "event", "title"))
+    best = next((str(each) for each in hints if isinstance(each, (VersionRange, int, str)) and each), "")
     return f"{_kind(thing)} {best}".strip()
 
 

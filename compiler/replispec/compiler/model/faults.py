@@ -19,7 +19,9 @@ SHOWN_MAX: Final = 50
 """Faults that are shown; of those beyond only the number is."""
 _WORD: Final = re.compile(r"[A-Za-z0-9_]+(?:[-.][A-Za-z0-9_]+)*")
 # Complaints that something is not there: they prove nothing while a file cannot be read.
-_MISSING: Final = re.compile(r"^(?:no |nobody )|does not exist|is not in enum|is no duration of")
+_MISSING: Final = re.compile(
+    r"^(?:no |nobody )|does not exist|is not defined|is not in enum|is no duration of"
+)
 
 
 class SpecificationErrors(SpecificationError):

@@ -1,6 +1,6 @@
 """From YAML to bindings: which messages the events of a machine are, and where each of their fields is.
 
-A peer's event is heard in one message or several (`heard:`), as a request or as the answer to one. Every
+A peer's event arrives as one message or as one of several (`received_as:`), a request or an answer. Every
 field of the event is an expression over `header`, `body` and, for requests, `local` and the variables.
 """
 
@@ -52,7 +52,7 @@ _SOURCE_KEYS: Final = (
     "from",
     "releases",
 )
-EVENT_KEYS: Final = (*_SOURCE_KEYS[1:], "heard", "record")
+EVENT_KEYS: Final = (*_SOURCE_KEYS[1:], "received_as", "record")
 """What binds an event, beside `message`."""
 __all__ = ["EVENT_KEYS", "code_text", "is_bound", "read_bindings"]
 
@@ -95,7 +95,7 @@ def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
 
 def is_bound(tree: Tree) -> bool:
     """Whether the YAML of an event says where it comes from."""
-    return any(key in tree.items for key in ("message", "answer_to", "heard"))
+    return any(key in tree.items for key in ("message", "answer_to", "received_as"))
 
 
 def _of_releases(source: Source, tree: Tree) -> Source:
@@ -133,8 +133,8 @@ class _Sources:
             event = self._machine.events[name]
             if event.messages:
                 yield from self._of_message_event(event, tree)
-            elif "heard" in tree.items:
-                for each in tree.listed("heard"):
+            elif "received_as" in tree.items:
+                for each in tree.listed("received_as"):
                     each.only(*_SOURCE_KEYS)
                     yield _of_releases(self._source(event, each), each)
             elif is_bound(tree):

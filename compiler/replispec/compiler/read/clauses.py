@@ -18,7 +18,7 @@ _ID: Final = re.compile(r"[A-Z][A-Z0-9]*-[A-Z][A-Z0-9]*-[1-9][0-9]*")
 def read_clauses(trees: Mapping[str, Tree]) -> dict[str, ClauseSpec]:
     """All clauses of these files by id, in the order of files and lines.
 
-    Raises SpecificationError for an id that stands twice or does not look like RIP44-TOPIC-1.
+    Raises SpecificationError for a duplicate id or one that does not look like RIP44-TOPIC-1.
     """
     clauses: dict[str, ClauseSpec] = {}
     for tree in trees.values():

@@ -120,7 +120,7 @@ def _paragraph(tree: Tree, clauses: Mapping[str, ClauseSpec]) -> Paragraph:
         if name not in clauses:
             raise SpecificationError(
                 tree.place_of("clauses"),
-                f"nobody defined the clause {name!r}",
+                f"the clause {name!r} is not defined",
                 "define it under spec/clauses",
             )
     if len(set(named)) != len(named):

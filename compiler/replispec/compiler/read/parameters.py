@@ -73,12 +73,12 @@ def check_timers(configuration: ConfigurationSpec, machines: Mapping[str, Machin
             if event.timer:
                 timed.setdefault(event.timer, set()).add(machine.name)
     for each in configuration.parameters.values():
-        told, found = set(each.timer_of), timed.get(each.name, set())
-        for name in sorted(told - found):
+        declared, found = set(each.timer_of), timed.get(each.name, set())
+        for name in sorted(declared - found):
             raise SpecificationError(
                 each.place, f"no machine {name} has a timer {each.name}", f"write timer_of: {sorted(found)}"
             )
-        for name in sorted(found - told):
+        for name in sorted(found - declared):
             raise SpecificationError(
                 each.place,
                 f"the machine {name} has the timer {each.name}, which timer_of leaves out",

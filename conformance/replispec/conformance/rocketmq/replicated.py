@@ -20,11 +20,11 @@ from replispec.wire.rocketmq.ha import (
 class Counts:
     """Counts over the transfers of one connection, in bytes of the log.
 
-    `first` and `end`: the run of bytes that came. `gaps` and `overlaps`: runs that start behind or before
+    `first` and `end`: the run of bytes that came. `gaps` and `overlaps`: runs that start after or before
     the end of the one before. `crosses_epoch`: runs with the start of an epoch strictly inside.
     `mislabelled`: runs whose header names another epoch, or another start of it, than the entry of the
     handshake that covers their first byte. `confirm_decreased`, `confirm_beyond_log`, `confirm_negative`:
-    headers whose confirmOffset fell, lies behind the end of what came, or is below 0. `strays`: other
+    headers whose confirmOffset fell, lies after the end of what came, or is below 0. `strays`: other
     messages between. `ended`: the master ended the connection. `digest`: SHA-256 of the bytes.
     """
 

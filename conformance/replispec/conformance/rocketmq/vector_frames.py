@@ -200,8 +200,8 @@ def _damages(data: bytes) -> Iterator[tuple[str, bytes]]:
             changed = data[:start] + value.to_bytes(size, "big") + data[start + size :]
             if changed != data:
                 yield f"{name} is {value}", changed
-    behind = max(start + size for start, size in RemotingFrameFixed.places().values())
-    yield "header begins with another byte", data[:behind] + b"\xff" + data[behind + 1 :]
+    after = max(start + size for start, size in RemotingFrameFixed.places().values())
+    yield "header begins with another byte", data[:after] + b"\xff" + data[after + 1 :]
 
 
 def _damaged_headers() -> Iterator[Vector]:

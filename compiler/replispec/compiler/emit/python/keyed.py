@@ -80,8 +80,8 @@ def _specifier(message: Message, field: Field) -> str:
         return f"{_KEYED}.integer_map_of({element}, {key}{bare})"
     if field.repeated:
         rival = any(other.key == field.key and other is not field for other in message.fields)
-        told_by = f", holds_text={field.type == 'string'}" if rival else ""
-        return f"{_KEYED}.list_of({_element(field.type)}, {key}{told_by})"
+        distinguished = f", holds_text={field.type == 'string'}" if rival else ""
+        return f"{_KEYED}.list_of({_element(field.type)}, {key}{distinguished})"
     if field.type in _KINDS:
         return f"{_KEYED}.{_SPECIFIERS.get(field.type, field.type)}({key})"
     return f"{_KEYED}.message({own(field.type)}, {key})"

@@ -16,9 +16,9 @@ from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.log import MessageStore, RoomTold
+from replispec.runtime.rocketmq.derived_options import join_address, log_folder
+from replispec.runtime.rocketmq.log import MessageStore, RoomListener
 from replispec.runtime.rocketmq.membership import Announcement, Controllers, NameServers
-from replispec.runtime.rocketmq.places import join_address, log_folder
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
 from replispec.runtime.storage import FilesReader, StorageFailed
@@ -66,7 +66,7 @@ class BrokerNode:
             self._calls,
             options.namesrv_addr,
             self._announcement,
-            self._master_told,
+            self._master_named,
             period_ms=options.register_name_server_period_ms,
             announced=self._manager.announced,
         )
@@ -231,7 +231,7 @@ class BrokerNode:
             RequestCode.GET_BROKER_HA_STATUS: admin.ha_status,
             RequestCode.GET_BROKER_RUNTIME_INFO: admin.runtime_info,
             RequestCode.GET_BROKER_CONFIG: admin.configuration,
-            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_told,
+            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notified,
         }
 
     def _handle(self, request: Request) -> None:
@@ -245,7 +245,7 @@ class BrokerNode:
             if not request.answered:
                 request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
 
-    def _role_told(self, request: Request) -> None:
+    def _role_notified(self, request: Request) -> None:
         self._manager.notified(request.command, request.now_ms)
         request.answer(ResponseCode.SUCCESS)
 
@@ -256,9 +256,9 @@ class BrokerNode:
         last = self._log.store.epochs.last
         self._role.identified(broker_id, last.epoch if last is not None else 0, now_ms)
 
-    def told(self, told: broker_role.Told, now_ms: int) -> None:
+    def replica_info_received(self, info: broker_role.ReplicaInfoReceived, now_ms: int) -> None:
         """A controller said who is master and who is in the set."""
-        self._role.told(told, now_ms)
+        self._role.replica_info_received(info, now_ms)
 
     def become_master(self, epoch: int, now_ms: int, *, resumed: bool) -> None:
         """Serve as master as soon as the epoch is on the disk."""
@@ -311,7 +311,7 @@ class BrokerNode:
             topics,
         )
 
-    def _master_told(self, address: str, ha_address: str, now_ms: int) -> bool:
+    def _master_named(self, address: str, ha_address: str, now_ms: int) -> bool:
         if not self._role.is_replica or address != self._role.master_address:
             return False
         self._ha_addresses = {address: ha_address}
@@ -325,7 +325,7 @@ class BrokerNode:
         """Whether this broker takes messages."""
         return self._role.is_master and self._log.serves
 
-    def wait_for_room(self, then: RoomTold) -> None:
+    def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for messages that wait for it."""
         self._log.wait_for_room(then)
 
@@ -350,7 +350,7 @@ class BrokerNode:
         return self._role.master_epoch
 
     def stored(self, _now_ms: int) -> None:
-        """Messages were put behind the log."""
+        """Messages were appended to the log."""
         self._log.stored()
 
     def safe(self, offset: int, durable: int) -> None:

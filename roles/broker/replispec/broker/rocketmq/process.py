@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from replispec.broker.rocketmq.node import BrokerNode
-from replispec.runtime.rocketmq.places import check_members
+from replispec.runtime.rocketmq.derived_options import check_members
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq import parameters as p

@@ -1,6 +1,6 @@
 """What the rest of a controller sees of consensus, whichever engine is under it.
 
-The engine touches nothing. Records are proposed, messages of other members stepped in, time told by ticks;
+The engine touches nothing. Records are proposed, messages of other members stepped in, time given by ticks;
 `ready` then says what to persist, what to send and what to apply, in this order: nothing is sent or applied
 before what was to be persisted is on the disk. That may take a while: `persisted` or `refused` ends it, and
 what is proposed meanwhile is handed out together after it. Source: the shape of etcd's RawNode.

@@ -109,7 +109,9 @@ class Administration:
     # Effects of the machine
 
     def _remember_heartbeat(self, request: Request, event: machine.Lived) -> None:
-        self._sets.heartbeats.heard(request.connection, event.broker_name, event.broker_id, event.said)
+        self._sets.heartbeats.heartbeat_received(
+            request.connection, event.broker_name, event.broker_id, event.said
+        )
 
     def _change_configuration(self, request: Request, _event: machine.ChangeAsked) -> None:
         """All of it or nothing. Names that are not known change nothing. Raises RemoteProtocolError."""

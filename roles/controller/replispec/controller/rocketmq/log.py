@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from replispec.controller.consensus import Alone, Consensus, Ready
+from replispec.controller.consensus import Consensus, Ready, SingleNode
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.storage import AppendRecords, JournalReader
@@ -36,7 +36,7 @@ class LogOwner(Protocol):
         ...
 
     def log_failed(self, reason: str) -> None:
-        """Nobody knows what is on the disk: nothing may be decided any more."""
+        """What is on the disk is unknown: nothing may be decided any more."""
         ...
 
 
@@ -57,7 +57,7 @@ class ControllerLog:
 
     def start(self) -> None:
         """Read what is there. Raises StorageFailed, and LogDamaged for what no controller wrote."""
-        self._consensus = Alone(self._journal.records(), self._journal.state())
+        self._consensus = SingleNode(self._journal.records(), self._journal.state())
 
     @property
     def is_writing(self) -> bool:
@@ -100,7 +100,7 @@ class ControllerLog:
 
     def _written(self, event: Written) -> None:
         ready, self._under_way = self._under_way, None
-        assert ready is not None, "a write ended that nobody asked for"
+        assert ready is not None, "a write ended that was not asked for"
         assert self._consensus is not None
         if isinstance(event, Persisted):
             self._consensus.persisted()

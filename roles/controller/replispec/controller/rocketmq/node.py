@@ -14,16 +14,16 @@ from typing import Final
 
 from replispec.controller.consensus import LogDamaged
 from replispec.controller.rocketmq.administration import Administration
-from replispec.controller.rocketmq.core.acts import Act, Acts, Answer, Notice, Recorded
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.controller.rocketmq.core.heartbeats import Key
+from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded, Replies, Reply
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.places import join_address
+from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answers import Refused
 from replispec.runtime.storage import JournalReader, StorageFailed
@@ -90,7 +90,7 @@ class ControllerNode:
         return {LISTENER: _listen_address(self._options)}
 
     def receive(self, event: Event) -> Sequence[Effect]:
-        """Take one event and return its effects, in order. After the log failed nobody is served."""
+        """Take one event and return its effects, in order. After the log failed no request is served."""
         if self._halted:
             return (Close(event.connection),) if isinstance(event, Accepted) else ()
         self._sets.heartbeats.now_ms = event.now_ms
@@ -164,7 +164,7 @@ class ControllerNode:
         self._next_search_ms = event.now_ms + self._options.scan_inactive_master_interval_ms
 
     def _halt(self, reason: str) -> None:
-        """Serve nobody any more, and end the process unless others live in it."""
+        """Stop serving, and end the process unless other nodes live in it."""
         self._halted = True
         self._next_expiry_ms = self._next_search_ms = None
         if self._ends_process:
@@ -199,13 +199,13 @@ class ControllerNode:
         if broker_set.decides(asked.event):
             self._waiting[self._propose(broker_set, asked.event, request.now_ms)] = request
         else:
-            acts = broker_set.receive(asked.event, self._sets.local(broker_set))
-            self._carry_out(broker_set, acts, request, request.now_ms)
+            replies = broker_set.receive(asked.event, self._sets.local(broker_set))
+            self._carry_out(broker_set, replies, request, request.now_ms)
 
     # Losses
 
     def _close(self, event: Closed) -> None:
-        """Whose newest heartbeat came on this connection is dead at once."""
+        """A broker is dead at once if its last heartbeat came over this connection."""
         if self._notifier.owns(event.connection):
             self._notifier.closed(event)
             return
@@ -245,7 +245,7 @@ class ControllerNode:
             self._propose(broker_set, event, now_ms)
 
     def _search(self, now_ms: int) -> None:
-        """Look for masters of whom nothing was ever heard here, as after a restart."""
+        """Look for masters that have not sent a heartbeat since this start."""
         for broker_set in self._sets:
             master, name = broker_set.variables.master, broker_set.name
             if master is None or self._sets.heartbeats.is_alive(name, master):
@@ -262,14 +262,14 @@ class ControllerNode:
         return self._log.propose(ControllerEvent(proposed_time_ns=now_ms * 1_000_000, **fields))
 
     def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
-        """Decide about a record that is on the disk, and answer whoever asked for it since this start."""
+        """Decide about a record that is on the disk, and answer its request, if that came since the start."""
         applied = self._sets.apply(record)
         if applied is not None and is_new:
-            broker_set, acts = applied
-            self._carry_out(broker_set, acts, self._waiting.pop(record.proposal, None), now_ms)
+            broker_set, replies = applied
+            self._carry_out(broker_set, replies, self._waiting.pop(record.proposal, None), now_ms)
 
     def refuse(self, proposal: int, reason: str) -> None:
-        """There is no room for a record: nothing is changed, and whoever asked may ask again."""
+        """There is no room for a record: nothing is changed, and the request may be sent again."""
         request = self._waiting.pop(proposal, None)
         if request is not None:
             request.answer(ResponseCode.SYSTEM_ERROR, remark=f"no room for the controller's log: {reason}")
@@ -286,26 +286,30 @@ class ControllerNode:
         """Decide nothing any more."""
         self._halt(reason)
 
-    def _carry_out(self, broker_set: BrokerSet, acts: Acts, request: Request | None, now_ms: int) -> None:
-        for act in acts:
-            self._carry_out_one(broker_set, act, request, now_ms)
+    def _carry_out(
+        self, broker_set: BrokerSet, replies: Replies, request: Request | None, now_ms: int
+    ) -> None:
+        for reply in replies:
+            self._carry_out_one(broker_set, reply, request, now_ms)
 
-    def _carry_out_one(self, broker_set: BrokerSet, act: Act, request: Request | None, now_ms: int) -> None:
-        match act:
+    def _carry_out_one(
+        self, broker_set: BrokerSet, reply: Reply, request: Request | None, now_ms: int
+    ) -> None:
+        match reply:
             case Prepared():
                 if request is not None:
-                    request.answer_prepared(act)
+                    request.answer_prepared(reply)
             case Answer():
                 if request is not None:
-                    _answer(request, act)
+                    _answer(request, reply)
             case Notice():
                 if self._options.notify_broker_role_changed:
-                    self._notifier.tell(act, broker_set.living_addresses(), now_ms)
+                    self._notifier.tell(reply, broker_set.living_addresses(), now_ms)
             case Recorded():
                 known = broker_set.variables
                 self._outbox.note(
                     Level.INFO,
-                    act.what,
+                    reply.what,
                     broker=broker_set.name,
                     master=known.master,
                     master_epoch=known.master_epoch,

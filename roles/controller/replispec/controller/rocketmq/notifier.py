@@ -1,4 +1,4 @@
-"""Tells brokers who is master (1008): one connection per address, nobody waits for another.
+"""Tells brokers who is master (1008): one connection per address, none waits for another.
 
 Only the newest decision is worth telling: what could not leave yet is replaced by what is newer. A broker
 that cannot be reached is not tried again; it asks every few seconds by itself.
@@ -21,9 +21,9 @@ from replispec.wire.rocketmq.remoting import RemotingHeader
 
 CONNECT_TIMEOUT_MS: Final = 3_000
 IDLE_MS: Final = 60_000
-"""A connection on which nothing was told for this long is closed."""
+"""A connection on which nothing was sent for this long is closed."""
 ADDRESSES_MAX: Final = 10_000
-"""Brokers that are told at a time; further ones find out by asking."""
+"""Brokers that are notified at a time; further ones find out by asking."""
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ class _Line:
 
 
 class Notifier:
-    """Puts notifications out; one-way, so whether they are heard is never known."""
+    """Sends notifications; one-way, so whether they are received is never known."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -84,7 +84,7 @@ class Notifier:
             self._forget(line, event.reason)
 
     def ticked(self, now_ms: int) -> None:
-        """Give up on brokers that do not answer the dial, and on connections that nobody needs."""
+        """Give up on brokers that do not answer the dial, and on connections that are not needed."""
         for line in tuple(self._by_connection.values()):
             if now_ms >= self._end_ms(line):
                 self._outbox.close(line.connection)

@@ -11,6 +11,7 @@ from typing import Final
 
 from replispec.learner.rocketmq.core.export import Export
 from replispec.learner.rocketmq.core.watch import Watch
+from replispec.runtime.rocketmq.derived_options import join_address, log_folder
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.membership import (
     Announcement,
@@ -19,7 +20,6 @@ from replispec.runtime.rocketmq.membership import (
     epoch_cache,
     runtime_info,
 )
-from replispec.runtime.rocketmq.places import join_address, log_folder
 from replispec.runtime.rocketmq.remoting.calls import Calls
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
 from replispec.runtime.rocketmq.replication import HaReplica
@@ -68,7 +68,7 @@ class LearnerNode:
             self._calls,
             options.namesrv_addr,
             self._announcement,
-            self._master_told,
+            self._master_named,
             period_ms=options.register_name_server_period_ms,
         )
         self._store = MessageStore(
@@ -180,8 +180,8 @@ class LearnerNode:
         names = options.broker_cluster_name, options.broker_name
         return Announcement(*names, self._watch.broker_id, self._address, self._address, topics)
 
-    def _master_told(self, address: str, ha_address: str, now_ms: int) -> bool:
-        """A name server names the master; the controller has the last word where it was heard."""
+    def _master_named(self, address: str, ha_address: str, now_ms: int) -> bool:
+        """A name server names the master; what a controller has said takes precedence."""
         if self._replica is None or not self._watch.may_follow(address):
             return False
         self._replica.follow(ha_address, now_ms)
@@ -205,7 +205,7 @@ class LearnerNode:
         self._export.truncated(offset)
 
     def _not_exported(self, reason: str, now_ms: int) -> None:
-        """Nobody waits for the export: what was refused is tried again for as long as it takes."""
+        """Nothing waits for the export: what was refused is tried again for as long as it takes."""
         self._outbox.note(Level.ERROR, "messages cannot be exported", reason=reason)
         self._export_ms = now_ms + EXPORT_AGAIN_MS
 
@@ -218,7 +218,7 @@ class LearnerNode:
             cache = epoch_cache(self._store, *names, self._watch.broker_id)
             request.answer(ResponseCode.SUCCESS, body=cache.encode())
         elif request.code == RequestCode.GET_BROKER_RUNTIME_INFO:
-            told = runtime_info(self._store, BROKER_RELEASE, request.now_ms)
-            request.answer(ResponseCode.SUCCESS, body=told.encode())
+            response = runtime_info(self._store, BROKER_RELEASE, request.now_ms)
+            request.answer(ResponseCode.SUCCESS, body=response.encode())
         else:
             request.refuse_unknown()

@@ -14,7 +14,7 @@ from typing import Final
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
-from replispec.runtime.rocketmq.places import join_address
+from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
 from replispec.runtime.rocketmq.remoting.answers import Answer, Refused, need, text
 from replispec.runtime.world import (
@@ -97,7 +97,7 @@ class NameServerNode:
         return self._outbox.take()
 
     def deadline_ms(self) -> int | None:
-        """The next look for brokers that were not heard."""
+        """The next look for brokers that were silent for too long."""
         return self._next_scan_ms
 
     def _tick(self, now_ms: int) -> None:

@@ -1,4 +1,4 @@
-"""Routes: what brokers registered, by broker set and by topic, as long as they are heard.
+"""Routes: what brokers registered, by broker set and by topic, as long as their heartbeats come.
 
 A name server decides nothing. It believes the newest registration, with one exception: an address that is
 named for an id that a live registration of a later stateVersion (the masterEpoch) has for another address
@@ -57,12 +57,12 @@ class RouteRegistration:
 class _Live:
     registration: RouteRegistration
     connection: int
-    heard_ms: int
+    received_ms: int
 
     @property
     def until_ms(self) -> int:
         timeout_ms = self.registration.timeout_ms
-        return self.heard_ms + (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
+        return self.received_ms + (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class Routes:
         self._by_connection: dict[int, set[Key]] = {}
         self._sets: dict[str, _BrokerSet] = {}
         self._holders: dict[str, set[str]] = {}
-        self._told: dict[str, bytes] = {}
+        self._encoded: dict[str, bytes] = {}
         self._topics = 0
 
     def register(self, new: RouteRegistration, connection: int, now_ms: int) -> bool:
@@ -107,7 +107,7 @@ class Routes:
         if known is not None and known.registration.broker_name != new.broker_name:
             self._remove(key)
             known = None
-        self._told.clear()
+        self._encoded.clear()
         broker_set = self._sets.setdefault(new.broker_name, _BrokerSet(new.cluster))
         broker_set.cluster, broker_set.zone = new.cluster, new.zone
         broker_set.acting_master = bool(new.acting_master)
@@ -136,10 +136,10 @@ class Routes:
         return None if live is None else live.registration.version
 
     def refresh(self, cluster: str, address: str, now_ms: int) -> None:
-        """A broker was heard; one that did not register stays unknown."""
+        """A broker has sent a heartbeat; one that did not register stays unknown."""
         live = self._live.get((cluster, address))
         if live is not None:
-            live.heard_ms = now_ms
+            live.received_ms = now_ms
 
     def unregister(self, cluster: str, broker_name: str, address: str) -> None:
         """A broker says that it stops."""
@@ -152,16 +152,16 @@ class Routes:
         return [self._remove(key) for key in sorted(self._by_connection.get(connection, ()))]
 
     def expired(self, now_ms: int) -> list[tuple[int, RouteRegistration]]:
-        """Forget those who were not heard in time, and name them with their connections."""
+        """Forget brokers that were silent for too long, and name them with their connections."""
         late = [(key, live.connection) for key, live in self._live.items() if live.until_ms < now_ms]
         return [(connection, self._remove(key)) for key, connection in late]
 
     def route(self, topic: str) -> bytes | None:
-        """The encoded TopicRouteData of a topic; None when nobody holds it."""
-        told = self._told.get(topic)
-        if told is None and topic in self._holders:
-            told = self._told[topic] = self._route(topic).encode()
-        return told
+        """The encoded TopicRouteData of a topic; None when no broker holds it."""
+        encoded = self._encoded.get(topic)
+        if encoded is None and topic in self._holders:
+            encoded = self._encoded[topic] = self._route(topic).encode()
+        return encoded
 
     def clusters(self) -> ClusterInfo:
         """All brokers."""
@@ -241,7 +241,7 @@ class Routes:
         live = self._forget_live(key)
         assert live is not None, f"{key} is not live"
         gone = live.registration
-        self._told.clear()
+        self._encoded.clear()
         broker_set = self._sets[gone.broker_name]
         for broker_id in [each for each, at in broker_set.addresses.items() if at == gone.address]:
             del broker_set.addresses[broker_id]

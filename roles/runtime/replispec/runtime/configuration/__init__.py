@@ -1,6 +1,6 @@
 """Configuration of a process: a properties file, read into the options of one role.
 
-Which parameters there are is told by a family: see `replispec.wire.FAMILY.parameters`.
+A family says which parameters there are: see `replispec.wire.FAMILY.parameters`.
 """
 
 from replispec.runtime.configuration.settings import Settings, parse

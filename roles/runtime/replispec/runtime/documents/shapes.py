@@ -117,7 +117,7 @@ class _Walk:
                 )
 
     def _content(self, shape: Shape, slot: Slot, at: int, end: int) -> int:
-        """Walk what a length precedes; the position behind it."""
+        """Walk what a length precedes; the position after it."""
         at, stop = self._span(at, end)
         if slot.shape is not None:
             self.message(slot.shape, at, stop)
@@ -139,7 +139,7 @@ class _Walk:
         return after
 
     def _unknown(self, shape: Shape, tag: int, at: int, end: int, start: int) -> int:
-        """Walk over a field that the shape does not have; the position behind it."""
+        """Walk over a field that the shape does not have; the position after it."""
         number, wire_type = tag >> 3, tag & 7
         if not 0 < number <= _NUMBER_MAXIMUM:
             raise RemoteProtocolError(f"{shape.name} has a field of number {number}", offset=start)

@@ -66,8 +66,8 @@ class Link:
         "peer",
         "scope",
         "sock",
-        "told_at",
         "total",
+        "writable_at",
     )
 
     def __init__(self, number: int, peer: str, tap: Tap | None) -> None:
@@ -80,9 +80,9 @@ class Link:
         self.emptied: trio.Event | None = None
         self.out: deque[Buffer] = deque()
         self.out_bytes = 0
-        # Bytes ever queued, and how many of them must have left before the node is told.
+        # Bytes ever queued, and how many of them must have left before the node gets Writable.
         self.total = 0
-        self.told_at: int | None = None
+        self.writable_at: int | None = None
         self.is_open = self.closing = self.draining = self.paused = self.gone = False
         self._resumed: trio.Event | None = None
         self._tap = tap
@@ -97,14 +97,14 @@ class Link:
         self.is_open = True
 
     def queue(self, data: Buffer, *, tell: bool) -> None:
-        """Put bytes behind those that wait."""
+        """Put bytes after those that wait."""
         size = len(data)
         if size:
             self.out.append(data)
             self.out_bytes += size
             self.total += size
         if tell:
-            self.told_at = self.total
+            self.writable_at = self.total
 
     def push(self) -> bool:
         """Give the kernel what it takes without waiting; whether all of it left. Raises OSError."""
@@ -122,11 +122,11 @@ class Link:
             self._sent(sent)
         return True
 
-    def told(self) -> bool:
-        """Whether what the node wants to hear of has left; true once for each wish."""
-        if self.told_at is None or self.total - self.out_bytes < self.told_at:
+    def became_writable(self) -> bool:
+        """Whether what the node waits for has left, so that it gets Writable; true once for each wish."""
+        if self.writable_at is None or self.total - self.out_bytes < self.writable_at:
             return False
-        self.told_at = None
+        self.writable_at = None
         return True
 
     def take(self, size: int) -> bytes:

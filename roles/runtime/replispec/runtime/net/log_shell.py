@@ -1,4 +1,4 @@
-"""The log of a process: one JSON object a line, for people and for programs."""
+"""The log of a process: one JSON object per line (JSON Lines), for people and for programs."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class NodeShell:
         self._busy = False
         self._stopped = False
         self._touched: dict[int, Link] = {}
-        # Connections that are told Writable at the next turn of the loop, so that a peer that takes all
+        # Connections that get Writable at the next turn of the loop, so that a peer that takes all
         # at once cannot keep the others from being served.
         self._soon: list[int] = []
         self._soon_waits = trio.Event()
@@ -191,7 +191,7 @@ class NodeShell:
                 return
             link.draining = True
             self._nursery.start_soon(self._drain, link)
-        if link.told():
+        if link.became_writable():
             self._soon.append(link.number)
             self._soon_waits.set()
 
@@ -204,7 +204,7 @@ class NodeShell:
                     self._lost(link, f"the peer took nothing for {self._bounds.stall_s:g} s")
                     return
                 link.push()
-                if link.told():
+                if link.became_writable():
                     self.deliver(Writable(link.number, self._clock.now_ms()))
         except trio.ClosedResourceError:
             return

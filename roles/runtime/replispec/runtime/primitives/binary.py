@@ -131,7 +131,7 @@ def exactly(position: int, end: int, what: str) -> None:
 
 
 def read_prefix(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple[int, int]:
-    """The length of `size` bytes at `at` (one byte: unsigned, else signed), and the position behind it.
+    """The length of `size` bytes at `at` (one byte: unsigned, else signed), and the position after it.
 
     Raises RemoteProtocolError when it is cut or negative.
     """
@@ -150,7 +150,7 @@ def read_count(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple
 
 
 def read_nullable(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple[int, int]:
-    """A signed length or count of `size` bytes (-1: there is none), and the position behind it.
+    """A signed length or count of `size` bytes (-1: there is none), and the position after it.
 
     Raises RemoteProtocolError when it is cut or smaller.
     """
@@ -162,7 +162,7 @@ def read_nullable(buffer: Buffer, at: int, size: int, end: int, what: str) -> tu
 
 
 def read_number(buffer: Buffer, at: int, size: int, signed: bool, end: int, what: str) -> tuple[int, int]:
-    """The number of `size` bytes at `at`, and the position behind it. Raises RemoteProtocolError when cut."""
+    """The number of `size` bytes at `at`, and the position after it. Raises RemoteProtocolError when cut."""
     need(at, size, end, what)
     return int.from_bytes(buffer[at : at + size], "big", signed=signed), at + size
 
@@ -170,14 +170,13 @@ def read_number(buffer: Buffer, at: int, size: int, signed: bool, end: int, what
 def read_numbers(
     buffer: Buffer, at: int, count: int, size: int, signed: bool, end: int, what: str
 ) -> tuple[list[int], int]:
-    """`count` numbers of `size` bytes, and the position behind them. Raises RemoteProtocolError."""
+    """`count` numbers of `size` bytes, and the position after them. Raises RemoteProtocolError."""
     need(at, count * size, end, what)
-    behind = at + count * size
+    end = at + count * size
     numbers = [
-        int.from_bytes(buffer[place : place + size], "big", signed=signed)
-        for place in range(at, behind, size)
+        int.from_bytes(buffer[place : place + size], "big", signed=signed) for place in range(at, end, size)
     ]
-    return numbers, behind
+    return numbers, end
 
 
 def write_numbers(values: Iterable[int], size: int, signed: bool, what: str) -> bytes:
@@ -241,14 +240,14 @@ def read_text_map(
     entries: dict[str, str | None] = {}
     data = bytes(buffer[at:end])
     number, key_signed, value_signed = int.from_bytes, key_prefix > 1, value_prefix > 1
-    place, behind = 0, len(data)
-    while place < behind:
+    place, end = 0, len(data)
+    while place < end:
         # Every header has a dozen entries: what a sound one needs stands here, faults are found again below.
         key_at = place + key_prefix
         key_end = key_at + number(data[place:key_at], "big", signed=key_signed)
         value_at = key_end + value_prefix
         value_end = value_at + number(data[key_end:value_at], "big", signed=value_signed)
-        if not key_at <= key_end < value_at <= value_end <= behind:
+        if not key_at <= key_end < value_at <= value_end <= end:
             break
         try:
             entries[data[key_at:key_end].decode()] = data[value_at:value_end].decode() or None

@@ -195,7 +195,7 @@ class Finding:
 class Judge:
     """Judges the events of one group by one invariant. Feed them in the stream's order.
 
-    `observer` is told of every evaluation, ok included, for callers that need more than the evidence kept.
+    `observer` gets every evaluation, ok included, for callers that need more than the evidence kept.
     """
 
     def __init__(

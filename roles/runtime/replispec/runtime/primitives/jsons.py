@@ -20,7 +20,7 @@ from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtoc
 from replispec.runtime.primitives.texts import INT64, parse_integer
 
 T = TypeVar("T")
-# A string, or a brace or comma with the bare number behind it; strings come first so that none is cut open.
+# A string, or a brace or comma with the bare number after it; strings come first so that none is cut open.
 # Nothing is given back once it is taken, and a string without an end goes to the end of the text: whatever a
 # peer sends is walked through once.
 _BARE_KEY = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|([{,]\s*+)(-?[0-9]{1,20}+)(\s*+:)', re.DOTALL)

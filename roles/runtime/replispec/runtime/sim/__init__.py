@@ -1,26 +1,26 @@
 """The world in memory: disks, networks, clocks and processes that fail as a seed says."""
 
-from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk, Left
 from replispec.runtime.sim.files import SimulatedFiles
 from replispec.runtime.sim.journal import SimulatedJournal, SimulatedStorage
-from replispec.runtime.sim.network import Network, NetworkTap, Weather
+from replispec.runtime.sim.network import Network, NetworkConditions, NetworkTap
 from replispec.runtime.sim.process import Pace, SimulatedProcess
+from replispec.runtime.sim.rng import Rng
 from replispec.runtime.sim.world import Stuck, World
 
 __all__ = [
-    "Chance",
     "Crashed",
     "Disk",
     "Left",
     "Network",
+    "NetworkConditions",
     "NetworkTap",
     "Pace",
+    "Rng",
     "SimulatedFiles",
     "SimulatedJournal",
     "SimulatedProcess",
     "SimulatedStorage",
     "Stuck",
-    "Weather",
     "World",
 ]

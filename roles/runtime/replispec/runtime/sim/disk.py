@@ -1,10 +1,10 @@
 """A disk in memory that forgets what a crash makes a disk forget.
 
 Every call that changes something is counted and named, so that a test can crash inside each one in turn,
-or let each one fail. What is left after a crash is decided by chance, within what
+or let each one fail. What is left after a crash is drawn at random, within what
 `replispec.runtime.storage` promises.
 
-    disk = Disk(Chance(seed))
+    disk = Disk(Rng(seed))
     disk.crash_at(7, Left.PART)              # inside the seventh change from now on
     node = make_node(SimulatedFiles(disk), SimulatedJournal(disk))
     ...                                      # Crashed comes out of the seventh change
@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.runtime.sim.chance import Chance
+from replispec.runtime.sim.rng import Rng
 from replispec.runtime.storage import StorageFailed, StorageFull
 
 WRITE: Final = "write "
@@ -27,12 +27,12 @@ WRITE: Final = "write "
 
 
 class Crashed(Exception):
-    """The process died inside a call, or calls on after it died. Nobody of ours may catch this."""
+    """The process died inside a call, or calls on after it died. Code of a role may not catch this."""
 
 
 class Left(enum.Enum):
     """How much of the change that a crash or a failure interrupts has taken effect. A change that is
-    promised in one step happens whole for PART too, or not at all: chance decides."""
+    promised in one step happens whole for PART too, or not at all, at random."""
 
     NOTHING = "nothing"
     PART = "part"
@@ -96,8 +96,8 @@ class Disk:
     open region is at fault: the world sets this while a node takes an event.
     """
 
-    def __init__(self, chance: Chance, *, room_bytes: int | None = None) -> None:
-        self.chance = chance
+    def __init__(self, rng: Rng, *, room_bytes: int | None = None) -> None:
+        self.rng = rng
         self.room_bytes = room_bytes
         self.contents: dict[str, Content] = {}
         self.journals: dict[str, RecordedChanges] = {}
@@ -115,7 +115,7 @@ class Disk:
         return self._life
 
     def crash_at(self, number: int, left: Left | None = None) -> None:
-        """Crash inside the `number`-th change from now on, the first being 1. Without `left`, chance
+        """Crash inside the `number`-th change from now on, the first being 1. Without `left`, the rng
         decides how much of it takes effect."""
         self._crash_at = len(self.changes) + number
         self._crash_left = left
@@ -166,7 +166,7 @@ class Disk:
         assert not self.forbids_changes or what.startswith(WRITE), f"a node writes by itself: {what}"
         self.changes.append(what)
         if self._crash_at is not None and len(self.changes) >= self._crash_at:
-            left = self._crash_left or self.chance.one_of(tuple(Left))
+            left = self._crash_left or self.rng.one_of(tuple(Left))
             take_effect(left)
             self._crash_at = None
             self._life += 1
@@ -181,18 +181,18 @@ class Disk:
 
     def whole(self, left: Left) -> bool:
         """Whether a change that is promised in one step has happened."""
-        return left is Left.ALL or (left is Left.PART and self.chance.happens(500))
+        return left is Left.ALL or (left is Left.PART and self.rng.happens(500))
 
     def _forget(self, data: bytearray, writes: list[Write]) -> None:
         for write in reversed(writes):
             data[write.at : write.at + len(write.before)] = write.before
         for write in writes:
-            kept = self.chance.one_of((b"", write.after, self._torn(write)))
+            kept = self.rng.one_of((b"", write.after, self._torn(write)))
             data[write.at : write.at + len(kept)] = kept
 
     def _torn(self, write: Write) -> bytes:
-        """A mixture: new bytes up to some place and old ones behind it, or the other way round."""
-        cut = self.chance.below(len(write.after) + 1)
-        if self.chance.happens(500):
+        """A mixture: new bytes up to some place and old ones after it, or the other way round."""
+        cut = self.rng.below(len(write.after) + 1)
+        if self.rng.happens(500):
             return write.after[:cut] + write.before[cut:]
         return write.before[:cut] + write.after[cut:]

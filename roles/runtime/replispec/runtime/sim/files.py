@@ -33,7 +33,7 @@ class SimulatedRegion:
 
         def take_effect(left: Left) -> None:
             some = {Left.ALL: len(after), Left.NOTHING: 0}.get(left)
-            count = self._disk.chance.below(len(after) + 1) if some is None else some
+            count = self._disk.rng.below(len(after) + 1) if some is None else some
             data = self._content.data
             self._content.unflushed.append(Write(at, bytes(data[at : at + count]), after[:count]))
             data[at : at + count] = after[:count]
@@ -48,7 +48,7 @@ class SimulatedRegion:
         return memoryview(self._content.data).toreadonly()[at : at + size]
 
     def written(self) -> Iterable[tuple[int, int]]:
-        """Everything: nobody keeps account."""
+        """Everything: nothing is counted."""
         self._disk.check(self._life)
         return [(0, self.size)]
 

@@ -28,11 +28,11 @@ class SimulatedJournal:
         return tuple(self._records.records.items())
 
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
-        """Write records behind the last, and the value if given, durably or not at all."""
+        """Write records after the last, and the value if given, durably or not at all."""
         indexes = [index for index, _ in records]
         assert all(right == left + 1 for left, right in itertools.pairwise(indexes)), "a gap"
         last = next(reversed(self._records.records), None)
-        assert not records or last is None or indexes[0] <= last + 1, f"{indexes[0]} behind {last}"
+        assert not records or last is None or indexes[0] <= last + 1, f"{indexes[0]} after {last}"
 
         def take_effect(left: Left) -> None:
             if not self._disk.whole(left):

@@ -30,13 +30,13 @@ class SimulatedLines:
         return lines[-2] if len(lines) > 1 else None
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Put lines behind the last, or none of them."""
+        """Put lines after the last, or none of them."""
         held = self._content.data
         size, data = len(held), b"".join(line + END for line in lines)
 
         def take_effect(left: Left) -> None:
             some = {Left.ALL: len(data), Left.NOTHING: 0}.get(left)
-            count = self._disk.chance.below(len(data) + 1) if some is None else some
+            count = self._disk.rng.below(len(data) + 1) if some is None else some
             held.extend(data[:count])
 
         try:

@@ -1,4 +1,4 @@
-"""A simulated network: connections that are slow, cut, stalled or half-open, as chance and a plan say.
+"""A simulated network: connections that are slow, cut, stalled or half-open, at random and by plan.
 
 Bytes of one direction of one connection arrive in order and whole; everything else may happen. Between
 two processes a direction can be blocked: what is under way then waits, as TCP repeats it until it arrives.
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from replispec.runtime.sim.chance import Chance
+from replispec.runtime.sim.rng import Rng
 from replispec.runtime.world import Accepted, Closed, Connected, Event, Received, Writable
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ RESET = "connection reset by peer"
 
 
 @dataclass(frozen=True, slots=True)
-class Weather:
+class NetworkConditions:
     """How the network behaves. Times in microseconds; `_per_mille` of messages, connections or reads."""
 
     latency_us: int = 200
@@ -140,11 +140,13 @@ class SimulatedEnd:
 class Network:
     """All connections of a world."""
 
-    def __init__(self, clock: SimulatedClock, chance: Chance, weather: Weather, directory: Directory) -> None:
-        self.weather = weather
+    def __init__(
+        self, clock: SimulatedClock, rng: Rng, conditions: NetworkConditions, directory: Directory
+    ) -> None:
+        self.conditions = conditions
         self.tap: NetworkTap | None = None
         self._clock = clock
-        self._chance = chance
+        self._rng = rng
         self._directory = directory
         self._blocked: dict[tuple[str, str], bool] = {}
         self._dark: dict[str, bool] = {}
@@ -181,17 +183,17 @@ class Network:
     def dial(self, host: Host, number: int, local: str, address: str) -> None:
         """Open a connection from a node; it hears Connected or Closed."""
         end = self._make(host, number, local)
-        give_up_us = self._clock.now_us + self.weather.dial_timeout_us
+        give_up_us = self._clock.now_us + self.conditions.dial_timeout_us
         self._clock.after(self._latency(), partial(self._knock, end, address, give_up_us))
 
     def send(self, end: SimulatedEnd, data: Buffer, tell: bool) -> None:
-        """Send bytes behind those sent before; on a closed end nothing happens."""
+        """Send bytes after those sent before; on a closed end nothing happens."""
         if end.is_open and not end.closing:
             end.unsent.append(_Unsent(data, tell, zlib.crc32(data)))
             self._push(end)
 
     def close(self, end: SimulatedEnd) -> None:
-        """End a connection behind what was sent; the node hears nothing more of it."""
+        """End a connection after what was sent; the node hears nothing more of it."""
         if end.is_open and not end.closing:
             end.closing = True
             self._push(end)
@@ -216,7 +218,7 @@ class Network:
                 continue
             end.is_open = False
             end.unsent.clear()
-            if not silently and end.peer is not None and self._chance.happens(500):
+            if not silently and end.peer is not None and self._rng.happens(500):
                 self._move(end, None)
                 continue
             if not silently:
@@ -249,9 +251,9 @@ class Network:
                 self._free(end, freed)
 
     def _latency(self) -> int:
-        weather = self.weather
-        spike = self._chance.below(weather.spike_us) if self._chance.happens(weather.spike_per_mille) else 0
-        return weather.latency_us + self._chance.below(weather.jitter_us + 1) + spike
+        conditions = self.conditions
+        spike = self._rng.below(conditions.spike_us) if self._rng.happens(conditions.spike_per_mille) else 0
+        return conditions.latency_us + self._rng.below(conditions.jitter_us + 1) + spike
 
     def _knock(self, end: SimulatedEnd, address: str, give_up_us: int) -> None:
         """The first packet of a connection comes to where it was sent."""
@@ -273,8 +275,8 @@ class Network:
         peer.peer, end.peer = end, peer
         if self.tap is not None:
             self.tap.opened(end.address, peer.address, self._clock.now_us)
-        end.is_slow = self._chance.happens(self.weather.slow_per_mille)
-        peer.is_slow = self._chance.happens(self.weather.slow_per_mille)
+        end.is_slow = self._rng.happens(self.conditions.slow_per_mille)
+        peer.is_slow = self._rng.happens(self.conditions.slow_per_mille)
         host.tell(lambda now_ms: Accepted(number, listener, end.address, now_ms))
         self._clock.after(self._latency(), partial(self._connected, end))
 
@@ -287,10 +289,10 @@ class Network:
         """Move what the node sent into the kernel, as far as there is room."""
         if end.peer is None:
             return
-        while end.unsent and end.kernel_bytes < self.weather.kernel_bytes:
+        while end.unsent and end.kernel_bytes < self.conditions.kernel_bytes:
             first = end.unsent.popleft()
             assert zlib.crc32(first.data) == first.checksum, "bytes changed while they were being sent"
-            piece = bytes(first.data[: self.weather.kernel_bytes - end.kernel_bytes])
+            piece = bytes(first.data[: self.conditions.kernel_bytes - end.kernel_bytes])
             if len(piece) < len(first.data):
                 rest = memoryview(first.data)[len(piece) :]
                 end.unsent.appendleft(_Unsent(rest, first.tell, zlib.crc32(rest)))
@@ -305,7 +307,7 @@ class Network:
             self._move(end, None)
         elif end.unsent and not end.is_watched:
             end.is_watched = True
-            self._clock.after(self.weather.stall_us, partial(self._watch, end, end.progress))
+            self._clock.after(self.conditions.stall_us, partial(self._watch, end, end.progress))
 
     def _tell_writable(self, end: SimulatedEnd) -> None:
         if end.is_open and not end.closing:
@@ -320,7 +322,7 @@ class Network:
             self._lost(end, "nothing was taken for too long")
         else:
             end.is_watched = True
-            self._clock.after(self.weather.stall_us, partial(self._watch, end, end.progress))
+            self._clock.after(self.conditions.stall_us, partial(self._watch, end, end.progress))
 
     def _move(self, end: SimulatedEnd, piece: bytes | None) -> None:
         arrival_us = max(end.last_arrival_us, self._clock.now_us + self._latency())
@@ -361,7 +363,7 @@ class Network:
 
     def _read_later(self, end: SimulatedEnd, peer: SimulatedEnd) -> None:
         end.is_read = True
-        delay_us = self.weather.slow_read_us if peer.is_slow else 0
+        delay_us = self.conditions.slow_read_us if peer.is_slow else 0
         self._clock.after(delay_us, partial(peer.host.when_running, partial(self._read, end, peer)))
 
     def _read(self, end: SimulatedEnd, peer: SimulatedEnd) -> None:
@@ -370,10 +372,10 @@ class Network:
         if not peer.is_open or peer.is_held:
             return
         if end.arrived:
-            most = self.weather.slow_read_bytes if peer.is_slow else self.weather.read_bytes_max
+            most = self.conditions.slow_read_bytes if peer.is_slow else self.conditions.read_bytes_max
             count = min(len(end.arrived), most)
-            if self._chance.happens(self.weather.cut_per_mille):
-                count = self._chance.between(1, count)
+            if self._rng.happens(self.conditions.cut_per_mille):
+                count = self._rng.between(1, count)
             data = bytes(end.arrived[:count])
             del end.arrived[:count]
             if not peer.closing:
@@ -408,14 +410,14 @@ class Network:
             self._forget(end)
 
     def _lost(self, end: SimulatedEnd, reason: str) -> None:
-        """An end is gone, and its node hears of it."""
+        """An end is gone, and its node gets Closed."""
         if not end.is_open:
             return
-        told = not end.closing
+        notifies = not end.closing
         end.is_open = False
         end.unsent.clear()
         self._forget(end)
-        if told:
+        if notifies:
             end.host.tell(lambda now_ms: Closed(end.number, reason, now_ms))
 
     def _forget(self, end: SimulatedEnd) -> None:

@@ -65,7 +65,7 @@ class Life:
 class SimulatedProcess:
     """A program that is started, killed and started again on its disk. `lives` counts the starts;
     `failure` is why the last life ended by itself. `loses_power` says whether a life that ends inside a
-    change of its disk takes the machine with it; None: chance says."""
+    change of its disk takes the machine with it; None: at random."""
 
     name: str
     host: str

@@ -19,11 +19,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from replispec.runtime.sim.chance import Chance
 from replispec.runtime.sim.disk import Crashed, Disk
 from replispec.runtime.sim.journal import SimulatedStorage
-from replispec.runtime.sim.network import Host, Network, Weather
+from replispec.runtime.sim.network import Host, Network, NetworkConditions
 from replispec.runtime.sim.process import Life, Owner, Pace, SimulatedProcess
+from replispec.runtime.sim.rng import Rng
 from replispec.runtime.storage import Storage, StorageFailed, StorageFull
 from replispec.runtime.world import (
     Close,
@@ -49,7 +49,7 @@ from replispec.runtime.world import (
 
 START_MS: Final = 1_700_000_000_000
 IDLE_TICKS_MAX: Final = 1_000
-"""How often a node may ask to be told the time again without any time passing: a real host would burn a
+"""How often a node may ask for another tick without any time passing: a real host would burn a
 processor."""
 
 
@@ -60,26 +60,28 @@ class Stuck(Exception):
 class World:
     """Everything there is."""
 
-    def __init__(self, seed: int, *, weather: Weather | None = None, pace: Pace | None = None) -> None:
-        self.chance = Chance(seed)
+    def __init__(
+        self, seed: int, *, conditions: NetworkConditions | None = None, pace: Pace | None = None
+    ) -> None:
+        self.rng = Rng(seed)
         self.pace = pace or Pace()
         self.now_us = 0
         self.processes: dict[str, SimulatedProcess] = {}
         self.lines: list[str] = []
         self.keeps_lines = False
         self.notes: Callable[[str, Note], None] | None = None
-        self._weathers = self.chance.fork()
+        self._weathers = self.rng.fork()
         self._heap: list[tuple[int, int, Callable[[], None]]] = []
         self._planned = 0
         self._digest = hashlib.sha256()
-        self.network = Network(self, self.chance.fork(), weather or Weather(), self)
+        self.network = Network(self, self.rng.fork(), conditions or NetworkConditions(), self)
 
     # What a plan does to the world.
 
     def add(self, name: str, host: str, make: Callable[[Storage], Sequence[Member]]) -> SimulatedProcess:
         """A process at a host address of its own; `make` is called at each start and may raise
         StorageFailed. It does not run yet."""
-        process = SimulatedProcess(name, host, make, Disk(self.chance.fork()))
+        process = SimulatedProcess(name, host, make, Disk(self.rng.fork()))
         self.processes[name] = process
         return process
 
@@ -99,9 +101,9 @@ class World:
         jump = self.pace.wall_jump_ms
         wall_ms = START_MS + self.now_us // 1_000
         if process.starts > 1:
-            wall_ms += self.chance.between(-jump, jump) * self.chance.below(2)
+            wall_ms += self.rng.between(-jump, jump) * self.rng.below(2)
         drift = self.pace.drift_per_mille
-        rate = 1_000 + self.chance.between(-drift, drift)
+        rate = 1_000 + self.rng.between(-drift, drift)
         for member in members:
             bound = {name: self._bind(process, asked) for name, asked in member.node.listeners.items()}
             life = Life(process, member.node, member.stores, bound, self.now_us, wall_ms, rate)
@@ -276,8 +278,8 @@ class World:
             return
         life.idle_ticks = life.idle_ticks + 1 if deadline_ms <= now_ms else 0
         if life.idle_ticks > IDLE_TICKS_MAX:
-            raise Stuck(f"{life.process.name} wants to be told of {deadline_ms} again and again")
-        late_us = self.chance.below(self.pace.late_tick_us)
+            raise Stuck(f"{life.process.name} wants a tick at {deadline_ms} again and again")
+        late_us = self.rng.below(self.pace.late_tick_us)
         wake_us = max(life.at_us(deadline_ms), self.now_us) + late_us
         if life.wake_us is None or wake_us < life.wake_us:
             life.wake_us = wake_us
@@ -294,9 +296,9 @@ class World:
         if life.under_way is not None or not life.to_persist:
             return
         life.under_way = persist = life.to_persist.popleft()
-        slow = self.chance.happens(self.pace.slow_write_per_mille)
-        takes_us = self.chance.below(self.pace.slow_write_us if slow else self.pace.write_us)
-        if self.chance.happens(500):
+        slow = self.rng.happens(self.pace.slow_write_per_mille)
+        takes_us = self.rng.below(self.pace.slow_write_us if slow else self.pace.write_us)
+        if self.rng.happens(500):
             outcome = self._carry_out_on_disk(life, persist)
             life.is_written = True
             self.after(takes_us, partial(self._persisted, life, persist, outcome))
@@ -346,8 +348,8 @@ class World:
     def _fail(self, process: SimulatedProcess, reason: str) -> None:
         """A process ends by itself, or in the middle of a change of its disk."""
         self.trace(process.name, f"ends: {reason}")
-        by_chance = self.chance.happens(300)
-        self._end(process, power=by_chance if process.loses_power is None else process.loses_power)
+        cuts_power = self.rng.happens(300)
+        self._end(process, power=cuts_power if process.loses_power is None else process.loses_power)
         process.failure = reason
 
     def _end(self, process: SimulatedProcess, *, power: bool) -> None:

@@ -19,7 +19,7 @@ from replispec.runtime.storage.no_room import NO_ROOM
 
 LOCK_NAME: Final = ".in-use"
 UNFINISHED: Final = ".unfinished"
-"""How the name of a file ends that a crash left half made; nobody sees these, the next start removes them."""
+"""Suffix of files that are still being made; the next start removes what a crash left of them."""
 
 
 class DiskStorage:

@@ -89,7 +89,7 @@ class Files(FilesReader, Protocol):
 
     def flush(self, names: Iterable[str]) -> None:
         """Bring all that was written to the regions of these names to the disk. No failure of it is a
-        StorageFull: what was written is memory's, and nobody knows what of it is there."""
+        StorageFull: what was written is in memory, and what of it is on the disk is unknown."""
         ...
 
 
@@ -109,9 +109,9 @@ class Journal(JournalReader, Protocol):
     """An ordered log of records with one small value beside it, each record with its checksum."""
 
     def append(self, records: Sequence[tuple[int, bytes]], *, state: bytes | None = None) -> None:
-        """Write records behind the last (an index that is there already replaces it and all behind it),
+        """Write records after the last (an index that is there already replaces it and all after it),
         and the value if given, all of it durably or nothing. Raises StorageFull when it is nothing, and
-        StorageFailed when nobody can say; nobody may go on then."""
+        StorageFailed when that is unknown; the process may not go on then."""
         ...
 
 
@@ -128,7 +128,7 @@ class Lines(LinesReader, Protocol):
     a part of one is cut when it is opened."""
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Put lines, given without their ends, behind the last. Raises StorageFailed, and none of them is
+        """Put lines, given without their ends, after the last. Raises StorageFailed, and none of them is
         there then; the same may be tried again."""
         ...
 

@@ -108,7 +108,7 @@ class DiskJournal:
             first = records[0][0]
             assert first > _STATE, f"a record at {first}"
             assert [position for position, _ in records] == list(range(first, first + len(records))), "a gap"
-            assert last == _STATE or first <= last + 1, f"a record at {first} behind {last}"
+            assert last == _STATE or first <= last + 1, f"a record at {first} after {last}"
             if first <= last:
                 self._base.execute("DELETE FROM records WHERE position >= ?", (first,))
             rows = [(position, _crc(position, data), data) for position, data in records]

@@ -35,11 +35,11 @@ class DiskLines:
             raise StorageFailed(f"{self._path}: {error.strerror}") from error
 
     def append(self, lines: Sequence[bytes]) -> None:
-        """Put lines behind the last; of those that fail, what is there is cut again."""
+        """Put lines after the last; of those that fail, what is there is cut again."""
         data = b"".join(line + END for line in lines)
         rest = memoryview(data)
         try:
-            # What could not be cut after the last failure goes before anything is put behind it.
+            # What could not be cut after the last failure goes before anything is put after it.
             os.ftruncate(self._descriptor, self._size)
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]

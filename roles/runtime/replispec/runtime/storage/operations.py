@@ -23,7 +23,7 @@ class AppendRecords:
 
 @dataclass(frozen=True, slots=True)
 class AppendLines:
-    """Put lines, given without their ends, behind the last of the text file: all or nothing, but for a
+    """Put lines, given without their ends, after the last of the text file: all or nothing, but for a
     crash."""
 
     lines: Sequence[bytes]

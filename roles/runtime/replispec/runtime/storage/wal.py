@@ -1,7 +1,7 @@
 """What SQLite would leave out of a write-ahead log without a word.
 
 It reads a log up to the first frame whose checksum is wrong, as a crash leaves one in the transaction that
-was being written. A transaction is written when the one before is on the disk: where two or more end behind
+was being written. A transaction is written when the one before is on the disk: where two or more end after
 such a frame, one of them had been on the disk, and the frame was damaged later.
 Source: sqlite.org/fileformat2.html, "The Write-Ahead Log".
 """
@@ -51,13 +51,13 @@ def check_wal(data: bytes) -> None:
         damaged, ends = 0, max(_behind(frames, salts, (0, 0), each)[1] for each in (_MAGIC, _MAGIC + 1))
     if ends >= _ENDS:
         raise StorageFailed(
-            f"damaged at byte {damaged}: {ends} transactions or more behind it were on the disk"
+            f"damaged at byte {damaged}: {ends} transactions or more after it were on the disk"
         )
 
 
 def _behind(frames: list[_Frame], salts: _Sum, sums: _Sum, magic: int) -> tuple[int, int]:
     """Where the first frame lies that does not follow the one before, and how many transactions end in a run
-    of frames behind it of which each does. What a failed transaction left behind shorter ones is no run."""
+    of frames after it of which each does. What a failed transaction left behind shorter ones is no run."""
     damaged = -1
     ends = most = 0
     for frame in frames:

@@ -30,7 +30,7 @@ class Dial:
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send bytes, behind those sent before. A memoryview is sent without a copy: its bytes stay as they
+    """Send bytes, after those sent before. A memoryview is sent without a copy: its bytes stay as they
     are until Writable or Closed. With `tell`, Writable follows when all of it has left."""
 
     connection: int

@@ -70,7 +70,7 @@ class Writable:
 @dataclass(frozen=True, slots=True)
 class Closed:
     """A connection is gone: the peer ended it, it broke, it could not be opened, or it took nothing of
-    what was sent for too long. Not told of connections that this node closed itself."""
+    what was sent for too long. It does not come for connections that this node closed itself."""
 
     connection: int
     reason: str
@@ -100,7 +100,7 @@ class PersistFailed:
 @dataclass(frozen=True, slots=True)
 class Stopping:
     """The process is asked to end. What the node sends now still leaves, and what it wants written still
-    is; it is told nothing more."""
+    is; it gets no further event."""
 
     now_ms: int
 

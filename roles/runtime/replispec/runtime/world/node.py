@@ -28,7 +28,7 @@ class Node(Protocol):
         ...
 
     def deadline_ms(self) -> int | None:
-        """When the node wants to be told the time, on the clock of the events; None: not before another
+        """When the node wants a tick, on the clock of the events; None: not before another
         event happens."""
         ...
 
@@ -38,7 +38,7 @@ class Member:
     """A node as a process holds it: the name of its role, and what its Persist effects are carried out on.
 
     Each role has a factory `members(settings, storage, seed)` that makes them: several roles may live in
-    one process. `seed` is all the chance that a node gets.
+    one process. `seed` is all the randomness that a node gets.
     """
 
     role: str

@@ -44,7 +44,7 @@ class Outbox:
         self._effects.append(Send(connection, data, tell))
 
     def close(self, connection: int) -> None:
-        """End a connection behind what was sent on it."""
+        """End a connection after what was sent on it."""
         self._effects.append(Close(connection))
 
     def pause(self, connection: int) -> None:

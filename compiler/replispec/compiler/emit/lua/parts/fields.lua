@@ -235,7 +235,7 @@ local function read_variable(frame, field, at, limit, values)
   return part
 end
 
--- The parts and values by name of the message at byte `at`, and the position behind it.
+-- The parts and values by name of the message at byte `at`, and the position after it.
 function read_message(frame, fields, at, limit)
   local message, start = {parts = {}, values = {}}, at
   for _, field in ipairs(fields) do

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from replispec.runtime.rocketmq.places import join_address
+from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.wire.rocketmq.options import BrokerOptions
 
 MAIN: Final = "main"

@@ -124,9 +124,9 @@ class Admin:
 
     def all_topics(self, request: Request) -> None:
         """All topics, at once."""
-        told = GetAllTopicConfigResponse(len(self._topics))
+        response = GetAllTopicConfigResponse(len(self._topics))
         body = self._topics.table(self._broker.master_epoch).encode()
-        request.answer(ResponseCode.SUCCESS, ext_fields=told.to_ext_fields(), body=body)
+        request.answer(ResponseCode.SUCCESS, ext_fields=response.to_ext_fields(), body=body)
 
     def all_offsets(self, request: Request) -> None:
         """How far all groups have read."""
@@ -134,9 +134,9 @@ class Admin:
 
     def all_groups(self, request: Request) -> None:
         """All consumer groups that somebody configured: none."""
-        told = GetAllSubscriptionGroupsResponse(0)
+        response = GetAllSubscriptionGroupsResponse(0)
         body = SubscriptionGroupTable(_unchanged(), {}, {}).encode()
-        request.answer(ResponseCode.SUCCESS, ext_fields=told.to_ext_fields(), body=body)
+        request.answer(ResponseCode.SUCCESS, ext_fields=response.to_ext_fields(), body=body)
 
     def delay_offsets(self, request: Request) -> None:
         """How far delayed messages were delivered: there are none."""
@@ -147,7 +147,7 @@ class Admin:
         request.answer(ResponseCode.SUCCESS, body=MessageRequestModes({}).encode())
 
     def timer_checkpoint(self, request: Request) -> None:
-        """How far the wheel of timed messages is: it stands still."""
+        """Progress of the wheel of timed messages: constant, for timed messages are not supported."""
         request.answer(ResponseCode.SUCCESS, body=TimerCheckpoint().encode())
 
     def timer_metrics(self, request: Request) -> None:
@@ -178,10 +178,10 @@ class Admin:
         """Figures by name; those that are not measured here are zero."""
         stored, given = self._broker.counts()
         serves = self._broker.serves
-        told = runtime_info(
+        response = runtime_info(
             self._store, BROKER_RELEASE, request.now_ms, serves=serves, stored=stored, given=given
         )
-        request.answer(ResponseCode.SUCCESS, body=told.encode())
+        request.answer(ResponseCode.SUCCESS, body=response.encode())
 
 
 def _unchanged() -> DataVersion:

@@ -27,7 +27,7 @@ class Clients:
         self._joined: dict[int, set[str]] = {}
         self._members = 0
 
-    def heard(self, connection: int, data: HeartbeatData) -> None:
+    def heartbeat_received(self, connection: int, data: HeartbeatData) -> None:
         """A client says which groups it belongs to. Longer names than anybody needs are not noted."""
         client = data.client_id or ""
         for each in (data.consumer_data_set or [])[:GROUPS_MAX]:

@@ -39,9 +39,9 @@ class Groups:
 
     def heartbeat(self, request: Request) -> None:
         """A client lives."""
-        self.clients.heard(request.connection, HeartbeatData.decode(request.command.body))
-        told = ClientHeartbeatResponse(is_support_heart_beat_v2="false", is_sub_change="false")
-        request.answer(ResponseCode.SUCCESS, ext_fields=told.to_ext_fields())
+        self.clients.heartbeat_received(request.connection, HeartbeatData.decode(request.command.body))
+        response = ClientHeartbeatResponse(is_support_heart_beat_v2="false", is_sub_change="false")
+        request.answer(ResponseCode.SUCCESS, ext_fields=response.to_ext_fields())
 
     def unregister(self, request: Request) -> None:
         """A client leaves a group."""

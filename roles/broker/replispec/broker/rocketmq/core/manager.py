@@ -15,9 +15,9 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import (
     Controllers,
     IdentityFiles,
+    MachineRunner,
     Nothing,
     Registration,
-    Walker,
     note_failure,
     read_answer,
 )
@@ -64,7 +64,7 @@ class ManagerOwner(Protocol):
         """The broker has its id."""
         ...
 
-    def told(self, told: broker_role.Told, now_ms: int) -> None:
+    def replica_info_received(self, info: broker_role.ReplicaInfoReceived, now_ms: int) -> None:
         """A controller said who is master and who is in the set."""
         ...
 
@@ -104,10 +104,10 @@ class ReplicasManager:
             registered=self._registered,
             failed=self._failed,
         )
-        self._walker = Walker(machine.MACHINE, self)
+        self._runner = MachineRunner(machine.MACHINE, self)
         self._address = ""
         self._now_ms = 0
-        self._told: broker_role.Told | None = None
+        self._info: broker_role.ReplicaInfoReceived | None = None
         self._retry_ms: int | None = None
         self._heartbeat_ms: int | None = None
         self._info_ms: int | None = None
@@ -115,13 +115,13 @@ class ReplicasManager:
 
     @property
     def state(self) -> machine.State:
-        """Where the machine stands."""
-        return self._walker.state
+        """The state of the machine."""
+        return self._runner.state
 
     @property
     def is_running(self) -> bool:
         """Whether the broker has had a role since it began."""
-        return self._walker.state is machine.State.RUNNING
+        return self._runner.state is machine.State.RUNNING
 
     def begin(self, address: str, now_ms: int) -> None:
         """Find the active controller and register under this address."""
@@ -217,8 +217,8 @@ class ReplicasManager:
     def take_role(self, _event: object) -> Nothing:
         """Hand over what the controller said last."""
         self._retry_ms = None
-        if self._told is not None:
-            self._owner.told(self._told, self._now_ms)
+        if self._info is not None:
+            self._owner.replica_info_received(self._info, self._now_ms)
         return ()
 
     def announce(self, _event: object) -> Nothing:
@@ -231,20 +231,20 @@ class ReplicasManager:
 
     def _find_leader(self) -> None:
         waiting = len(self._controllers.addresses)
-        heard = False
+        answered_once = False
 
-        def answered(told: machine.LeaderTold | None, now_ms: int) -> None:
-            nonlocal waiting, heard
+        def answered(info: machine.LeaderNamed | None, now_ms: int) -> None:
+            nonlocal waiting, answered_once
             waiting -= 1
-            if told is not None:
-                heard = True
-                self._take(told, now_ms)
-            elif not heard and not waiting:
+            if info is not None:
+                answered_once = True
+                self._take(info, now_ms)
+            elif not answered_once and not waiting:
                 self._outbox.note(Level.WARNING, "no controller answers")
                 self._take(machine.RequestFailed(), now_ms)
 
         self._controllers.find_leader(answered, self._now_ms)
-        self._walker.take(machine.LeaderAsked(wire.leader_asked().header))
+        self._runner.take(machine.LeaderAsked(wire.leader_asked().header))
 
     def _registered(self, answer: Command, now_ms: int) -> None:
         self._owner.identified(self.registration.broker_id, now_ms)
@@ -254,17 +254,17 @@ class ReplicasManager:
         self._take(machine.RequestFailed(), now_ms)
 
     def _send_heartbeat(self) -> None:
-        call = wire.heartbeat_sent(self._walker.variables, self._known())
+        call = wire.heartbeat_sent(self._runner.variables, self._known())
         self._heartbeat_ms = self._now_ms + self._options.broker_heartbeat_interval_ms
         self._controllers.tell_all(call, self._now_ms)
-        self._walker.take(machine.HeartbeatSent(call.header))
+        self._runner.take(machine.HeartbeatSent(call.header))
 
     def _send_election(self) -> None:
-        if not self._ask(wire.ask_election(self._walker.variables, self._known()), self._now_ms):
-            self._walker.take(machine.RequestFailed())
+        if not self._ask(wire.ask_election(self._runner.variables, self._known()), self._now_ms):
+            self._runner.take(machine.RequestFailed())
 
     def _ask_who_is_master(self) -> None:
-        self._ask(wire.ask_who_is_master(self._walker.variables, self._known()), self._now_ms)
+        self._ask(wire.ask_who_is_master(self._runner.variables, self._known()), self._now_ms)
 
     def _known(self) -> Known:
         """What is said of this broker now."""
@@ -308,19 +308,19 @@ class ReplicasManager:
         self._take_both(event, role, now_ms)
 
     def _take_both(self, event: machine.Event, role: broker_role.Event | None, now_ms: int) -> None:
-        if isinstance(role, broker_role.Told):
-            self._told = role
+        if isinstance(role, broker_role.ReplicaInfoReceived):
+            self._info = role
         self._take(event, now_ms)
 
     @property
     def _has_stopped(self) -> bool:
-        return self._walker.state in machine.MACHINE.final
+        return self._runner.state in machine.MACHINE.final
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
-        """Walk on, unless the broker has stopped: answers that come then are nobody's."""
+        """Step the machine, unless the broker has stopped: answers that come then are dropped."""
         self._now_ms = now_ms
         if not self._has_stopped:
-            self._walker.take(event)
+            self._runner.take(event)
 
 
 _FAILED: Final[Mapping[int, str]] = {

@@ -68,9 +68,9 @@ class ConsumerOffsets:
 
     def adopt(self, table: ConsumerOffsetTable, now_ms: int) -> None:
         """Take over a master's."""
-        told = _plain(table)
-        if any(self._table.get(key) != queues for key, queues in told.items()):
-            self._table.update(list(told.items())[:ENTRIES_MAX])
+        received = _plain(table)
+        if any(self._table.get(key) != queues for key, queues in received.items()):
+            self._table.update(list(received.items())[:ENTRIES_MAX])
             self._positions = sum(map(len, self._table.values()))
             if self._due_ms is None:
                 self._due_ms = now_ms + self._interval_ms

@@ -83,7 +83,7 @@ class Pulls:
                 self._keep(key, [one for one in waiting if not self._answer(one.request, one.header)])
 
     def closed(self, connection: int) -> None:
-        """A connection is gone, and nobody waits on it."""
+        """A connection is gone; no pull waits on it any more."""
         for key, waiting in tuple(self._held.items()):
             self._keep(key, [one for one in waiting if one.request.connection != connection])
 

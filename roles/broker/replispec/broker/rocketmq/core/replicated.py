@@ -10,7 +10,7 @@ from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, RoomTold
+from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, RoomListener
 from replispec.runtime.rocketmq.replication import HaMaster, HaReplica, is_durable
 from replispec.runtime.world import (
     Accepted,
@@ -125,12 +125,12 @@ class Replicated:
             self._outbox.resume(connection)
         self._owner.serving(now_ms)
 
-    def wait_for_room(self, then: RoomTold) -> None:
+    def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for what the log has reserved."""
         self._commit.wait_for_room(then)
 
     def copy_as_replica(self, now_ms: int) -> None:
-        """Feed nobody, and copy from whoever `follow` names."""
+        """Stop feeding replicas, and copy from the broker that `follow` names."""
         self._now_ms = now_ms
         self._is_becoming = False
         # An epoch that is announced and not on the disk yet will be another broker's.
@@ -169,7 +169,7 @@ class Replicated:
     # What was stored, and what is safe
 
     def stored(self) -> None:
-        """Messages were put behind the log; `settle` sees to them once."""
+        """Messages were appended to the log; `settle` handles them once for all."""
         self._grown = True
 
     def settle(self, now_ms: int) -> None:
@@ -235,16 +235,16 @@ class Replicated:
         return broker_id in self._role.counted
 
     def acknowledged(self, _broker_id: int, _offset: int, now_ms: int) -> None:
-        """A replica told the end of its log."""
+        """A replica has reported the end of its log."""
         self.count(now_ms)
 
-    def wants_in(self, broker_id: int, now_ms: int) -> None:
-        """A replica has everything."""
-        self._role.level(broker_id, now_ms)
+    def request_expand(self, broker_id: int, now_ms: int) -> None:
+        """A replica has caught up."""
+        self._role.caught_up(broker_id, now_ms)
 
-    def must_go(self, broker_id: int, now_ms: int) -> None:
+    def request_shrink(self, broker_id: int, now_ms: int) -> None:
         """The last connection of a replica ended."""
-        self._role.behind(broker_id, now_ms)
+        self._role.lagging(broker_id, now_ms)
 
     # The master's word, for the replica's side
 
@@ -318,7 +318,7 @@ class Replicated:
             self._check_ms = now_ms + self._options.check_sync_state_set_period_ms
             others = self._role.members - {self._role.broker_id}
             for broker_id in self._master.overdue(sorted(others), now_ms):
-                self._role.behind(broker_id, now_ms)
+                self._role.lagging(broker_id, now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""

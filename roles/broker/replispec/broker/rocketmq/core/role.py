@@ -8,14 +8,20 @@ from __future__ import annotations
 
 from typing import Final, Protocol
 
-from replispec.runtime.rocketmq.membership import Controllers, Nothing, Walker, note_failure, read_answer
+from replispec.runtime.rocketmq.membership import (
+    Controllers,
+    MachineRunner,
+    Nothing,
+    note_failure,
+    read_answer,
+)
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq.machines import broker_role as machine
 from replispec.wire.rocketmq.machines import broker_role_wire as wire
 
 AGAIN_MS: Final = 1_000
-"""How long a change of the set is left alone of which nobody knows whether it was made."""
+"""How long to wait after a change of the SyncStateSet whose outcome is unknown."""
 
 
 class RoleOwner(Protocol):
@@ -50,7 +56,7 @@ class Role:
         self._controllers = controllers
         self.broker_name = broker_name
         self._owner = owner
-        self._walker = Walker(machine.MACHINE, self)
+        self._runner = MachineRunner(machine.MACHINE, self)
         self.now_ms = 0
         self._again_ms: int | None = None
         self._asked = 0
@@ -59,68 +65,68 @@ class Role:
     @property
     def is_master(self) -> bool:
         """Whether this broker is master."""
-        return self._walker.state is machine.State.MASTER
+        return self._runner.state is machine.State.MASTER
 
     @property
     def is_replica(self) -> bool:
         """Whether another broker is."""
-        return self._walker.state is machine.State.REPLICA
+        return self._runner.state is machine.State.REPLICA
 
     @property
     def broker_id(self) -> int:
         """The broker's own id; 0 before it has one."""
-        return self._walker.variables.broker_id
+        return self._runner.variables.broker_id
 
     @property
     def master_epoch(self) -> int:
         """The masterEpoch of the role."""
-        return self._walker.variables.master_epoch
+        return self._runner.variables.master_epoch
 
     @property
     def members(self) -> frozenset[int]:
-        """The SyncStateSet as the controller told it."""
-        return self._walker.variables.members
+        """The SyncStateSet as received from the controller."""
+        return self._runner.variables.members
 
     @property
     def counted(self) -> frozenset[int]:
-        """Whoever must hold a message before it is confirmed: the set, and one that may be the next."""
-        return self._walker.variables.members | self._walker.variables.proposed
+        """Brokers that must hold a message before it is confirmed: the set, and one that may be the next."""
+        return self._runner.variables.members | self._runner.variables.proposed
 
     @property
     def state(self) -> machine.State:
-        """Where the machine stands."""
-        return self._walker.state
+        """The state of the machine."""
+        return self._runner.state
 
     @property
     def variables(self) -> machine.Variables:
-        """What the machine remembers."""
-        return self._walker.variables
+        """The variables of the machine."""
+        return self._runner.variables
 
     def identified(self, broker_id: int, last_epoch: int, now_ms: int) -> None:
         """The broker has its id; `last_epoch` is the newest of its log."""
         self._take(machine.Identified(broker_id, last_epoch), now_ms)
 
-    def told(self, told: machine.Told, now_ms: int) -> None:
-        """Take what a controller said, asked or not."""
-        if told.master is not None and told.master_epoch >= self.master_epoch:
-            self.master_address = told.address
-        self._take(told, now_ms)
+    def replica_info_received(self, info: machine.ReplicaInfoReceived, now_ms: int) -> None:
+        """Take the master and the SyncStateSet from an answer or a notification of a controller."""
+        if info.master is not None and info.master_epoch >= self.master_epoch:
+            self.master_address = info.address
+        self._take(info, now_ms)
 
-    def level(self, broker_id: int, now_ms: int) -> None:
-        """A replica has all that a member must have."""
-        self._take(machine.Level(broker_id), now_ms)
+    def caught_up(self, broker_id: int, now_ms: int) -> None:
+        """A replica has caught up: it has all that a member must have."""
+        self._take(machine.CaughtUp(broker_id), now_ms)
 
-    def behind(self, broker_id: int, now_ms: int) -> None:
-        """A replica does not keep up."""
-        self._take(machine.Behind(broker_id), now_ms)
+    def lagging(self, broker_id: int, now_ms: int) -> None:
+        """A replica is lagging."""
+        self._take(machine.Lagging(broker_id), now_ms)
 
     def ticked(self, now_ms: int) -> None:
-        """Ask again for what nobody knows the outcome of."""
+        """Ask again for a change whose outcome is unknown."""
         if self._again_ms is not None and now_ms >= self._again_ms:
             self._again_ms = None
             self.now_ms = now_ms
-            if self.is_master and self._walker.variables.proposed:
-                self._controllers.find_leader(lambda _told, _now_ms: None, now_ms)
+            if self.is_master and self._runner.variables.proposed:
+                self._controllers.find_leader(lambda _leader, _now_ms: None, now_ms)
                 self._send_alteration()
 
     def deadline_ms(self) -> int | None:
@@ -129,17 +135,17 @@ class Role:
 
     # Effects of the machine
 
-    def become_master(self, event: machine.Told) -> Nothing:
+    def become_master(self, event: machine.ReplicaInfoReceived) -> Nothing:
         """Begin a new epoch."""
         self._owner.become_master(event.master_epoch, self.now_ms, resumed=False)
         return ()
 
-    def resume_as_master(self, event: machine.Told) -> Nothing:
+    def resume_as_master(self, event: machine.ReplicaInfoReceived) -> Nothing:
         """Go on with the epoch of the log."""
         self._owner.become_master(event.master_epoch, self.now_ms, resumed=True)
         return ()
 
-    def become_replica(self, _event: machine.Told) -> Nothing:
+    def become_replica(self, _event: machine.ReplicaInfoReceived) -> Nothing:
         """Follow another broker."""
         self._owner.become_replica(self.master_address or "", self.now_ms)
         return ()
@@ -149,7 +155,7 @@ class Role:
         self._owner.set_changed(self.now_ms)
         return ()
 
-    def ask_election(self, _event: machine.Told) -> Nothing:
+    def ask_election(self, _event: machine.ReplicaInfoReceived) -> Nothing:
         """There is no master."""
         self._owner.ask_election(self.now_ms)
         return ()
@@ -171,7 +177,7 @@ class Role:
         return ()
 
     def _send_alteration(self) -> None:
-        known = self._walker.variables
+        known = self._runner.variables
         call = wire.ask_alteration(known, self)
         self._outbox.note(
             Level.INFO,
@@ -198,4 +204,4 @@ class Role:
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self.now_ms = now_ms
-        self._walker.take(event)
+        self._runner.take(event)

@@ -16,7 +16,7 @@ from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomTold
+from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener
 from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
@@ -79,12 +79,12 @@ class MasterLog(Protocol):
         """How many brokers the SyncStateSet has."""
         ...
 
-    def wait_for_room(self, then: RoomTold) -> None:
+    def wait_for_room(self, then: RoomListener) -> None:
         """Have a file made for what the log has reserved; `then` is told when it is there, or cannot be."""
         ...
 
     def stored(self, now_ms: int, /) -> None:
-        """Messages were put behind the log."""
+        """Messages were appended to the log."""
         ...
 
 
@@ -155,9 +155,9 @@ class Sends:
     def _hold(self, request: Request) -> None:
         self._held.append(request)
         if len(self._held) == 1:
-            self._master.wait_for_room(self._room_told)
+            self._master.wait_for_room(self._room_changed)
 
-    def _room_told(self, reason: str, now_ms: int) -> None:
+    def _room_changed(self, reason: str, now_ms: int) -> None:
         """The log has another file, or cannot have one."""
         held, self._held = self._held, deque()
         for request in held:
@@ -185,7 +185,7 @@ class Sends:
         self._durable = offset
 
     def refuse_all(self, reason: str) -> None:
-        """This broker is master no more: nobody can say what becomes of what waits."""
+        """This broker is no longer master: the outcome of pending sends is unknown."""
         refused = [*(one.request for one in self._waiting), *self._held]
         self._waiting.clear()
         self._held.clear()
@@ -269,7 +269,7 @@ class Sends:
         return queue_id
 
     def _put(self, records: list[LogRecord]) -> list[Placed]:
-        """Store them one behind the other. Raises Refused, StorageFailed."""
+        """Store them one after the other. Raises Refused, StorageFailed."""
         try:
             placed = [self._store.put(record) for record in records]
         except ValueError as error:

@@ -59,11 +59,15 @@ class SlaveSync:
 
             self._calls.ask(address, code, answered, now_ms=now_ms, timeout_ms=TIMEOUT_MS, ext_fields=fields)
 
-        ask(RequestCode.GET_ALL_TOPIC_CONFIG, GetAllTopicConfigRequest().to_ext_fields(), self._topics_told)
+        ask(
+            RequestCode.GET_ALL_TOPIC_CONFIG,
+            GetAllTopicConfigRequest().to_ext_fields(),
+            self._topics_received,
+        )
         ask(
             RequestCode.GET_ALL_CONSUMER_OFFSET,
             GetAllConsumerOffsetRequest().to_ext_fields(),
-            self._offsets_told,
+            self._offsets_received,
         )
 
     def deadline_ms(self) -> int | None:
@@ -78,7 +82,7 @@ class SlaveSync:
         except RemoteProtocolError as error:
             self._note(str(error))
 
-    def _topics_told(self, body: bytes, now_ms: int) -> None:
+    def _topics_received(self, body: bytes, now_ms: int) -> None:
         self._topics.adopt(TopicConfigTable.decode(body), now_ms, self._topics_kept)
 
     def _topics_kept(self, reason: str, _now_ms: int) -> None:
@@ -88,5 +92,5 @@ class SlaveSync:
     def _note(self, reason: str) -> None:
         self._outbox.note(Level.WARNING, "what the master keeps cannot be copied", reason=reason)
 
-    def _offsets_told(self, body: bytes, now_ms: int) -> None:
+    def _offsets_received(self, body: bytes, now_ms: int) -> None:
         self._offsets.adopt(ConsumerOffsetTable.decode(body), now_ms)

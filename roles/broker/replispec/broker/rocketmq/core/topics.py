@@ -40,7 +40,7 @@ class Topics:
     there and cannot be read.
 
     One write is under way at a time; what is put meanwhile goes out together in the next. A write that is
-    refused leaves all topics as they were, and whoever put one is told why. `state_version` is the
+    refused leaves all topics as they were, and the caller gets the reason. `state_version` is the
     masterEpoch: name servers let a table with a smaller one not replace another.
     """
 
@@ -102,8 +102,8 @@ class Topics:
 
     def adopt(self, table: TopicConfigTable, now_ms: int, kept: Kept) -> None:
         """Take over a master's topics; `kept` is told when they are on the disk, if there is a change."""
-        told = dict(list((table.topic_config_table or {}).items())[:TOPICS_MAX])
-        changed = {name: config for name, config in told.items() if self._table.get(name) != config}
+        received = dict(list((table.topic_config_table or {}).items())[:TOPICS_MAX])
+        changed = {name: config for name, config in received.items() if self._table.get(name) != config}
         if changed:
             self._next.topics.update(changed)
             self._next.waiting.append(kept)
@@ -134,7 +134,7 @@ class Topics:
 
     def _written(self, version: DataVersion, event: Written) -> None:
         batch, self._under_way = self._under_way, None
-        assert batch is not None, "topics were written that nobody put"
+        assert batch is not None, "topics were written that were not put"
         reason = "" if isinstance(event, Persisted) else event.reason
         if not reason:
             self._version = version

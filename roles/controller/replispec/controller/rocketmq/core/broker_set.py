@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from replispec.controller.rocketmq.core.acts import Act, Acts, Recorded
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
+from replispec.controller.rocketmq.core.replies import Recorded, Replies, Reply
 from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.machines import assigned, edge_of
@@ -39,14 +39,14 @@ class BrokerSet:
         edge = edge_of(MACHINE, self.state, self.variables, event, rules)
         return bool(edge.assign) or edge.to is not self.state or not _ANSWERS.issuperset(edge.do)
 
-    def receive(self, event: Event, local: wire.Local) -> Acts:
+    def receive(self, event: Event, local: wire.Local) -> Replies:
         """Take an event by the machine's edge for it, and return what comes of it, in order."""
         edge = edge_of(MACHINE, self.state, self.variables, event, rules)
         if edge.assign:
             self._kept.clear()
             self.variables = assigned(edge.assign, self.variables, event, rules)
         self.state = edge.to
-        return tuple([self._act(effect, event, local) for effect in edge.do])
+        return tuple([self._reply(effect, event, local) for effect in edge.do])
 
     def living_addresses(self) -> list[str]:
         """Where the brokers are reached that are alive, the master first."""
@@ -54,7 +54,7 @@ class BrokerSet:
         living.sort(key=lambda broker: broker != self.variables.master)
         return [self.variables.addresses[each] for each in living]
 
-    def _act(self, effect: str, event: Event, local: wire.Local) -> Act:
+    def _reply(self, effect: str, event: Event, local: wire.Local) -> Reply:
         if effect in _ANSWERS:
             return self._answer(effect, event, local)
         if effect in wire.NOTICES:

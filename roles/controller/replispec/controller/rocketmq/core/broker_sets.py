@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from replispec.controller.rocketmq.core.acts import Acts
 from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
+from replispec.controller.rocketmq.core.replies import Replies
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, ReplicasInfo
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
@@ -35,7 +35,7 @@ class BrokerSets:
         return self._sets.get(name)
 
     def named(self, name: str) -> BrokerSet:
-        """The broker set of this name; one that nobody knows is not remembered by being asked for."""
+        """The broker set of this name; a request for an unknown one does not create it."""
         return self._sets.get(name) or BrokerSet(name, self.heartbeats)
 
     def known(self, name: str) -> tuple[Variables, wire.Local]:
@@ -56,16 +56,16 @@ class BrokerSets:
             if each is not None and each.variables.broker_ids
         }
 
-    def apply(self, record: ControllerEvent) -> tuple[BrokerSet, Acts] | None:
+    def apply(self, record: ControllerEvent) -> tuple[BrokerSet, Replies] | None:
         """Decide about one record of the log; None when it is about no broker set."""
         broker_set = self.named(record.broker_name)
         event = wire.event_of_record(record, broker_set.variables)
         if event is None:
             return None
-        acts = broker_set.receive(event, self.local(broker_set))
+        replies = broker_set.receive(event, self.local(broker_set))
         if broker_set.variables.broker_ids:
             self._sets[broker_set.name] = broker_set
-        return broker_set, acts
+        return broker_set, replies
 
     @property
     def has_room(self) -> bool:
@@ -104,6 +104,6 @@ class _Local:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more identity may be granted: nobody makes the state grow for ever."""
+        """Whether one more identity may be granted: this bounds the state."""
         known = len(self._broker_set.variables.broker_ids)
         return known < BROKERS_MAX and (known > 0 or self._sets.has_room)

@@ -15,7 +15,7 @@ from typing import Final
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 
-STRANGERS_MAX: Final = 10_000
+UNREGISTERED_MAX: Final = 10_000
 """Brokers without identity that are remembered at a time."""
 
 Key = tuple[str, int]
@@ -38,16 +38,18 @@ class Heartbeats:
         self._is_known = is_known
         self._entries: dict[Key, _Entry] = {}
         self._by_connection: dict[int, set[Key]] = {}
-        self._strangers: set[Key] = set()
+        self._unregistered: set[Key] = set()
 
     def admits(self, name: str, broker_id: int) -> bool:
         """Whether a heartbeat of this broker may be taken: it is none of too many strangers."""
-        if len(self._strangers) < STRANGERS_MAX:
+        if len(self._unregistered) < UNREGISTERED_MAX:
             return True
         key = (name, broker_id)
         return key in self._entries or self._is_known(*key)
 
-    def heard(self, connection: int, name: str, broker_id: int, said: BrokerHeartbeatRequest) -> None:
+    def heartbeat_received(
+        self, connection: int, name: str, broker_id: int, said: BrokerHeartbeatRequest
+    ) -> None:
         """Take a heartbeat that is admitted.
 
         Of what it says only numbers are kept: no peer makes the table grow by long texts.
@@ -61,7 +63,7 @@ class Heartbeats:
         entry = self._entries.get(key)
         if entry is None:
             if not self._is_known(*key):
-                self._strangers.add(key)
+                self._unregistered.add(key)
             self._entries[key] = _Entry(connection, until_ms, said)
             self._by_connection.setdefault(connection, set()).add(key)
             return
@@ -87,7 +89,7 @@ class Heartbeats:
         late = [key for key, entry in self._entries.items() if entry.until_ms < self.now_ms]
         for key in late:
             self._leave(self._entries.pop(key).connection, key)
-            self._strangers.discard(key)
+            self._unregistered.discard(key)
         return late
 
     def closed(self, connection: int) -> list[Key]:
@@ -95,7 +97,7 @@ class Heartbeats:
         gone = sorted(self._by_connection.pop(connection, ()))
         for key in gone:
             del self._entries[key]
-            self._strangers.discard(key)
+            self._unregistered.discard(key)
         return gone
 
     def _leave(self, connection: int, key: Key) -> None:

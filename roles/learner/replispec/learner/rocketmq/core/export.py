@@ -24,7 +24,7 @@ CUT: Final = "cut"
 class Export:
     """Writes what lies before the confirmed offset. Raises StorageFailed when the file cannot be read.
 
-    Each line has `end`, the offset behind its message: the last one says where to go on. A log that was cut
+    Each line has `end`, the offset after its message: the last one says where to go on. A log that was cut
     before what is exported already, because messages were lost, leaves a line with `cut`, the offset; what
     takes the place of the lost ones follows it. One write is under way at a time; `failed` is told why one
     was refused, and the time, and `retry` tries again.
@@ -88,7 +88,7 @@ class Export:
 
 
 def _position(line: bytes | None) -> int:
-    """Where to go on behind this line. Raises StorageFailed for one that is not ours."""
+    """Where to go on after this line. Raises StorageFailed for one that is not ours."""
     if line is None:
         return 0
     try:

@@ -12,9 +12,9 @@ from typing import Final
 from replispec.runtime.rocketmq.membership import (
     Controllers,
     IdentityFiles,
+    MachineRunner,
     Nothing,
     Registration,
-    Walker,
     read_answer,
 )
 from replispec.runtime.rocketmq.remoting.calls import Outcome
@@ -55,8 +55,8 @@ class Watch:
             registered=lambda _answer, now_ms: self._tell_id(now_ms),
             failed=self._tell_id,
         )
-        self._walker = Walker(machine.MACHINE, self)
-        self._told = False
+        self._runner = MachineRunner(machine.MACHINE, self)
+        self._is_configured = False
         self._master: str | None = None
         self._serves = True
         self._now_ms = 0
@@ -79,7 +79,7 @@ class Watch:
 
     def begin(self, address: str, now_ms: int) -> None:
         """Get the id, and find the controllers."""
-        self._walker.take(machine.Configured())
+        self._runner.take(machine.Configured())
         self._registration.begin(address, now_ms)
         self._find_leader(now_ms)
         self._info_ms = now_ms + SEARCH_MS
@@ -100,7 +100,7 @@ class Watch:
         if self._info_ms is not None and now_ms >= self._info_ms:
             self._info_ms = now_ms + self._options.sync_broker_metadata_period_ms
             self._now_ms = now_ms
-            self._walker.take(machine.InfoDue())
+            self._runner.take(machine.InfoDue())
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
@@ -109,11 +109,11 @@ class Watch:
 
     def ask_who_is_master(self, _event: machine.InfoDue) -> Nothing:
         """Ask the active controller, if anybody knows which it is."""
-        call = wire.ask_who_is_master(self._walker.variables, self)
+        call = wire.ask_who_is_master(self._runner.variables, self)
         self._controllers.ask(call, partial(self._answered, call.code), self._now_ms)
         return ()
 
-    def refuse_to_serve(self, _event: machine.Told) -> Nothing:
+    def refuse_to_serve(self, _event: machine.ReplicaInfoReceived) -> Nothing:
         """A controller has made this learner master: nothing is taken from it, and nothing copied."""
         self._outbox.note(Level.ERROR, "a controller names this learner master; it stands still")
         self._serves = False
@@ -122,11 +122,11 @@ class Watch:
     def _find_leader(self, now_ms: int) -> None:
         known = self._controllers.leader is not None
         self._leader_ms = now_ms + (self._options.sync_controller_metadata_period_ms if known else SEARCH_MS)
-        self._controllers.find_leader(lambda _told, _now_ms: None, now_ms)
+        self._controllers.find_leader(lambda _leader, _now_ms: None, now_ms)
 
     def _tell_id(self, now_ms: int) -> None:
-        if not self._told and self.broker_id > 0:
-            self._told = True
+        if not self._is_configured and self.broker_id > 0:
+            self._is_configured = True
             self._identified(self.broker_id, now_ms)
 
     def _answered(self, asked: int, outcome: Outcome, _now_ms: int) -> None:
@@ -135,8 +135,8 @@ class Watch:
             outcome,
             lambda code, fields, body: wire.outcome_of(asked, code, fields, body, self),
         )
-        if isinstance(event, machine.Told):
+        if isinstance(event, machine.ReplicaInfoReceived):
             self._serves = True
             self._master = event.address
             if self.broker_id:
-                self._walker.take(event)
+                self._runner.take(event)

@@ -2,7 +2,7 @@
 
 from replispec.runtime.rocketmq.log.commit_log import CommitLog, Placed
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
-from replispec.runtime.rocketmq.log.group_commit import GroupCommit, RoomTold
+from replispec.runtime.rocketmq.log.group_commit import GroupCommit, RoomListener
 from replispec.runtime.rocketmq.log.message_store import MessageStore
 from replispec.runtime.rocketmq.log.properties import properties_of, tags_code
 from replispec.runtime.rocketmq.log.queue_index import Queue, QueueEntry, QueueIndex
@@ -16,7 +16,7 @@ __all__ = [
     "Queue",
     "QueueEntry",
     "QueueIndex",
-    "RoomTold",
+    "RoomListener",
     "properties_of",
     "tags_code",
 ]

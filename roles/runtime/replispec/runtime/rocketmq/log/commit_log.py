@@ -47,7 +47,7 @@ class CommitLog:
     """The log of one broker. Offsets are bytes since the beginning of the set's log.
 
     It opens with what a crash left: records are checked from `from_offset` on (an offset at which one
-    is known to start; None: the first byte), what lies behind the last whole one is zeroed; `visit` is shown
+    is known to start; None: the first byte), what lies after the last whole one is zeroed; `visit` is shown
     each message on the way. What was on the disk up to `durable` no crash takes: StorageFailed for a log that
     ends before it otherwise than by a cut, and nothing of it is touched. `file_bytes` must be the same on all
     brokers of a set.
@@ -55,7 +55,7 @@ class CommitLog:
     Bytes are put into files that are there; all else the disk is asked for by operations. `begin_flush` and
     `end_flush` bring to it what was put or cut, `wanted_file` and `made` see that there is a next file
     before the last one is full. Raises StorageFailed when a file that is there refuses bytes: `broken` says
-    why, and everything fails from then on: part of them may lie behind the end, and only opening the log anew
+    why, and everything fails from then on: part of them may lie after the end, and only opening the log anew
     removes it. The process must end.
     """
 
@@ -80,7 +80,7 @@ class CommitLog:
         # Files that are to be removed, in this order, and those of them that are being.
         self._gone: list[str] = []
         self._going: list[str] = []
-        # Up to where something else than zeros may lie behind the end.
+        # Up to where something else than zeros may lie after the end.
         self._uncut_end = 0
         self._making: int | None = None
         self._reserved = 0
@@ -88,7 +88,7 @@ class CommitLog:
         starts = self._starts()
         self._first = starts[0] if starts else 0
         self._limit = starts[-1] + file_bytes if starts else 0
-        # Where the oldest file begins; before the first byte of a log it may lie behind its end.
+        # Where the oldest file begins; before the first byte of a log it may lie after its end.
         self._base = self._first
         self.end = self._first
         self._whole = self._first
@@ -115,7 +115,7 @@ class CommitLog:
         return max(self._first, self._start_of(max(self.end - 1, 0)))
 
     def view(self, offset: int, size_max: int) -> memoryview:
-        """The bytes from an offset on without a copy: at most so many, none behind the end of its file
+        """The bytes from an offset on without a copy: at most so many, none after the end of its file
         or of the log. They change when the log is cut."""
         assert self._first <= offset <= self.end, f"{offset} is outside {self._first}..{self.end}"
         start = self._start_of(offset)
@@ -151,7 +151,7 @@ class CommitLog:
             at += size
 
     def whole_end(self) -> int:
-        """Where the last whole record ends; behind it lies a half-copied one, or nothing."""
+        """Where the last whole record ends; after it lies a half-copied one, or nothing."""
         while self._whole < self.end:
             size = _record_size(self.view(self._whole, self.file_bytes))
             if size == 0:
@@ -162,8 +162,8 @@ class CommitLog:
     # Growing
 
     def append(self, record: LogRecord) -> Placed:
-        """Put a message behind the last; its physical offset is filled in. A file without room for it and
-        for a blank behind it is closed with a blank.
+        """Put a message after the last; its physical offset is filled in. A file without room for it and
+        for a blank after it is closed with a blank.
 
         Raises ValueError when it is longer than a file can hold.
         """
@@ -184,8 +184,8 @@ class CommitLog:
         return offset == self.end or (self.is_empty and offset % self.file_bytes == 0)
 
     def append_bytes(self, offset: int, data: bytes | memoryview) -> None:
-        """Put a run of a master's log behind ours; it may be cut anywhere."""
-        assert self.accepts(offset), f"bytes at {offset} behind {self.end}"
+        """Put a run of a master's log after ours; it may be cut anywhere."""
+        assert self.accepts(offset), f"bytes at {offset} after {self.end}"
         if offset != self.end:
             self._begin_at(offset)
         self._write(data)
@@ -207,7 +207,7 @@ class CommitLog:
         return fits and self._limit >= self._start_of(self.end) + 2 * self.file_bytes
 
     def reserve(self, sizes: Iterable[int]) -> bool:
-        """See that records of these sizes will fit, one behind the other; whether they do already.
+        """See that records of these sizes will fit, one after the other; whether they do already.
 
         Raises ValueError when one is longer than a file can hold.
         """
@@ -224,7 +224,7 @@ class CommitLog:
     def reserve_bytes(self, offset: int, size: int) -> bool:
         """See that raw bytes will fit that are appended at an offset that the log accepts; whether they do
         already."""
-        assert self.accepts(offset), f"bytes at {offset} behind {self.end}"
+        assert self.accepts(offset), f"bytes at {offset} after {self.end}"
         if self.is_empty:
             self._place(offset)
         return self._reserve_to(offset + size)
@@ -274,7 +274,7 @@ class CommitLog:
         return bool(self._gone or self._going)
 
     def begin_flush(self) -> tuple[Operation, ...]:
-        """What is to be done, in order, for everything up to the end to be durable, and nothing behind it."""
+        """What is to be done, in order, for everything up to the end to be durable, and nothing after it."""
         self._flushing, self._dirty = self._flushing | self._dirty, set()
         self._going, self._gone = self._going + self._gone, []
         self._claimed, self._claimed_records = self.end, self.whole_end()
@@ -313,7 +313,7 @@ class CommitLog:
     # Cutting
 
     def truncate(self, offset: int, *, later: bool = False) -> None:
-        """Cut the log at an offset; what was behind it is zeros, for readers of ours and of Apache's. An
+        """Cut the log at an offset; what was after it is zeros, for readers of ours and of Apache's. An
         offset before the first byte cuts everything. Nobody may be told of the cut log before it is clean.
         `later`: no byte changes before `finish_cut`, or before others take their place."""
         offset = max(offset, self._first)
@@ -323,7 +323,7 @@ class CommitLog:
         self._uncut_end = max(self._uncut_end, self.end)
         self.end = offset
         self._whole = self._whole if self._whole <= offset else max(self._first, self._start_of(offset))
-        self._remove_behind(offset)
+        self._remove_after(offset)
         self.flushed = self._claimed = min(self.flushed, offset)
         self.flushed_records = self._claimed_records = min(self.flushed_records, self._whole)
         if not later:
@@ -371,7 +371,7 @@ class CommitLog:
         if end < durable:
             self._check_cut(end, durable)
         self.end = self._whole = end
-        self._remove_behind(end)
+        self._remove_after(end)
         self._zero(end, self._start_of(end) + self.file_bytes)
         self._dirty.update(range(self._start_of(at), end, self.file_bytes))
 
@@ -389,8 +389,8 @@ class CommitLog:
             f"further; take a copy of another broker's, or remove {FLUSHED_FILE} to lose them"
         )
 
-    def _remove_behind(self, offset: int) -> None:
-        """Remove all files behind the one with this offset, the newest first: no crash leaves a hole."""
+    def _remove_after(self, offset: int) -> None:
+        """Remove all files after the one with this offset, the newest first: no crash leaves a hole."""
         last = self._start_of(offset)
         self._reserved = 0
         if self._making is not None and self._making > last:
@@ -483,6 +483,6 @@ def _decoded(view: memoryview, offset: int) -> LogRecord | None:
 
 
 def _is_torn(record: LogRecord) -> bool:
-    """Whether the end of a record is missing. The checksum is of the body alone, but what lies behind the
+    """Whether the end of a record is missing. The checksum is of the body alone, but what lies after the
     end of a log is zeros: a write of which the disk kept the beginning ends with them."""
     return "\0" in record.topic or not record.topic or (record.properties + record.tail).endswith(b"\0")

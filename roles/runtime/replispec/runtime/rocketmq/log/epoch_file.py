@@ -37,7 +37,7 @@ class EpochFile:
         return self.entries[-1] if self.entries else None
 
     def keep(self, entries: Sequence[HaEpochEntry]) -> None:
-        """Let exactly these count, and have them written; nobody may be told of them before they are."""
+        """Let exactly these count, and have them written; they may not be reported before they are."""
         self.entries = self._wanted = tuple(entries)
 
     def announce(self, entries: Sequence[HaEpochEntry]) -> None:

@@ -10,9 +10,9 @@ from replispec.runtime.storage import MakeFile
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
 
 Then = Callable[[int, int], None]
-"""Told up to where the log is durable, and the time in milliseconds."""
-RoomTold = Callable[[str, int], None]
-"""Told that there is room for more bytes of the log, or why there is none, and the time in milliseconds."""
+"""Called with the offset up to which the log is durable, and the time in milliseconds."""
+RoomListener = Callable[[str, int], None]
+"""Called when there is room for more bytes of the log, or with why there is none, and the milliseconds."""
 AGAIN_MS: Final = 1_000
 """After this time a full disk is tried again."""
 
@@ -20,9 +20,9 @@ AGAIN_MS: Final = 1_000
 class GroupCommit:
     """One write of the store under way at a time; what is put meanwhile goes with the next.
 
-    One store has one of these, whoever writes it. Each listener is told after each write. Without room for
+    One store has one of these, whoever writes it. Each listener is called after each write. Without room for
     the epochs, or for the log's next file, the same is tried again. Any other write that fails halts the
-    process: nobody knows what of it is there, and nothing of it may ever be acknowledged.
+    process: what of it is there is unknown, and nothing of it may ever be acknowledged.
     """
 
     def __init__(self, outbox: Outbox, writes: Writes, store: MessageStore, *listeners: Then) -> None:
@@ -30,7 +30,7 @@ class GroupCommit:
         self._writes = writes
         self._store = store
         self._listeners = list(listeners)
-        self._waiting: list[RoomTold] = []
+        self._waiting: list[RoomListener] = []
         self._under_way = False
         self._making = False
         self._is_full = False
@@ -55,7 +55,7 @@ class GroupCommit:
         if self._again_ms is None:
             self._make()
 
-    def wait_for_room(self, then: RoomTold) -> None:
+    def wait_for_room(self, then: RoomListener) -> None:
         """Have the next file made, for what the log has reserved; `then` is told once."""
         self._waiting.append(then)
         self.request()

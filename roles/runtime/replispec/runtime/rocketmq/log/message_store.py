@@ -18,7 +18,7 @@ from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER, FLUSHED_FILE
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
-"""Records that are indexed in one go, so that nobody waits for a large backlog."""
+"""Records that are indexed in one go, so that a large backlog holds up nothing else."""
 
 
 class MessageStore:
@@ -40,7 +40,7 @@ class MessageStore:
         self._flushed.truncated(self.log.end)
         self._is_removing = False
         self.epochs = EpochFile(files)
-        # How often there was less of the log, or an epoch began behind all of it; opening it counts as one.
+        # How often there was less of the log, or an epoch began after all of it; opening it counts as one.
         self._cuts = 1
         self._cuts_claimed = self._cuts_on_disk = 0
         self.epochs.keep(tuple(rules.epochs_before(self.epochs.entries, self.log.end)))
@@ -99,7 +99,7 @@ class MessageStore:
         self._count_positions()
 
     def resume_as_master(self) -> None:
-        """Go on as master of the newest epoch of this log, after a restart that nobody noticed."""
+        """Go on as master of the newest epoch of this log, after a restart without an election."""
         self.truncate(self.log.whole_end())
         self._count_positions()
 
@@ -125,7 +125,7 @@ class MessageStore:
     # As a replica
 
     def truncate(self, offset: int) -> None:
-        """Cut everything at an offset of the log. Nobody may be told before it is settled."""
+        """Cut everything at an offset of the log. The cut may not be reported before it is settled."""
         if offset < self.log.end:
             self._cuts += 1
             self.index.truncate(offset)

@@ -25,7 +25,7 @@ class QueueEntry(NamedTuple):
 
 class Queue:
     """One queue of one topic. Positions count its messages; they start at `first`. Consumers are shown those
-    before `next`; behind them, up to `end`, lie messages that are stored and not confirmed."""
+    before `next`; after them, up to `end`, lie messages that are stored and not confirmed."""
 
     def __init__(self, first: int) -> None:
         self.first = first
@@ -52,7 +52,7 @@ class Queue:
         return QueueEntry(self._offsets[number], self._sizes[number], self._tags[number])
 
     def put(self, position: int, entry: QueueEntry) -> None:
-        """Note the message at a position. Behind a gap the queue begins anew: what a master deleted before
+        """Note the message at a position. After a gap the queue begins anew: what a master deleted before
         we copied cannot be read here. A position that is there already stays as it is."""
         if position > self.end:
             self._cut(0)
@@ -71,7 +71,7 @@ class Queue:
         return self._shown < len(self._offsets)
 
     def truncate(self, offset: int) -> None:
-        """Forget all messages at or behind an offset of the log."""
+        """Forget all messages at or after an offset of the log."""
         self._cut(bisect_left(self._offsets, offset))
 
     def delete_before(self, offset: int) -> None:
@@ -102,7 +102,7 @@ class QueueIndex:
         return self._queues
 
     def put(self, placed: Placed) -> None:
-        """Note the next record of the log, and show it to nobody."""
+        """Index the next record of the log; consumers do not see it yet."""
         record = placed.record
         key = (record.topic, record.queue_id)
         queue = self._queues.get(key)
@@ -118,7 +118,7 @@ class QueueIndex:
         self._hiding = {key for key in self._hiding if self._queues[key].show(offset)}
 
     def truncate(self, offset: int) -> None:
-        """Forget all records at or behind an offset; a queue without messages left is forgotten whole."""
+        """Forget all records at or after an offset; a queue without messages left is forgotten whole."""
         if offset >= self.read:
             return
         self.read = offset

@@ -3,11 +3,11 @@
 from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.epoch_cache import epoch_cache
-from replispec.runtime.rocketmq.membership.figures import runtime_info
 from replispec.runtime.rocketmq.membership.identity import Identity, IdentityFiles, IdentityRefused
+from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.membership.name_servers import Announcement, NameServers
 from replispec.runtime.rocketmq.membership.registration import Registration
-from replispec.runtime.rocketmq.membership.walking import Nothing, Walker
+from replispec.runtime.rocketmq.membership.statistics import runtime_info
 
 __all__ = [
     "Announcement",
@@ -15,10 +15,10 @@ __all__ = [
     "Identity",
     "IdentityFiles",
     "IdentityRefused",
+    "MachineRunner",
     "NameServers",
     "Nothing",
     "Registration",
-    "Walker",
     "epoch_cache",
     "note_failure",
     "read_answer",

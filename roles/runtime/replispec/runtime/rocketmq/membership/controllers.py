@@ -12,7 +12,7 @@ from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.membership.answers import read_quietly
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome
-from replispec.wire.rocketmq.machines.replicas_manager import LeaderTold
+from replispec.wire.rocketmq.machines.replicas_manager import LeaderNamed
 from replispec.wire.rocketmq.machines.replicas_manager_wire import leader_asked, outcome_of
 
 TIMEOUT_MS = 3_000
@@ -21,7 +21,7 @@ _QUESTION: Final = leader_asked()
 
 
 class Controllers:
-    """Asks controllers. `leader` is the address of the active one, None while nobody knows."""
+    """Asks controllers. `leader` is the address of the active one, None while it is unknown."""
 
     def __init__(self, calls: Calls, addresses: Sequence[str], timeout_ms: int = TIMEOUT_MS) -> None:
         self._calls = calls
@@ -29,21 +29,21 @@ class Controllers:
         self.addresses = tuple(addresses)
         self.leader: str | None = None
 
-    def find_leader(self, then: Callable[[LeaderTold | None, int], None], now_ms: int) -> None:
+    def find_leader(self, then: Callable[[LeaderNamed | None, int], None], now_ms: int) -> None:
         """Ask every controller; `then` is called with each answer, None for one that is of no use."""
 
         def answered(outcome: Outcome, at_ms: int) -> None:
             event, _ = read_quietly(outcome, lambda *answer: outcome_of(_QUESTION.code, *answer))
-            told = event if isinstance(event, LeaderTold) else None
-            if told is not None and told.controller_leader_address:
-                self.leader = told.controller_leader_address
-            then(told, at_ms)
+            named = event if isinstance(event, LeaderNamed) else None
+            if named is not None and named.controller_leader_address:
+                self.leader = named.controller_leader_address
+            then(named, at_ms)
 
         for address in self.addresses:
             self._calls.ask(address, _QUESTION.code, answered, now_ms=now_ms, timeout_ms=self._timeout_ms)
 
     def ask(self, call: Call[Header], then: Callable[[Outcome, int], None], now_ms: int) -> bool:
-        """Ask the active controller; False, and nothing is asked, while nobody knows which it is."""
+        """Ask the active controller; False, and nothing is asked, while it is unknown."""
         if self.leader is None:
             return False
         self._calls.ask(

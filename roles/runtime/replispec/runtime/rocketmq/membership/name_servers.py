@@ -48,9 +48,9 @@ class Announcement:
 class NameServers:
     """Tells every name server `current()`, as often as it must be.
 
-    `master_told` hears the addresses of the master, first its own, then that for replication, from every
+    `master_named` gets the addresses of the master, first its own, then that for replication, from every
     answer that has them, and says whether they are those of the right one. `current` returns None while
-    nothing may be told. `announced` hears each time what they are all told.
+    nothing may be announced. `announced` gets each time what all of them were sent.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class NameServers:
         calls: Calls,
         addresses: Sequence[str],
         current: Callable[[], Announcement | None],
-        master_told: Callable[[str, str, int], bool],
+        master_named: Callable[[str, str, int], bool],
         *,
         period_ms: int = PERIOD_MS,
         announced: Callable[[RegisterBrokerRequest, int], None] | None = None,
@@ -70,7 +70,7 @@ class NameServers:
         self._calls = calls
         self._addresses = tuple(addresses)
         self._current = current
-        self._master_told = master_told
+        self._master_named = master_named
         self._due_ms: int | None = None
         self._silent: set[str] = set()
 
@@ -128,12 +128,12 @@ class NameServers:
 
     def _answer_to(self, address: str, said: Announcement) -> Callable[[Outcome, int], None]:
         def answered(outcome: Outcome, now_ms: int) -> None:
-            told = self._read(address, outcome)
-            if told is None:
+            received = self._read(address, outcome)
+            if received is None:
                 self._again_in(SILENT_MS, now_ms)
             elif said.broker_id != 0:
-                master, ha = told.master_addr, told.ha_server_addr
-                if not (master and ha and self._master_told(master, ha, now_ms)):
+                master, ha = received.master_addr, received.ha_server_addr
+                if not (master and ha and self._master_named(master, ha, now_ms)):
                     self._again_in(SEARCH_MS, now_ms)
 
         return answered

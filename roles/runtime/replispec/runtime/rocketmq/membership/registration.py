@@ -14,7 +14,7 @@ from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership.answers import note_failure, read_answer
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.identity import IdentityFiles, IdentityRefused
-from replispec.runtime.rocketmq.membership.walking import Nothing, Walker
+from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.storage import Operation, StorageFailed
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
@@ -54,7 +54,7 @@ class Registration:
         self._retry_interval_ms = retry_interval_ms
         self._registered = registered
         self._failed = failed
-        self._walker = Walker(machine.MACHINE, self)
+        self._runner = MachineRunner(machine.MACHINE, self)
         self.now_ms = 0
         self._retry_ms: int | None = None
         self._asked = 0
@@ -65,14 +65,14 @@ class Registration:
 
     @property
     def state(self) -> machine.State:
-        """Where the machine stands."""
-        return self._walker.state
+        """The state of the machine."""
+        return self._runner.state
 
     @property
     def broker_id(self) -> int:
         """The broker's id; 0 until it has been granted."""
         granted = (machine.State.CREATE_METADATA_FILE_DONE, machine.State.REGISTERED)
-        return self._walker.variables.broker_id if self.state in granted else 0
+        return self._runner.variables.broker_id if self.state in granted else 0
 
     def begin(self, address: str, now_ms: int) -> None:
         """Register under this address: read the files the first time, go on where it stopped later."""
@@ -82,7 +82,7 @@ class Registration:
             # What was written goes on from here, under the new address.
             return
         self._retry_ms = None
-        if self._walker.variables.begun:
+        if self._runner.variables.begun:
             self._take(machine.RetryDue(), now_ms)
             return
         try:
@@ -95,7 +95,7 @@ class Registration:
         self._take(started, now_ms)
 
     def answered(self, asked: int, code: int, now_ms: int) -> None:
-        """Take the code of an answer to a request of others, which may say that nobody knows this broker."""
+        """Take the code of an answer to a request of others, which may say that this broker is unknown."""
         event = wire.outcome_of(asked, code, {}, b"")
         if event is not None:
             self._take(event, now_ms)
@@ -121,9 +121,9 @@ class Registration:
 
     def ask_next_id(self, _event: object) -> Nothing:
         """Ask which id is free."""
-        call = wire.next_id_sent(self._walker.variables, self)
+        call = wire.next_id_sent(self._runner.variables, self)
         if self._ask(call):
-            self._walker.take(machine.NextIdSent(call.header))
+            self._runner.take(machine.NextIdSent(call.header))
         return ()
 
     def write_temporary(self, event: machine.NextIdAnswered | machine.ApplicationRefused) -> Nothing:
@@ -132,13 +132,13 @@ class Registration:
         assert broker_id is not None, "the machine writes no file without an id"
         check_code = rules.check_code(self.address, self.now_ms)
 
-        def written(told: Written) -> None:
-            if isinstance(told, Persisted):
-                self._walker.take(machine.TemporaryWritten(broker_id, check_code))
+        def written(result: Written) -> None:
+            if isinstance(result, Persisted):
+                self._runner.take(machine.TemporaryWritten(broker_id, check_code))
             else:
-                self._note("the identity cannot be written", told.reason)
+                self._note("the identity cannot be written", result.reason)
                 self.remove_temporary(event)
-                self._walker.take(machine.TemporaryFailed())
+                self._runner.take(machine.TemporaryFailed())
 
         self._persist(self._files.temporary(broker_id, check_code), written)
         return ()
@@ -146,43 +146,43 @@ class Registration:
     def remove_temporary(self, _event: object) -> Nothing:
         """Forget what was noted."""
 
-        def removed(told: Written) -> None:
-            if not isinstance(told, Persisted):
-                self._note("the temporary identity cannot be removed", told.reason)
+        def removed(result: Written) -> None:
+            if not isinstance(result, Persisted):
+                self._note("the temporary identity cannot be removed", result.reason)
 
         self._persist(self._files.refused(), removed)
         return ()
 
     def send_application(self, _event: object) -> Nothing:
         """Apply for the id that is noted."""
-        call = wire.application_sent(self._walker.variables, self)
+        call = wire.application_sent(self._runner.variables, self)
         if self._ask(call):
-            self._walker.take(machine.ApplicationSent(call.header))
+            self._runner.take(machine.ApplicationSent(call.header))
         return ()
 
     def rename_to_final(self, _event: object) -> Nothing:
         """Keep the granted id for good."""
 
-        def renamed(told: Written) -> None:
-            if isinstance(told, Persisted):
-                self._walker.take(machine.Renamed())
+        def renamed(result: Written) -> None:
+            if isinstance(result, Persisted):
+                self._runner.take(machine.Renamed())
             else:
-                self._note("the identity cannot be kept", told.reason)
-                self._walker.take(machine.RenameFailed())
+                self._note("the identity cannot be kept", result.reason)
+                self._runner.take(machine.RenameFailed())
 
         self._persist(self._files.granted(), renamed)
         return ()
 
     def send_registration(self, _event: object) -> Nothing:
         """Tell the controller the present address."""
-        call = wire.registration_sent(self._walker.variables, self)
+        call = wire.registration_sent(self._runner.variables, self)
         if self._ask(call):
-            self._walker.take(machine.RegistrationSent(call.header))
+            self._runner.take(machine.RegistrationSent(call.header))
         return ()
 
     def find_leader(self, _event: object) -> Nothing:
         """Somebody else may be the active controller by now."""
-        self._controllers.find_leader(lambda _told, _now_ms: None, self.now_ms)
+        self._controllers.find_leader(lambda _leader, _now_ms: None, self.now_ms)
         return ()
 
     def retry_later(self, _event: object) -> Nothing:
@@ -201,11 +201,11 @@ class Registration:
         """Have something written; nothing else is begun until it is."""
         self._writing += 1
 
-        def answered(told: Written) -> None:
+        def answered(result: Written) -> None:
             self._writing -= 1
-            self.now_ms = told.now_ms
+            self.now_ms = result.now_ms
             if not self._has_stopped:
-                then(told)
+                then(result)
 
         self._writes.persist(operation, then=answered)
 
@@ -233,12 +233,12 @@ class Registration:
             what = "a controller did not answer" if isinstance(outcome, Failure) else "a controller refused"
             note_failure(self._outbox, outcome, Level.INFO, what)
         if isinstance(event, machine.UnknownHere):
-            self._note("the controller does not know this broker's id", self._walker.variables.broker_id)
+            self._note("the controller does not know this broker's id", self._runner.variables.broker_id)
         self._take(event, now_ms)
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self.now_ms = now_ms
-        self._walker.take(event)
+        self._runner.take(event)
 
     def _note(self, what: str, reason: object) -> None:
         self._outbox.note(Level.WARNING, what, reason=str(reason))

@@ -146,8 +146,8 @@ class Calls:
         """Whether this connection is one of ours."""
         return connection in self._by_connection
 
-    def hang_up(self, address: str) -> None:
-        """Close the connection to an address; whoever waits for answers from it hears a Failure."""
+    def close(self, address: str) -> None:
+        """Close the connection to an address; requests that wait for its answers end with a Failure."""
         channel = self._by_address.get(address)
         if channel is not None:
             self._lose(channel, "closed by this side")

@@ -42,13 +42,13 @@ class Prepared:
         return around[0] + digits + around[1]
 
     def _split(self, length: int) -> tuple[bytes, bytes]:
-        """What stands before and behind an opaque of so many digits."""
+        """The bytes before and after an opaque of so many digits."""
         ones, twos = (self._encoded(int(digit * length)) for digit in "12")
         start = next(place for place, pair in enumerate(zip(ones, twos, strict=True)) if pair[0] != pair[1])
-        before, behind = ones[:start], ones[start + length :]
-        if before + b"2" * length + behind != twos:
+        before, after = ones[:start], ones[start + length :]
+        if before + b"2" * length + after != twos:
             raise LocalProtocolError("the opaque is not the only thing that differs between two answers")
-        return before, behind
+        return before, after
 
     def _encoded(self, opaque: int) -> bytes:
         header = RemotingHeader(

@@ -81,8 +81,8 @@ class Request:
 class _Peer:
     """One connection: its cut frames, what waits to be handled, and what waits to be answered or read.
 
-    `answers` are those of the requests that are being handled, to leave together. `told`: Writable was
-    asked for. `held_bytes`: of requests that are cut or wait.
+    `answers` are those of the requests that are being handled, to leave together. `awaits_writable`: Writable
+    was asked for. `held_bytes`: of requests that are cut or wait.
     """
 
     address: str
@@ -93,7 +93,7 @@ class _Peer:
     held_bytes: int = 0
     unanswered: int = 0
     unsent_bytes: int = 0
-    told: bool = False
+    awaits_writable: bool = False
     serving: bool = False
     paused: bool = False
 
@@ -156,15 +156,15 @@ class RequestServer:
         peer = self._peers.get(event.connection)
         if peer is not None:
             peer.unsent_bytes = 0
-            peer.told = False
+            peer.awaits_writable = False
             self._serve(event.connection, peer, event.now_ms)
 
     def closed(self, event: Closed) -> None:
-        """Forget a connection; what is still being answered is answered to nobody."""
+        """Forget a connection; answers that are still to come are discarded."""
         self._forget(event.connection)
 
     def close(self, connection: int) -> None:
-        """End a connection on our own account, behind what was answered."""
+        """End a connection on our own account, after what was answered."""
         peer = self._forget(connection)
         if peer is not None:
             self._send_answers(connection, peer)
@@ -227,8 +227,8 @@ class RequestServer:
         data = peer.answers[0] if len(peer.answers) == 1 else b"".join(peer.answers)
         peer.answers.clear()
         drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered_max // 2
-        tell = not peer.told and (drained or peer.unsent_bytes > limits.unsent_bytes_max)
-        peer.told = peer.told or tell
+        tell = not peer.awaits_writable and (drained or peer.unsent_bytes > limits.unsent_bytes_max)
+        peer.awaits_writable = peer.awaits_writable or tell
         if data or tell:
             self._outbox.send(connection, data, tell=tell)
 
@@ -267,7 +267,7 @@ class RequestServer:
         self._drop(connection, peer, f"{peer.held_bytes} bytes of requests wait, too many in all")
 
     def _drop(self, connection: int, peer: _Peer, reason: str) -> None:
-        """End the connection of a peer at fault, behind what it was answered before."""
+        """End the connection of a peer at fault, after what it was answered before."""
         self._forget(connection)
         self._send_answers(connection, peer)
         self._outbox.note(Level.WARNING, "peer dropped", peer=peer.address, reason=reason)

@@ -29,7 +29,7 @@ from replispec.wire.rocketmq.options import ReplicationOptions
 from replispec.wire.rocketmq.streams import HA_MASTER, HA_REPLICA
 
 EPOCHS_MAX: Final = HA_MASTER.form("HaHandshakeAnswer").maximum // len(HaEpochEntry().encode())
-"""An answer holds no more epochs; of more, the newest are told."""
+"""An answer holds no more epochs; of more, the newest are sent."""
 
 
 class SyncStateSetKeeper(Protocol):
@@ -45,15 +45,15 @@ class SyncStateSetKeeper(Protocol):
         ...
 
     def acknowledged(self, broker_id: int, offset: int, now_ms: int) -> None:
-        """A replica told the end of its log; learners and replicas without an id are not told of."""
+        """A replica has reported the end of its log; learners and replicas without an id do not count."""
         ...
 
-    def wants_in(self, broker_id: int, now_ms: int) -> None:
-        """This replica has everything: the controller is to be asked to take it in."""
+    def request_expand(self, broker_id: int, now_ms: int) -> None:
+        """This replica has caught up: the controller is to be asked to add it to the SyncStateSet."""
         ...
 
-    def must_go(self, broker_id: int, now_ms: int) -> None:
-        """The last connection of this replica ended: the controller is to be asked to take it out, if
+    def request_shrink(self, broker_id: int, now_ms: int) -> None:
+        """The last connection of this replica ended: the controller is to be asked to remove it, if
         it is a member."""
         ...
 
@@ -85,11 +85,11 @@ class Feed:
         self._frames = Frames(HA_REPLICA)
         self._state = machine.MACHINE.initial
         self._variables = machine.Variables(log_end=self._end)
-        self._now_ms = self._heard_ms = self._wrote_ms = now_ms
+        self._now_ms = self._received_ms = self._wrote_ms = now_ms
         self._end_at_send, self._sent_ms = 0, now_ms
         self._is_sending = False
         self._greets = False
-        self._is_told_deleted = False
+        self._deletion_is_noted = False
 
     # What is known of the replica
 
@@ -128,7 +128,7 @@ class Feed:
 
     def received(self, data: bytes, now_ms: int) -> None:
         """Take the next bytes."""
-        self._now_ms = self._heard_ms = now_ms
+        self._now_ms = self._received_ms = now_ms
         try:
             for name, frame in self._frames.receive(data):
                 self._take(name, frame)
@@ -177,7 +177,7 @@ class Feed:
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
         self._now_ms = now_ms
-        if now_ms >= self._heard_ms + self._options.ha_housekeeping_interval_ms:
+        if now_ms >= self._received_ms + self._options.ha_housekeeping_interval_ms:
             self._outbox.note(Level.WARNING, "replica silent", peer=self.peer, broker=self.broker_id)
             self._step(machine.Silence())
         elif self._is_feeding() and now_ms >= self._wrote_ms + self._options.ha_send_heartbeat_interval_ms:
@@ -185,7 +185,7 @@ class Feed:
 
     def deadline_ms(self) -> int:
         """When `ticked` has something to do."""
-        silence = self._heard_ms + self._options.ha_housekeeping_interval_ms
+        silence = self._received_ms + self._options.ha_housekeeping_interval_ms
         return (
             min(silence, self._wrote_ms + self._options.ha_send_heartbeat_interval_ms)
             if self._is_feeding()
@@ -252,7 +252,7 @@ class Feed:
         if rules.may_join(
             self.acknowledged, confirmed, last.start_offset, is_member=is_member, is_learner=self.is_learner
         ):
-            self._keeper.wants_in(self.broker_id, self._now_ms)
+            self._keeper.request_expand(self.broker_id, self._now_ms)
 
     def _do_advance_confirm_offset(self, _event: machine.ReportReceived) -> None:
         """The keeper has done so when it was told of the report."""
@@ -311,8 +311,8 @@ class Feed:
         log, at = self._store.log, self.next_offset
         if log.first <= at < self._end:
             return True
-        if at < log.first and not self._is_told_deleted:
-            self._is_told_deleted = True
+        if at < log.first and not self._deletion_is_noted:
+            self._deletion_is_noted = True
             self._outbox.note(
                 Level.ERROR, "replica wants deleted bytes", peer=self.peer, offset=at, first=log.first
             )

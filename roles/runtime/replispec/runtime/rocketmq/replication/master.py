@@ -90,7 +90,7 @@ class HaMaster:
             feed.announce(now_ms)
 
     def stop(self, now_ms: int) -> None:
-        """Close all connections: the process ends, or this broker is master no more."""
+        """Close all connections: the process ends, or this broker is no longer master."""
         for connection, feed in tuple(self._feeds.items()):
             del self._feeds[connection]
             feed.stop(now_ms)
@@ -157,4 +157,4 @@ class HaMaster:
         """A member leaves with its last connection."""
         broker_id = feed.broker_id
         if feed.wants_to_shrink and broker_id is not None and self.feed_of(broker_id) is None:
-            self._keeper.must_go(broker_id, now_ms)
+            self._keeper.request_shrink(broker_id, now_ms)

@@ -95,7 +95,7 @@ class HaReplica:
         self._held: deque[tuple[str, memoryview]] = deque()
         self._reported = -1
         self._report_due = False
-        self._give_up_ms = self._heard_ms = self._wrote_ms = self._now_ms
+        self._give_up_ms = self._received_ms = self._wrote_ms = self._now_ms
 
     # What the machine asks this replica
 
@@ -132,7 +132,7 @@ class HaReplica:
             return
         self._now_ms = now_ms
         self._address = address
-        self._hang_up()
+        self._close()
         self._dial_at_ms = now_ms
         self.ticked(now_ms)
 
@@ -152,13 +152,13 @@ class HaReplica:
 
     def connected(self, event: Connected) -> None:
         """The connection to the master is open: introduce this replica."""
-        self._now_ms = self._heard_ms = self._wrote_ms = event.now_ms
+        self._now_ms = self._received_ms = self._wrote_ms = event.now_ms
         self._is_open = True
         self._step(machine.Connected())
 
     def received(self, event: Received) -> None:
         """Take the next bytes of the master."""
-        self._now_ms = self._heard_ms = event.now_ms
+        self._now_ms = self._received_ms = event.now_ms
         self._take_all(self._frames.receive(event.data), event.connection)
 
     def _take_all(self, frames: Iterable[tuple[str, memoryview]], connection: int) -> None:
@@ -194,9 +194,9 @@ class HaReplica:
         self._held.append((name, memoryview(bytes(frame))))
         if len(self._held) == 1 and self._connection is not None:
             self._outbox.pause(self._connection)
-            self._commit.wait_for_room(self._room_told)
+            self._commit.wait_for_room(self._room_changed)
 
-    def _room_told(self, reason: str, now_ms: int) -> None:
+    def _room_changed(self, reason: str, now_ms: int) -> None:
         """The log has another file, or cannot have one."""
         connection = self._connection
         if not self._held or connection is None:
@@ -228,7 +228,7 @@ class HaReplica:
         elif not self._is_open:
             if now_ms >= self._give_up_ms:
                 self._give_up(Level.INFO, "master not reached", "no connection in time")
-        elif now_ms >= self._heard_ms + self._options.ha_housekeeping_interval_ms:
+        elif now_ms >= self._received_ms + self._options.ha_housekeeping_interval_ms:
             self._step(machine.Silence())
         elif self._is_copying() and now_ms >= self._wrote_ms + self._options.ha_send_heartbeat_interval_ms:
             self._step(machine.ReportDue())
@@ -240,7 +240,7 @@ class HaReplica:
             return self._dial_at_ms
         if not self._is_open:
             return self._give_up_ms
-        silence = self._heard_ms + self._options.ha_housekeeping_interval_ms
+        silence = self._received_ms + self._options.ha_housekeeping_interval_ms
         return (
             min(silence, self._wrote_ms + self._options.ha_send_heartbeat_interval_ms)
             if self._is_copying()
@@ -326,7 +326,7 @@ class HaReplica:
         self._report_due = True
 
     def _do_close_connection(self, _event: object) -> None:
-        self._hang_up()
+        self._close()
         self._dial_at_ms = self._now_ms + self._options.ha_reconnect_interval_ms
 
     def _do_wait_before_dialling(self, _event: machine.Closed) -> None:
@@ -398,10 +398,10 @@ class HaReplica:
     def _give_up(self, level: Level, what: str, reason: str) -> None:
         """End this attempt and wait for the next, on the log as it is."""
         self._outbox.note(level, what, master=self._address, reason=reason)
-        self._hang_up()
+        self._close()
         self._step(machine.Closed())
 
-    def _hang_up(self) -> None:
+    def _close(self) -> None:
         if self._connection is not None:
             self._outbox.close(self._connection)
         self._lose_connection()

@@ -45,10 +45,10 @@ def elect(
     *,
     unclean: bool,
 ) -> int | None:
-    """The broker that becomes, or stays, master; None when nobody may.
+    """The broker that becomes, or stays, master; None when no broker may.
 
     `heartbeats` are those of living brokers. Members come first; with `unclean`, everyone else after
-    them, at the price of messages. Who is `preferred` is chosen or nobody of that group is.
+    them, at the price of messages. If there is a `preferred` one, only it is eligible.
     """
     alive = {beat.broker_id: beat for beat in heartbeats if beat.broker_id is not None}
     for group in (members, everyone if unclean else frozenset()):

@@ -58,7 +58,7 @@ def may_join(
 def caught_up_at(
     acknowledged: int, log_end: int, end_at_send: int, sent_at: int, now: int, previous: int
 ) -> int:
-    """When the replica was last level with the master, as of a report at `now`.
+    """When the replica had last caught up with the master, as of a report at `now`.
 
     `end_at_send` is where the master's log ended when it last sent, `sent_at` when that was.
     """

@@ -68,7 +68,7 @@ local function read_header(frame, encoding, at, limit)
   end
   local header, following = read_message(frame, BINARY_HEADER, at, limit)
   if header and following ~= limit then
-    return nil, "the header goes on behind its fields"
+    return nil, "the header goes on after its fields"
   end
   return header, following
 end

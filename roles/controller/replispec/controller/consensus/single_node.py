@@ -19,7 +19,7 @@ FORMAT: Final = 1
 _SELF: Final = 0
 
 
-class Alone:
+class SingleNode:
     """The only member of its group, made from what its disk holds: `records` by index, and `state`.
 
     Raises LogDamaged, with the index, when they are not what a controller writes.
@@ -42,7 +42,7 @@ class Alone:
 
     @property
     def is_leader(self) -> bool:
-        """Always: there is nobody else."""
+        """Always: there is no other member."""
         return True
 
     @property
@@ -56,7 +56,7 @@ class Alone:
         return self._proposal
 
     def step(self, message: bytes, now_ms: int) -> None:  # noqa: ARG002
-        """Nobody is there to send a message."""
+        """There is no other member to send a message."""
         raise RemoteProtocolError("a message of a member to a group of one")
 
     def tick(self, now_ms: int) -> None:

@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 
-from replispec.runtime.sim import Chance, World
+from replispec.runtime.sim import Rng, World
 from replispec.runtime.storage import Storage, Stores
 from replispec.runtime.world import Member
 from tests.sim.client import number_of, records
-from tests.sim.cluster_kinds import some_pace, some_weather
-from tests.sim.copies import FILE_BYTES, Arbiter, Copier
+from tests.sim.cluster_kinds import some_conditions, some_pace
 from tests.sim.nemesis import Fault, Nemesis
+from tests.sim.replication_only import FILE_BYTES, Arbiter, Copier
 
 HOSTS = {1: "127.0.0.11", 2: "127.0.0.12", 3: "127.0.0.13"}
 NAMES = {number: f"broker-{number}" for number in HOSTS}
@@ -26,7 +26,7 @@ class Copies:
     world: World
     arbiter: Arbiter
     nemesis: Nemesis
-    chance: Chance
+    rng: Rng
 
     def arbitrate(self) -> None:
         """Now and then another member, or one that lives when the master does not, becomes master."""
@@ -34,11 +34,11 @@ class Copies:
         living = [each for each in HOSTS if self.world.processes[NAMES[each]].is_alive]
         electable = [each for each in living if each in arbiter.members or not arbiter.members]
         # A master that is gone often comes back before anybody else is elected.
-        is_gone = arbiter.master not in living and (not arbiter.is_sending or self.chance.happens(300))
-        wanted = is_gone or not arbiter.master or (arbiter.is_sending and self.chance.happens(30))
+        is_gone = arbiter.master not in living and (not arbiter.is_sending or self.rng.happens(300))
+        wanted = is_gone or not arbiter.master or (arbiter.is_sending and self.rng.happens(30))
         if wanted and electable:
-            arbiter.elect(self.chance.one_of(electable))
-        self.world.after(self.chance.between(100, 500) * 1_000, self.arbitrate)
+            arbiter.elect(self.rng.one_of(electable))
+        self.world.after(self.rng.between(100, 500) * 1_000, self.arbitrate)
 
     def log(self, broker: int) -> bytes:
         """The log of a broker, as its disk holds it."""
@@ -66,27 +66,27 @@ class Copies:
 
 def build(seed: int) -> Copies:
     """The brokers run."""
-    chance = Chance(seed)
-    world = World(chance.bits(), weather=some_weather(chance), pace=some_pace(chance))
+    rng = Rng(seed)
+    world = World(rng.bits(), conditions=some_conditions(rng), pace=some_pace(rng))
     arbiter = Arbiter({number: f"{host}:10912" for number, host in HOSTS.items()})
 
-    def make(number: int, broker_chance: Chance, storage: Storage) -> list[Member]:
+    def make(number: int, broker_rng: Rng, storage: Storage) -> list[Member]:
         files = storage.files("store")
-        return [Member("copier", Copier(number, files, arbiter, broker_chance), Stores(files))]
+        return [Member("copier", Copier(number, files, arbiter, broker_rng), Stores(files))]
 
     for number, host in HOSTS.items():
-        world.add(NAMES[number], host, partial(make, number, chance.fork()))
+        world.add(NAMES[number], host, partial(make, number, rng.fork()))
         world.start(NAMES[number])
     names = list(NAMES.values())
     nemesis = Nemesis(
         world,
-        chance.fork(),
+        rng.fork(),
         controllers=names,
         brokers=names,
         others=[],
         master=lambda: NAMES[arbiter.master or 1],
     )
-    copies = Copies(world, arbiter, nemesis, chance.fork())
+    copies = Copies(world, arbiter, nemesis, rng.fork())
     copies.arbitrate()
     return copies
 

@@ -15,14 +15,14 @@ from replispec.conformance.cases import load
 from replispec.conformance.expectations import Expected
 from replispec.conformance.model import Case, CaseError
 from replispec.conformance.results import CaseResult, RunResult
-from replispec.conformance.run import RunPlan, Told, run_on_trio
+from replispec.conformance.run import ResultListener, RunPlan, run_on_trio
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.wire.rocketmq.codes import RemotingFlag, ResponseCode
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
 HOST = "127.0.0.1"
-NOBODY = "127.0.0.1:1"
+CLOSED_ADDRESS = "127.0.0.1:1"
 """An address where nobody listens."""
 READ_BYTES = 65536
 IDLE_S = 0.02
@@ -108,7 +108,7 @@ class Listening:
 
     def __init__(self, said: Said) -> None:
         self._said = said
-        self.heard: list[Command] = []
+        self.received: list[Command] = []
         self.connections = 0
         self.at_once = 0
         self._open = 0
@@ -128,7 +128,7 @@ class Listening:
             while data := await stream.receive_some(READ_BYTES):
                 for frame in frames.receive(data):
                     command = decode_command(frame)
-                    self.heard.append(command)
+                    self.received.append(command)
                     said = self._said(command)
                     if said is None:
                         return
@@ -144,7 +144,7 @@ def a_plan(target: str, changes: Mapping[str, object]) -> RunPlan:
     """A plan for a controller at an address; the changes name fields of a plan."""
     values: dict[str, object] = {
         "kind": "controller",
-        "addresses": {"target": target, "broker": NOBODY},
+        "addresses": {"target": target, "broker": CLOSED_ADDRESS},
         "implementation": "",
         "release": RELEASE,
         "seed": "a seed",
@@ -161,7 +161,7 @@ def judged(
     said: Said,
     *,
     expected: Sequence[Expected] = (),
-    told: Told | None = None,
+    on_result: ResultListener | None = None,
     subject: Listening | None = None,
     plan: Mapping[str, object] | None = None,
 ) -> RunResult:
@@ -170,7 +170,7 @@ def judged(
     async def run() -> RunResult:
         async with trio.open_nursery() as nursery:
             target = await nursery.start((subject or Listening(said)).serve)
-            result = await run_on_trio(a_plan(target, plan or {}), cases, expected, told)
+            result = await run_on_trio(a_plan(target, plan or {}), cases, expected, on_result)
             nursery.cancel_scope.cancel()
         return result
 

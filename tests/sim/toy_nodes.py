@@ -22,11 +22,11 @@ class Toy:
     react: Callable[[Event], Sequence[Effect]] = nothing
     listeners: Mapping[str, str] = field(default_factory=dict)
     deadlines_ms: list[int] = field(default_factory=list)
-    heard: list[Event] = field(default_factory=list)
+    received: list[Event] = field(default_factory=list)
 
     def receive(self, event: Event) -> Sequence[Effect]:
         """Take one event."""
-        self.heard.append(event)
+        self.received.append(event)
         if self.deadlines_ms and event.now_ms >= self.deadlines_ms[0]:
             del self.deadlines_ms[0]
         return self.react(event)
@@ -37,7 +37,7 @@ class Toy:
 
     def kinds(self) -> list[str]:
         """What was heard, by type."""
-        return [type(event).__name__ for event in self.heard]
+        return [type(event).__name__ for event in self.received]
 
 
 def put(world: World, name: str, host: str, *toys: Toy, folder: str = "") -> None:

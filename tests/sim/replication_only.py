@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from replispec.runtime.rocketmq.log import GroupCommit, MessageStore, Placed
 from replispec.runtime.rocketmq.replication import HaMaster, HaReplica
-from replispec.runtime.sim import Chance
+from replispec.runtime.sim import Rng
 from replispec.runtime.storage import Files, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -73,10 +73,10 @@ class Arbiter:
 class Copier:
     """A broker reduced to replication. It learns from the arbiter after a while."""
 
-    def __init__(self, broker: int, files: Files, arbiter: Arbiter, chance: Chance) -> None:
+    def __init__(self, broker: int, files: Files, arbiter: Arbiter, rng: Rng) -> None:
         self._broker = broker
         self.arbiter = arbiter
-        self._chance = chance
+        self._rng = rng
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self.store = MessageStore(files, file_bytes=FILE_BYTES)
@@ -145,7 +145,7 @@ class Copier:
 
     def _tick(self, now_ms: int) -> None:
         if now_ms >= self._look_ms:
-            self._look_ms = now_ms + self._chance.between(50, 1_000)
+            self._look_ms = now_ms + self._rng.between(50, 1_000)
             if self.arbiter.epoch > self.epoch:
                 self._obey(now_ms)
         for part in (self._master, self._replica):
@@ -155,11 +155,11 @@ class Copier:
             for broker in self._master.overdue(
                 [each for each in self.members if each != self._broker], now_ms
             ):
-                self.must_go(broker, now_ms)
+                self.request_shrink(broker, now_ms)
             if now_ms >= self._put_ms and self.arbiter.is_sending:
                 self._put(now_ms)
         if now_ms >= self._put_ms:
-            self._put_ms = now_ms + self._chance.between(10, 60)
+            self._put_ms = now_ms + self._rng.between(10, 60)
 
     def _obey(self, now_ms: int) -> None:
         self.epoch = self.arbiter.epoch
@@ -197,7 +197,7 @@ class Copier:
             return
         number = self.arbiter.sent
         self.arbiter.sent += 1
-        body = b"%d" % number + b"." * self._chance.below(200)
+        body = b"%d" % number + b"." * self._rng.below(200)
         placed = self.store.put(
             LogRecord(
                 magic=LogMagic.MESSAGE_V1, born_ip=LOOPBACK, store_ip=LOOPBACK, body=body, topic="copies"
@@ -225,11 +225,11 @@ class Copier:
         self.ends[broker_id] = offset
         self.confirm(now_ms)
 
-    def wants_in(self, broker_id: int, now_ms: int) -> None:
+    def request_expand(self, broker_id: int, now_ms: int) -> None:
         """Take it in, if this is still the master."""
         self.alter((*self.members, broker_id), now_ms)
 
-    def must_go(self, broker_id: int, now_ms: int) -> None:
+    def request_shrink(self, broker_id: int, now_ms: int) -> None:
         """Take it out, likewise."""
         self.alter(tuple(each for each in self.members if each != broker_id), now_ms)
 

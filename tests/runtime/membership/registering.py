@@ -44,8 +44,8 @@ class Granting:
     def _answer(self, code: int, fields: dict[str, str | None]) -> Answer:
         match code:
             case RequestCode.CONTROLLER_GET_METADATA_INFO:
-                told = GetMetadataResponse(controller_leader_address=CONTROLLER, is_leader=True)
-                return Answer(ext_fields=told.to_ext_fields())
+                received = GetMetadataResponse(controller_leader_address=CONTROLLER, is_leader=True)
+                return Answer(ext_fields=received.to_ext_fields())
             case RequestCode.CONTROLLER_GET_NEXT_BROKER_ID:
                 return Answer(
                     ext_fields=GetNextBrokerIdResponse(CLUSTER, BROKER, self.next_id).to_ext_fields()
@@ -71,8 +71,8 @@ class Granting:
         if broker_id not in self.codes:
             return Answer(ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED)
         self.addresses[broker_id] = request.broker_address or ""
-        told = RegisterBrokerToControllerResponse(CLUSTER, BROKER, MASTER, "127.0.0.1:1", 3, 4)
-        return Answer(ext_fields=told.to_ext_fields(), body=b'{"syncStateSet":[7],"syncStateSetEpoch":4}')
+        received = RegisterBrokerToControllerResponse(CLUSTER, BROKER, MASTER, "127.0.0.1:1", 3, 4)
+        return Answer(ext_fields=received.to_ext_fields(), body=b'{"syncStateSet":[7],"syncStateSetEpoch":4}')
 
 
 class Registering:
@@ -83,7 +83,7 @@ class Registering:
     ) -> None:
         files = SimulatedFiles(disk)
         self.playbook = Playbook({CONTROLLER: controller}, files=files, now_ms=at_ms)
-        self.told: list[tuple[int | None, int | None]] = []
+        self.received: list[tuple[int | None, int | None]] = []
         self._controllers = Controllers(self.playbook.calls, [CONTROLLER])
         self.registration = Registration(
             self.playbook.outbox,
@@ -99,7 +99,7 @@ class Registering:
 
     def begin(self, address: str = "127.0.0.1:10911") -> None:
         """Find the controller and register."""
-        self.playbook >> (lambda now_ms: self._controllers.find_leader(lambda _told, _now_ms: None, now_ms))
+        self.playbook >> (lambda now_ms: self._controllers.find_leader(lambda _leader, _now_ms: None, now_ms))
         self.playbook >> (lambda now_ms: self.registration.begin(address, now_ms))
 
     def wait(self, passed_ms: int) -> None:
@@ -110,4 +110,4 @@ class Registering:
     def _registered(self, answer: Command, _now_ms: int) -> None:
         header = RegisterBrokerToControllerResponse.from_ext_fields(answer.header.ext_fields or {})
         members = SyncStateSet.decode(answer.body)
-        self.told.append((header.master_broker_id, members.sync_state_set_epoch))
+        self.received.append((header.master_broker_id, members.sync_state_set_epoch))

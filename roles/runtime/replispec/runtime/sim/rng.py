@@ -1,4 +1,4 @@
-"""Chance from a seed, the same on every machine and every release of Python.
+"""Random numbers from a seed, the same on every machine and every release of Python.
 
 Source: splitmix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
 """
@@ -14,7 +14,7 @@ _GAMMA: Final = 0x9E3779B97F4A7C15
 T = TypeVar("T")
 
 
-class Chance:
+class Rng:
     """A stream of numbers that look random and follow from `seed` alone."""
 
     def __init__(self, seed: int) -> None:
@@ -45,6 +45,6 @@ class Chance:
         """One of some things, each as likely as the others."""
         return choices[self.below(len(choices))]
 
-    def fork(self) -> Chance:
+    def fork(self) -> Rng:
         """Another stream, so that what draws from it does not shift what is drawn here."""
-        return Chance(self.bits())
+        return Rng(self.bits())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from replispec.runtime.rocketmq.log import CommitLog, MessageStore, Placed
-from replispec.runtime.sim import Chance, Disk, SimulatedFiles
+from replispec.runtime.sim import Disk, Rng, SimulatedFiles
 from replispec.runtime.storage import Files, Operation, Stores
 from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.store import LogRecord
@@ -44,7 +44,7 @@ class WrittenStore(MessageStore):
         return super().put(record)
 
     def append_bytes(self, offset: int, data: bytes | memoryview) -> None:
-        """Put a run of a master's log behind ours."""
+        """Put a run of a master's log after ours."""
         append_bytes(self.log, self.stores, offset, data)
 
     def begin_as_master(self, epoch: int) -> None:
@@ -64,7 +64,7 @@ def make_files(log: CommitLog, stores: Stores) -> None:
 
 
 def append_bytes(log: CommitLog, stores: Stores, offset: int, data: bytes | memoryview) -> None:
-    """Put raw bytes behind a log, with the files that they need."""
+    """Put raw bytes after a log, with the files that they need."""
     log.reserve_bytes(offset, len(data))
     while log.is_being_cut:
         stores.carry_out(log.begin_flush())
@@ -88,7 +88,7 @@ def message(text: str = "hello", topic: str = "TopicA", queue_id: int = 0, tag: 
 
 def disk(seed: int = 1) -> Disk:
     """An empty disk."""
-    return Disk(Chance(seed))
+    return Disk(Rng(seed))
 
 
 def store_on(one: Disk, file_bytes: int = FILE_BYTES) -> WrittenStore:

@@ -148,7 +148,7 @@ class BrokerSet:
         return f"{host}:{options.listen_port}"
 
     def start(self, *names: str) -> None:
-        """Start processes, one behind the other."""
+        """Start processes, one after the other."""
         for name in names:
             self.world.start(name)
             self.world.run_for(300)
@@ -194,8 +194,8 @@ class BrokerSet:
     ) -> tuple[int, PullMessageResponse, bytes]:
         """Pull: the code, what the answer says, and the records."""
         answer = self.ask(address, RequestCode.PULL_MESSAGE, wanted(topic, queue, position, wait_ms))
-        told = PullMessageResponse.from_ext_fields(answer.header.ext_fields or {})
-        return answer.header.code, told, answer.body
+        received = PullMessageResponse.from_ext_fields(answer.header.ext_fields or {})
+        return answer.header.code, received, answer.body
 
     def master(self) -> GetReplicaInfoResponse:
         """Who is master, by the controller's account."""

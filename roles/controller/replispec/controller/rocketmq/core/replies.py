@@ -15,8 +15,8 @@ class Recorded:
     what: str
 
 
-Act = Answer | Prepared | Recorded | Notice
+Reply = Answer | Prepared | Recorded | Notice
 """A notice goes to all living brokers of the set."""
-Acts = tuple[Act, ...]
+Replies = tuple[Reply, ...]
 
-__all__ = ["Act", "Acts", "Answer", "Notice", "Recorded"]
+__all__ = ["Answer", "Notice", "Recorded", "Replies", "Reply"]

@@ -1,4 +1,4 @@
-"""Walking a machine of the specification from inside a role."""
+"""Running a machine of the specification inside a role."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Nothing = tuple[()]
 """What an effect returns that has been carried out."""
 
 
-class Walker(Generic[StateT, VariablesT]):
+class MachineRunner(Generic[StateT, VariablesT]):
     """Holds the state and the variables of one machine, and carries out what its edges say.
 
     `effects` implements the Effects protocol of the generated module; an effect that raises another event
@@ -28,21 +28,21 @@ class Walker(Generic[StateT, VariablesT]):
         self._machine = machine
         self._effects = effects
         self._waiting: deque[Any] = deque()
-        self._walking = False
+        self._running = False
         self.state = machine.initial
         self.variables = machine.variables
 
     def take(self, event: Any) -> None:
         """Take one event. Raises RemoteProtocolError or LocalProtocolError when no edge fits."""
         self._waiting.append(event)
-        if self._walking:
+        if self._running:
             return
-        self._walking = True
+        self._running = True
         try:
             while self._waiting:
                 self._step(self._waiting.popleft())
         finally:
-            self._walking = False
+            self._running = False
             self._waiting.clear()
 
     def _step(self, event: Any) -> None:
