@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replispec.compiler.check.citations import check_citations
+from replispec.compiler.check.python_names import check_module
 from replispec.compiler.emit.data.golden import clauses_json, vectors_json
 from replispec.compiler.emit.docs.clauses import clauses_document
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
@@ -36,7 +37,7 @@ from replispec.compiler.model.example import Example
 from replispec.compiler.model.faults import attempt, whole_since
 from replispec.compiler.model.invariant import Invariant
 from replispec.compiler.model.machine import Machine
-from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.parameter import Configuration
 from replispec.compiler.model.rule import RuleSource
 from replispec.compiler.read.clauses import read_clauses
@@ -92,6 +93,10 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     findings = {name: each.finding for name, each in family.machines.items() if each.finding}
     view = Compliance(clauses, uses, family.rules, coverages, model, findings)
     modules, documents = _python(family), _documents(family)
+    for name, text in modules.items():
+        with attempt():
+            check_module(text, _origin(name, family))
+    whole_since(0)
     if clauses:
         pages = f"docs/{model.family}"
         own = {name: sources[name] for name in written}
@@ -244,6 +249,15 @@ def _python(family: Family) -> dict[str, str]:
             family.invariants, family.model, family.machines, sources
         )
     return texts
+
+
+def _origin(module: str, family: Family) -> Place:
+    """Where the specification of a module starts: its machine, else the file or folder of its kind."""
+    machine = family.machines.get(Path(module).stem.removesuffix("_wire"))
+    if machine is not None:
+        return machine.place
+    kind = {"options": "parameters", "rules": "vectors"}.get(Path(module).stem, Path(module).stem)
+    return Place(f"{kind}/{family.model.family}")
 
 
 def _rule_sources(family: Family) -> dict[str, bytes]:

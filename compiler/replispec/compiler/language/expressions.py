@@ -227,7 +227,7 @@ _COMPARE: Final = {
     ast.NotIn: "not in",
 }
 _ARITHMETIC: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-_CONSTANTS: Final = {
+CONSTANTS: Final = {
     "true": Literal(True),
     "false": Literal(False),
     "none": Literal(None),
@@ -265,7 +265,7 @@ class _Parser:
             case ast.Constant():
                 return self._constant(node)
             case ast.Name(id=name):
-                return _CONSTANTS.get(name, Variable(name))
+                return CONSTANTS.get(name, Variable(name))
             case ast.Attribute():
                 return self._dotted(node)
             case ast.Call():

@@ -6,11 +6,13 @@ field of the event is an expression over `header`, `body` and, for requests, `lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.bindings import check_bindings
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import RuleType, Scope, present_after, require, type_of
 from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
@@ -32,6 +34,7 @@ from replispec.compiler.read.event_records import RecordReader
 from replispec.compiler.read.yaml_source import Tree
 
 HEADER: Final = "REMOTING_HEADER"
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 ASKING: Final = ("REQUEST", "ONEWAY")
 ANSWERING: Final = "RESPONSE"
 _SOURCE_KEYS: Final = (
@@ -79,6 +82,9 @@ def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
     for name, each in tree.trees("local"):
         each.only("type", "about")
         place = tree.tree("local").place_of(name)
+        if not NAME.fullmatch(name):
+            raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
+        check_word(name, place)
         yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.language.check import RuleType
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import Model, SpecificationError
@@ -26,6 +27,9 @@ def read_rules(tree: Tree, model: Model) -> Iterator[RuleSource]:
             if not _NAME.fullmatch(name):
                 raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
             parameters = rule.tree("parameters")
+            check_word(name, place)
+            for each in parameters.items:
+                check_word(each, parameters.place_of(each))
             kinds = {
                 each: parse_type(parameters.text(each), model, parameters.place_of(each))
                 for each in parameters.items
