@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replispec.compiler.check.bound_answers import check_answers
 from replispec.compiler.language.expressions import EnumMember
 from replispec.compiler.model.binding import Bindings, Source
 from replispec.compiler.model.machine import Machine
@@ -13,7 +14,9 @@ def check_bindings(machine: Machine, bindings: Bindings, model: Model) -> None:
     _check_requests(bindings, model)
     _check_outcomes(machine, bindings, model)
     if bindings.has_instances:
+        _check_instances(bindings)
         _check_effects(machine, bindings)
+        check_answers(machine, bindings, model)
     if bindings.log is not None:
         _check_records(machine, bindings)
 
@@ -63,6 +66,33 @@ def _check_outcomes(machine: Machine, bindings: Bindings, model: Model) -> None:
 def _number(code: EnumMember, model: Model) -> int:
     """The number of a code: two names may have one."""
     return next(each.number for each in model.enums[code.enum].values if each.name == code.member)
+
+
+def _check_instances(bindings: Bindings) -> None:
+    """Every request names one instance, and is some event whatever it says: there is always an answer."""
+    last: dict[str, Source] = {}
+    for source in bindings.requests:
+        if source.instance is None:
+            raise SpecificationError(
+                source.place,
+                f"{source.event} is of no instance, as others are",
+                "write instance: header.NAME",
+            )
+        other = last.get(source.header, source)
+        if (source.instance, source.body) != (other.instance, other.body):
+            raise SpecificationError(
+                source.place,
+                f"{source.event} and {other.event} read {source.header} in two ways",
+                "give both the same instance: and body:",
+            )
+        last[source.header] = source
+    for source in last.values():
+        if source.condition is not None:
+            raise SpecificationError(
+                source.place,
+                f"{source.header} is no event where the if of {source.event} does not hold",
+                "drop the if of its last event, or list it under refused:",
+            )
 
 
 def _check_effects(machine: Machine, bindings: Bindings) -> None:

@@ -197,6 +197,18 @@ def with_guards(node: Expression, guards: Mapping[str, Expression]) -> Expressio
     return _changed(node, lambda child: with_guards(child, guards))
 
 
+def in_order(fields: Mapping[str, Expression]) -> Iterator[str]:
+    """The names of an event's fields, each after those that it is made of; without any made of themselves."""
+    waiting = {
+        name: {part.name for part in walk(node) if isinstance(part, EventField)}
+        for name, node in fields.items()
+    }
+    while ready := [name for name, needed in waiting.items() if not needed & waiting.keys()]:
+        for name in ready:
+            del waiting[name]
+            yield name
+
+
 def with_lets(node: Expression, lets: Mapping[str, Expression]) -> Expression:
     """The expression with the names under `let` replaced by what they stand for, where they are known."""
     if isinstance(node, LetName):

@@ -76,7 +76,10 @@ class AnswerReader:
         return {name: notes.text(name) for name in notes.items}
 
     def _said(self, form: AnswerForm, tree: Tree) -> AnswerForm:
-        scope = self._scope(form.effect)
+        scope = effect_scope(self._machine, self._model, self._local, form.effect)
+        if form.code is None:
+            # Whoever is told did not ask: there is no event of theirs, and nothing local to it.
+            scope = replace(scope, event=None, sources={})
         form = replace(form, remark=read_remark(tree, scope))
         if "message" not in tree.items:
             for key in ("header", "body"):
@@ -110,23 +113,6 @@ class AnswerReader:
             raise SpecificationError(tree.place_of("releases"), "releases of nothing", "give counts_as:")
         releases = parse_versions(tree.text("releases", ""), tree.place_of("releases"))
         return replace(form, counts_as=counts_as, releases=releases)
-
-    def _scope(self, effect: str) -> Scope:
-        """Variables, the instance, and the fields that every event has on which the effect is done."""
-        machine = self._machine
-        events = [machine.events[name] for name in machine.effects()[effect]]
-        first, *others = (each.fields for each in events)
-        common = {
-            name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)
-        }
-        variables = {name: each.type for name, each in machine.variables.items()}
-        return Scope(
-            self._model,
-            variables={**variables, INSTANCE: STRING},
-            event=common,
-            event_name=" and ".join(each.name for each in events),
-            sources={"local": self._local},
-        )
 
     def _expressions(self, message: Message, tree: Tree, scope: Scope) -> dict[str, ex.Expression]:
         values = self._values(message, tree, scope)
@@ -168,3 +154,18 @@ def _fits(wanted: Type, given: Type) -> bool:
     if wanted.kind == "list" and given.kind == "set":
         given = replace(given, kind="list")
     return accepts(replace(wanted, optional=True), given)
+
+
+def effect_scope(machine: Machine, model: Model, local: Mapping[str, Type], effect: str) -> Scope:
+    """Variables, the instance, and the fields that every event has on which the effect is done."""
+    events = [machine.events[name] for name in machine.effects()[effect]]
+    first, *others = (each.fields for each in events)
+    common = {name: kind for name, kind in first.items() if all(other.get(name) == kind for other in others)}
+    variables = {name: each.type for name, each in machine.variables.items()}
+    return Scope(
+        model,
+        variables={**variables, INSTANCE: STRING},
+        event=common,
+        event_name=" and ".join(each.name for each in events),
+        sources={"local": local},
+    )

@@ -15,7 +15,7 @@ from replispec.compiler.check.bindings import check_bindings
 from replispec.compiler.check.python_names import check_word
 from replispec.compiler.language import expressions as ex
 from replispec.compiler.language.check import RuleType, Scope, present_after, require, type_of
-from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
+from replispec.compiler.model.binding import AnswerForm, Bindings, LocalField, Refusal, Remark, Source, Text
 from replispec.compiler.model.machine import Event, Machine
 from replispec.compiler.model.message import Message, Model, SpecificationError
 from replispec.compiler.model.value_types import STRING, parse_type
@@ -67,7 +67,7 @@ def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str
     bindings = Bindings(
         local,
         sources,
-        answers.answers() if any(each.instance is not None for each in sources) else {},
+        answers.answers() if any(each.instance is not None for each in sources) else _codes_alone(tree),
         answers.notices(),
         answers.notes(),
         records.log(),
@@ -78,6 +78,21 @@ def read_bindings(tree: Tree, machine: Machine, model: Model, rules: Mapping[str
     return bindings
 
 
+def _codes_alone(tree: Tree) -> dict[str, AnswerForm]:
+    """Of a machine whose requests name no instance, answers are codes: nothing says more of them."""
+    answers = tree.tree("answers")
+    for name in answers.items:
+        if isinstance(answers.items[name], Tree):
+            for key in answers.tree(name).items:
+                if key != "code":
+                    raise SpecificationError(
+                        answers.tree(name).place_of(key),
+                        f"nothing reads the {key} of {name}: no event names an instance",
+                        "write the code alone, or give the requests instance:",
+                    )
+    return {}
+
+
 def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
     for name, each in tree.trees("local"):
         each.only("type", "about")
@@ -86,6 +101,21 @@ def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
             raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
         check_word(name, place)
         yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place)
+
+
+def _check_keys(event: Event, tree: Tree) -> None:
+    """Refuse what would be read over: keys of a binding where nothing is bound, and two bindings at once."""
+    idle: tuple[str, ...] = ()
+    if "heard" in tree.items:
+        idle = (*_SOURCE_KEYS, "where")
+    elif not is_bound(tree):
+        idle = _SOURCE_KEYS
+    elif not event.messages:
+        idle = ("where",)
+    for key in idle:
+        if key in tree.items:
+            advice = "write if:" if key == "where" else "put it below heard:, or bind the event by message:"
+            raise SpecificationError(tree.place_of(key), f"{key} says nothing of {event.name} here", advice)
 
 
 def is_bound(tree: Tree) -> bool:
@@ -114,6 +144,7 @@ class _Sources:
         """The sources of all events, in the order of the specification."""
         for name, tree in self._tree.trees("events"):
             event = self._machine.events[name]
+            _check_keys(event, tree)
             if event.messages:
                 yield from self._of_message_event(event, tree)
             elif "heard" in tree.items:
@@ -189,8 +220,15 @@ class _Sources:
                 raise SpecificationError(
                     tree.place_of("answer_to"), f"{name!r} is no request", "name a request of spec/proto"
                 )
+            if known.kind == "ONEWAY":
+                raise SpecificationError(
+                    tree.place_of("answer_to"), f"{name} is never answered", "it is a ONEWAY request: drop it"
+                )
         if "if" in tree.items:
             raise SpecificationError(tree.place_of("if"), "an answer has codes, no condition", "drop if:")
+        for key in ("instance", "refused"):
+            if key in tree.items:
+                raise SpecificationError(tree.place_of(key), f"an answer has no {key}", f"drop {key}:")
         codes = tuple(enum_member(text, self._model, tree.place_of("codes")) for text in tree.texts("codes"))
         otherwise, unanswered = tree.flag("otherwise"), tree.flag("unanswered")
         if not codes and not otherwise and not unanswered:
@@ -250,13 +288,19 @@ class _Sources:
     def _body(self, tree: Tree, message: Message) -> str:
         name = tree.text("body", "")
         if name:
+            if name not in message.bodies:
+                raise SpecificationError(
+                    tree.place_of("body"),
+                    f"{name} is no body of {message.name}",
+                    f"name one of: {', '.join(message.bodies) or 'none'}",
+                )
             return message_named(name, self._model, tree.place_of("body")).name
         if len(message.bodies) > 1:
             names = ", ".join(message.bodies)
             raise SpecificationError(
                 tree.place, f"{message.name} has several bodies: {names}", "name one by body:"
             )
-        return message.bodies[0] if message.bodies else ""
+        return message_named(message.bodies[0], self._model, message.place).name if message.bodies else ""
 
     def _scope(self, message: Message, body: str, event: Event | None = None) -> Scope:
         """What an expression may read: the message, and of an instance what is remembered."""
@@ -318,6 +362,12 @@ class _Sources:
             node = ex.parse(given.text(name), place)
             require(node, replace(wanted, optional=True), scope, place, f"{event.name}.{name}", present)
             found[name] = node
+        if len(list(ex.in_order(found))) < len(found):
+            raise SpecificationError(
+                tree.place_of("from"),
+                f"fields of {event.name} are made of each other",
+                "read one of them from the message",
+            )
         return found
 
     def _needed(

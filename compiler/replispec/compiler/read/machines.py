@@ -27,8 +27,8 @@ from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.parameter import Configuration
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
-from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.binding_parts import INSTANCE
+from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
 from replispec.compiler.read.shorthand import SAME, Shorthand, read_shorthand
 from replispec.compiler.read.yaml_source import Scalar, Tree

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from replispec.compiler.emit.python.binding_words import (
     BindingWords,
@@ -15,9 +15,11 @@ from replispec.compiler.emit.python.bound_claims import claim_lines
 from replispec.compiler.emit.python.bound_records import record_lines
 from replispec.compiler.emit.python.machines import class_name, docstring
 from replispec.compiler.language import expressions as ex
+from replispec.compiler.language.check import type_of
 from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
 from replispec.compiler.model.machine import Machine
-from replispec.compiler.model.message import Message, Model
+from replispec.compiler.model.message import Model
+from replispec.compiler.read.answers import effect_scope
 from replispec.compiler.read.binding_parts import fields_of
 
 
@@ -91,13 +93,7 @@ class InstanceBindings:
     def _request(self, name: str, sources: list[Source]) -> Iterator[str]:
         first, body = sources[0], sources[0].body
         inside = [f"header = {name}.from_ext_fields(ext_fields)"]
-        reads_body = any(
-            isinstance(part, ex.SourceField) and part.of == "body"
-            for each in sources
-            for node in (*each.fields.values(), *(refusal.condition for refusal in each.refusals))
-            for part in ex.walk(node)
-        )
-        if reads_body:
+        if any(isinstance(part, ex.SourceField) and part.of == "body" for part in _parts(sources)):
             inside.append(f"body = {body}.decode(data) if data else {body}()")
         assert first.instance is not None
         inside.append(f"instance = {self._asked_for(first.instance, first)}")
@@ -133,19 +129,20 @@ class InstanceBindings:
         read_first = {part.name for part in parts if isinstance(part, ex.EventField)}
         plain = {f"event.{name}": name for name in read_first}
         values = []
-        for name, node in source.fields.items():
+        for name in ex.in_order(source.fields):
+            node = source.fields[name]
             text = self._words.python(node, plain)
             if name in source.needed:
-                text = self._asked_for(node, source)
+                text = self._asked_for(node, source, plain)
             if name in read_first:
                 yield f"{name} = {text}"
                 text = name
             values.append(f"{name}={text}")
         yield f"return Asked(instance, {class_name(source.event)}({', '.join(values)}))"
 
-    def _asked_for(self, node: ex.Expression, source: Source) -> str:
+    def _asked_for(self, node: ex.Expression, source: Source, plain: Mapping[str, str] | None = None) -> str:
         """A value that the request must have; a text that it says as it stands is bounded, too."""
-        text, label = self._words.python(node), self._words.label(node, source)
+        text, label = self._words.python(node, plain), self._words.label(node, source)
         if not isinstance(node, ex.SourceField):
             is_safe = isinstance(node, ex.Function) and node.name == "first"
             return text if is_safe and node is source.instance else f'asked_for({text}, "{label}", _MISSING)'
@@ -217,9 +214,9 @@ class InstanceBindings:
 
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
         if form.header:
-            yield f"header = {self._message(self._model.messages[form.header], form.header_fields)}"
+            yield f"header = {self._message(form, form.header, form.header_fields)}"
         if form.body:
-            yield f"body = {self._message(self._model.messages[form.body], form.body_fields)}"
+            yield f"body = {self._message(form, form.body, form.body_fields)}"
 
     def _arguments(self, form: AnswerForm) -> Iterator[str]:
         if form.header:
@@ -229,21 +226,38 @@ class InstanceBindings:
         if form.remark is not None:
             yield f"remark={self._words.remark(form.remark)}"
 
-    def _message(self, message: Message, fields: dict[str, Value] | object) -> str:
-        kinds = fields_of(message, self._model)
-        assert hasattr(fields, "items")
+    def _message(self, form: AnswerForm, message: str, fields: Mapping[str, Value]) -> str:
+        kinds = fields_of(self._model.messages[message], self._model)
         values = []
         for name, value in fields.items():
             if isinstance(value, ex.Expression):
-                text = self._words.python(value)
-                if kinds[name].kind == "list":
-                    text = f"sorted({text})"
-                elif kinds[name].kind == "map":
-                    text = f"dict(sorted({text}.items()))"
+                text = self._said(value, form)
             else:
-                text = self._message(self._model.messages[kinds[name].name], value)
+                text = self._message(form, kinds[name].name, value)
             values.append(f"{name}={text}")
-        return f"{message.name}({', '.join(values)})"
+        return f"{message}({', '.join(values)})"
+
+    def _said(self, node: ex.Expression, form: AnswerForm) -> str:
+        """A value as a message has it: a set ascending, a list as it is, a map by ascending key."""
+        text, local = self._words.python(node), self._bindings.local
+        known = {name: each.type for name, each in local.items()}
+        kind = type_of(node, effect_scope(self._machine, self._model, known, form.effect), form.place)
+        shapes = {"set": f"sorted({text})", "list": f"list({text})", "map": f"dict(sorted({text}.items()))"}
+        said = shapes.get(kind.kind, text)
+        return f"{said} if {text} is not None else None" if kind.optional and said != text else said
+
+
+def _parts(sources: Iterable[Source]) -> Iterator[ex.Expression]:
+    """All parts of what is read to make events of one request."""
+    for each in sources:
+        nodes = [*each.fields.values(), each.condition, each.instance]
+        for refusal in each.refusals:
+            nodes.append(refusal.condition)
+            for condition, text in refusal.remark.choices:
+                nodes += [condition, *_expressions(text)]
+        for node in nodes:
+            if node is not None:
+                yield from ex.walk(node)
 
 
 def _is_steady(form: AnswerForm) -> bool:
