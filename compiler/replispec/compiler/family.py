@@ -140,8 +140,19 @@ def _trees(spec_dir: Path, sources: Iterable[str]) -> dict[str, Tree]:
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
     kinds = ("parameters", "constants", "statemachines", "invariants", "clauses", "vectors")
-    paths = [path for kind in kinds for path in sorted((spec_dir / kind / model.family).glob("*.yaml"))]
+    paths = [path for kind in kinds for path in _files(spec_dir / kind / model.family)]
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
+
+
+def _files(folder: Path) -> list[Path]:
+    """The YAML files of a folder. Raises SpecificationError for what would be passed over beside them."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in found:
+        if not path.is_file() or path.suffix != ".yaml":
+            raise SpecificationError(
+                "/".join(path.parts[-3:]), "this is read by nobody", "a family's folder holds NAME.yaml alone"
+            )
+    return found
 
 
 def _only(sources: Mapping[str, T], start: str) -> dict[str, T]:
@@ -179,6 +190,11 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
         constants = read_constants(_only(trees, "constants/"), model, configuration)
     invariants: dict[str, Invariant] = {}
     folder = f"invariants/{model.family}"
+    if _only(trees, f"{folder}/") and f"{folder}/streams.yaml" not in sources:
+        with attempt():
+            raise SpecificationError(
+                f"{folder}/streams.yaml", "invariants, but no streams of events", "declare the streams there"
+            )
     if f"{folder}/streams.yaml" in trees:
         streams = read_streams(trees[f"{folder}/streams.yaml"], model)
         for name, tree in _only(trees, folder).items():

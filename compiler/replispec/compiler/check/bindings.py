@@ -39,6 +39,11 @@ def _check_requests(bindings: Bindings, model: Model) -> None:
 def _check_outcomes(machine: Machine, bindings: Bindings, model: Model) -> None:
     claimed: dict[tuple[str, object], Source] = {}
     for source in bindings.outcomes:
+        for code in source.codes:
+            if model.enums[code.enum].codes:
+                raise SpecificationError(
+                    source.place, f"{code.enum}.{code.member} is a request", "name the code of an answer"
+                )
         for asked in source.asked:
             marks: list[object] = [_number(code, model) for code in source.codes]
             marks += ["otherwise"] * source.otherwise + ["unanswered"] * source.unanswered

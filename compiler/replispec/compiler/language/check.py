@@ -116,6 +116,10 @@ class _Checker:
             case ex.Variable() | ex.EventField() | ex.SourceField() | ex.Rule() | ex.Function():
                 found = self._value(node, present)
                 return found.required() if node in present else found
+            case ex.LetName(name):
+                raise self._refused(
+                    f"let.{name} is not known here", "let is for conditions and assignments: write it out"
+                )
             case ex.Conditional():
                 return self._conditional(node, present)
             case ex.EnumMember():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from replispec.compiler.check.python_names import check_word
@@ -40,7 +40,24 @@ def read_rules(tree: Tree, model: Model) -> Iterator[RuleSource]:
                 raise SpecificationError(
                     place, f"rule {name} has no vectors", "give at least one example under vectors:"
                 )
+            _check_alike(vectors)
             yield RuleSource(name, rule.text("about"), rule.texts("clause"), kind, vectors, place)
+
+
+def _check_alike(vectors: Iterable[Vector]) -> None:
+    """Refuse two examples of one name, and two that give one input different results."""
+    seen: list[Vector] = []
+    for vector in vectors:
+        for other in seen:
+            if vector.name == other.name:
+                raise SpecificationError(
+                    vector.place, f"the example {vector.name!r} stands twice", f"see {other.place}"
+                )
+            if vector.arguments == other.arguments and vector.result != other.result:
+                raise SpecificationError(
+                    vector.place, f"{vector.name!r} contradicts {other.name!r}", f"see {other.place}"
+                )
+        seen.append(vector)
 
 
 def _vector(tree: Tree, kind: RuleType, model: Model) -> Vector:

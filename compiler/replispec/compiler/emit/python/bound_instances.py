@@ -128,7 +128,7 @@ class InstanceBindings:
         parts = [part for node in source.fields.values() for part in ex.walk(node)]
         read_first = {part.name for part in parts if isinstance(part, ex.EventField)}
         plain = {f"event.{name}": name for name in read_first}
-        values = []
+        values: dict[str, str] = {}
         for name in ex.in_order(source.fields):
             node = source.fields[name]
             text = self._words.python(node, plain)
@@ -137,8 +137,9 @@ class InstanceBindings:
             if name in read_first:
                 yield f"{name} = {text}"
                 text = name
-            values.append(f"{name}={text}")
-        yield f"return Asked(instance, {class_name(source.event)}({', '.join(values)}))"
+            values[name] = text
+        given = ", ".join(f"{name}={values[name]}" for name in source.fields)
+        yield f"return Asked(instance, {class_name(source.event)}({given}))"
 
     def _asked_for(self, node: ex.Expression, source: Source, plain: Mapping[str, str] | None = None) -> str:
         """A value that the request must have; a text that it says as it stands is bounded, too."""

@@ -134,8 +134,8 @@ def _apply_broker_id(ext_fields: ExtFields, _data: bytes, instances: Instances, 
         IdApplied(
             broker_id=broker_id,
             check_code=asked_text(header.register_check_code, "registerCheckCode", _MISSING),
-            cluster_name=asked_text(header.cluster_name, "clusterName", _MISSING),
             owner_code=entry_of(variables.check_codes, broker_id),
+            cluster_name=asked_text(header.cluster_name, "clusterName", _MISSING),
         ),
     )
 
