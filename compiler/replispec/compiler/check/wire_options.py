@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from replispec.compiler.model.layout import TYPE_BYTES
+from dataclasses import replace
+
+from replispec.compiler.model.layout import TYPE_BYTES, bounds
 from replispec.compiler.model.message import Field, Message, Model, SpecificationError
 
 _MEASURES = ("whole", "after")
@@ -30,7 +32,7 @@ def check_wire_options(_model: Model, message: Message) -> None:
             measuring[1].place, f"two fields of {message.name} measure the frame", "keep one of them"
         )
     for field in message.fields[:-1]:
-        if field.length == "rest" and not all(each.json_only for each in message.fields[-1:]):
+        if field.length == "rest":
             raise SpecificationError(
                 field.place, f"{message.name}.{field.name} is the rest, and others follow", "put it last"
             )
@@ -64,10 +66,7 @@ def _check_bounds(message: Message, field: Field, *, is_binary: bool) -> None:
         raise SpecificationError(field.place, f"{where} is {field.equals}, outside its bounds", "drop them")
     is_number = field.type in TYPE_BYTES and field.type != "bool"
     if is_binary and is_number and field.size and not field.repeated:
-        bits = 8 * field.size
-        least, most = (
-            (0, 2**bits - 1) if field.type == "uint32" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        )
+        least, most = bounds(replace(field, minimum=None, maximum=None))
         for value in (low, high, field.equals):
             if value is not None and not least <= value <= most:
                 raise SpecificationError(

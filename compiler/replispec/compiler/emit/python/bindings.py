@@ -64,14 +64,17 @@ class BindingsEmitter:
         yield from _named("dataclasses", ("dataclass",), words)
         yield "from types import MappingProxyType"
         yield from _named("typing", ("Any", "Final", "Protocol"), words)
-        yield from _named("replispec.runtime.primitives.bindings", _HELPERS, words)
+        events = [class_name(name) for name in self._machine.events]
+        # Only a machine with instances refuses and answers: in others an event may have such a name.
+        hidden = () if self._machine.bindings.has_instances else events
+        helpers = [name for name in _HELPERS if name not in hidden]
+        yield from _named("replispec.runtime.primitives.bindings", helpers, words)
         yield from _named("replispec.runtime.primitives.errors", ("LocalProtocolError",), words)
         yield from _named("replispec.runtime.primitives.releases", ("Releases",), words)
         yield from _named(f"replispec.wire.{family}", ("codes",), words)
         yield from _named(f"replispec.wire.{family}.rules", ("Rules",), words)
         for name in sorted(words & self._model.messages.keys()):
             yield f"from replispec.wire.{family}.{self._model.messages[name].module} import {name}"
-        events = [class_name(name) for name in self._machine.events]
         module = f"replispec.wire.{family}.machines.{self._machine.name}"
         yield from _named(module, sorted([*events, "Event", "Variables"]), words)
 
