@@ -5,12 +5,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from replispec.compiler.check.python_names import check_module
+from replispec.compiler.evolution.behaviour import BEHAVIOUR
+from replispec.compiler.evolution.compare import Difference
+from replispec.compiler.evolution.verdict import Context, Kind
+from replispec.compiler.evolution.walk import Node
 from replispec.compiler.family import compile_family
 from replispec.compiler.generate import generate
+from replispec.compiler.model.binding import RecordLog
 from replispec.compiler.model.message import Place, SpecificationError
 from tests.compiler import small_specification
 from tests.compiler.bound_family import FILES, bound_model, write
@@ -377,3 +383,27 @@ def test_invariants_without_streams_are_refused(tmp_path: Path) -> None:
 def test_generated_code_that_means_two_things_by_one_name_is_refused(text: str, fault: str) -> None:
     with pytest.raises(SpecificationError, match=re.escape(fault)):
         check_module(text, Place("statemachines/x.yaml", 1))
+
+
+def test_what_may_be_none_and_has_a_maximum_is_read_as_it_is_written(tmp_path: Path) -> None:
+    """A length of -1 lies outside of the bounds, and says that there is none."""
+    name = "string name = 2 [(wire) = {prefix: 2  maximum: 255"
+    made = generate(small_specification.write(tmp_path, [(name, f"{name}  nullable: true")]))
+    text = made["replispec/wire/small/small.py"].decode()
+    (refused,) = re.findall(r"size, at = read_nullable\(.*\n *if (.*):\n", text)
+    assert [size for size in (-2, -1, 0, 255, 256) if eval(refused, {"size": size})] == [-2, 256]
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        RecordLog("Other", "what", "name", {}),
+        RecordLog("Entry", "other", "name", {}),
+        RecordLog("Entry", "what", "other", {}),
+    ],
+)
+def test_a_log_that_is_read_otherwise_breaks_what_was_written(after: RecordLog) -> None:
+    node = Node("machine", "counter", "counter", Place("x.yaml", 1), None, None)
+    before = RecordLog("Entry", "what", "name", {})
+    difference = Difference("changed", node, node, "log", "", before, after)
+    assert BEHAVIOUR["machine", "log"](difference, cast("Context", None)).kind is Kind.WIRE
