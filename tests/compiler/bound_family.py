@@ -109,7 +109,7 @@ events:
     refused:
       - {if: header.by != none and header.by > local.limit, code: Told.FULL, remark: 'at most {local.limit}'}
     record: {case: count, fields: {by: amount}}
-  asked:
+  name_asked:
     message: NameRequest
     instance: header.name
     fields: {}
@@ -134,8 +134,8 @@ transitions:
     do: [record_count, answer_count, tell]
     assign: {total: total + event.by, last: event.least, members: event.members}
   - {from: FULL, event: counted, to: FULL, do: [answer_count], assign: {total: total + event.by}}
-  - {from: EMPTY, event: asked, to: EMPTY, do: [answer_name]}
-  - {from: FULL, event: asked, to: FULL, do: [answer_name]}
+  - {from: EMPTY, event: name_asked, to: EMPTY, do: [answer_name]}
+  - {from: FULL, event: name_asked, to: FULL, do: [answer_name]}
 """
 LOG = """\
 // A log.

@@ -116,9 +116,9 @@ NOT_HELD = [
     ),
     (
         COUNTER,
-        "event: asked, to: FULL",
-        "event: asked, to: EMPTY",
-        "asked changes what is remembered",
+        "event: name_asked, to: FULL",
+        "event: name_asked, to: EMPTY",
+        "name_asked changes what is remembered",
         "record:",
     ),
     (COUNTER, "log: {message", "# {message", "counter has no log", "declare it by log:"),
@@ -197,7 +197,7 @@ def test_two_events_of_one_record_are_refused(tmp_path: Path) -> None:
     text = FILES[COUNTER].replace("    fields: {}\n", "    fields: {}\n    record: {case: count}\n")
     write(tmp_path, {COUNTER: text})
     with pytest.raises(
-        SpecificationError, match=r"asked and counted are both count\. tell them apart by marks"
+        SpecificationError, match=r"name_asked and counted are both count\. tell them apart by marks"
     ):
         compile_family(bound_model(), tmp_path)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replispec.compiler.check.citations import check_citations
+from replispec.compiler.check.python_names import check_module
 from replispec.compiler.emit.data.golden import clauses_json, vectors_json
 from replispec.compiler.emit.docs.clauses import clauses_document
 from replispec.compiler.emit.docs.compliance import Compliance, check_reasons, compliance_document
@@ -38,7 +39,7 @@ from replispec.compiler.model.example import Example
 from replispec.compiler.model.faults import attempt, whole_since
 from replispec.compiler.model.invariant import InvariantSpec
 from replispec.compiler.model.machine import MachineSpec
-from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.model.rule import RuleSource
 from replispec.compiler.read.clauses import read_clauses
@@ -94,6 +95,10 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     findings = {name: each.finding for name, each in family.machines.items() if each.finding}
     view = Compliance(clauses, uses, family.rules, coverages, model, findings)
     modules, documents = _python(family), _documents(family)
+    for name, text in modules.items():
+        with attempt():
+            check_module(text, _origin(name, family))
+    whole_since(0)
     if clauses:
         pages = f"docs/{model.family}"
         own = {name: sources[name] for name in written}
@@ -137,8 +142,19 @@ def _trees(spec_dir: Path, sources: Iterable[str]) -> dict[str, Tree]:
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
     kinds = ("parameters", "constants", "statemachines", "invariants", "clauses", "vectors")
-    paths = [path for kind in kinds for path in sorted((spec_dir / kind / model.family).glob("*.yaml"))]
+    paths = [path for kind in kinds for path in _files(spec_dir / kind / model.family)]
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
+
+
+def _files(folder: Path) -> list[Path]:
+    """The YAML files of a folder. Raises SpecificationError for what would be passed over beside them."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    for path in found:
+        if not path.is_file() or path.suffix != ".yaml":
+            raise SpecificationError(
+                "/".join(path.parts[-3:]), "this is read by nobody", "a family's folder holds NAME.yaml alone"
+            )
+    return found
 
 
 def _only(sources: Mapping[str, T], start: str) -> dict[str, T]:
@@ -178,6 +194,11 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
         check_timers(configuration, machines)
     invariants: dict[str, InvariantSpec] = {}
     folder = f"invariants/{model.family}"
+    if _only(trees, f"{folder}/") and f"{folder}/streams.yaml" not in sources:
+        with attempt():
+            raise SpecificationError(
+                f"{folder}/streams.yaml", "invariants, but no streams of events", "declare the streams there"
+            )
     if f"{folder}/streams.yaml" in trees:
         streams = read_streams(trees[f"{folder}/streams.yaml"], model)
         for name, tree in _only(trees, folder).items():
@@ -248,6 +269,15 @@ def _python(family: FamilySpec) -> dict[str, str]:
             family.invariants, family.model, family.machines, sources
         )
     return texts
+
+
+def _origin(module: str, family: FamilySpec) -> Place:
+    """Where the specification of a module starts: its machine, else the file or folder of its kind."""
+    machine = family.machines.get(Path(module).stem.removesuffix("_wire"))
+    if machine is not None:
+        return machine.place
+    kind = {"options": "parameters", "rules": "vectors"}.get(Path(module).stem, Path(module).stem)
+    return Place(f"{kind}/{family.model.family}")
 
 
 def _rule_sources(family: FamilySpec) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from replispec.compiler.check.bound_answers import check_answers
 from replispec.compiler.model.binding import Bindings, Source
 from replispec.compiler.model.expressions import EnumMember
 from replispec.compiler.model.machine import MachineSpec
@@ -14,7 +15,9 @@ def check_bindings(machine: MachineSpec, bindings: Bindings, model: Model) -> No
     _check_outcomes(machine, bindings, model)
     _check_answers_by_release(bindings)
     if bindings.has_instances:
+        _check_instances(bindings)
         _check_effects(machine, bindings)
+        check_answers(machine, bindings, model)
     if bindings.log is not None:
         _check_records(machine, bindings)
 
@@ -69,6 +72,11 @@ def _check_answers_by_release(bindings: Bindings) -> None:
 def _check_outcomes(machine: MachineSpec, bindings: Bindings, model: Model) -> None:
     claimed: dict[tuple[str, object], list[Source]] = {}
     for source in bindings.outcomes:
+        for code in source.codes:
+            if model.enums[code.enum].codes:
+                raise SpecificationError(
+                    source.place, f"{code.enum}.{code.member} is a request", "name the code of an answer"
+                )
         for asked in source.asked:
             marks: list[object] = [_number(code, model) for code in source.codes]
             marks += ["otherwise"] * source.otherwise + ["unanswered"] * source.unanswered
@@ -98,6 +106,34 @@ def _check_outcomes(machine: MachineSpec, bindings: Bindings, model: Model) -> N
 def _number(code: EnumMember, model: Model) -> int:
     """The number of a code: two names may have one."""
     return next(each.number for each in model.enums[code.enum].values if each.name == code.member)
+
+
+def _check_instances(bindings: Bindings) -> None:
+    """Every request names one instance, and is some event whatever it says: there is always an answer."""
+    last: dict[tuple[str, str], Source] = {}
+    for source in bindings.requests:
+        if source.instance is None:
+            raise SpecificationError(
+                source.place,
+                f"{source.event} is of no instance, as others are",
+                "write instance: header.NAME",
+            )
+        key = (source.header, str(source.releases))
+        other = last.get(key, source)
+        if (source.instance, source.body) != (other.instance, other.body):
+            raise SpecificationError(
+                source.place,
+                f"{source.event} and {other.event} read {source.header} in two ways",
+                "give both the same instance: and body:",
+            )
+        last[key] = source
+    for source in last.values():
+        if source.condition is not None:
+            raise SpecificationError(
+                source.place,
+                f"{source.header} is no event where the if of {source.event} does not hold",
+                "drop the if of its last event, or list it under refused:",
+            )
 
 
 def _check_effects(machine: MachineSpec, bindings: Bindings) -> None:

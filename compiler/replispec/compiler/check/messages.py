@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import combinations, pairwise
 
+from replispec.compiler.check.wire_options import check_wire_options
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.layout import check_layout
 from replispec.compiler.model.message import Field, Given, Message, Model, SpecificationError, VersionRange
@@ -13,7 +14,7 @@ from replispec.compiler.model.message import Field, Given, Message, Model, Speci
 def check_model(model: Model) -> None:
     """Raises SpecificationError for a message that breaks a rule of the language."""
     for message in model.messages.values():
-        for check in (_check_layout, _check_types, _check_given, _check_alternatives):
+        for check in (_check_layout, _check_types, _check_given, _check_alternatives, check_wire_options):
             with attempt():
                 check(model, message)
     with attempt():

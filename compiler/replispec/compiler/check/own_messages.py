@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from google.protobuf import descriptor_pb2
 
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.model.message import Place, SpecificationError
 
 _Kind = descriptor_pb2.FieldDescriptorProto
@@ -92,6 +93,8 @@ def _check_file(file: OwnFile) -> None:
             f"the package is {file.parsed.package}",
             f"name it like its folder: {folder}",
         )
+    for name in folder.split("."):
+        check_word(name, file.place(_PACKAGE))
     for number, imported in enumerate(file.parsed.dependency):
         raise SpecificationError(
             file.place(_IMPORT, number),
@@ -120,6 +123,7 @@ def _check_message(file: OwnFile, number: int, message: descriptor_pb2.Descripto
     for position, item in enumerate(message.field):
         path = (_MESSAGE, number, _FIELD, position)
         name = f"{message.name}.{item.name}"
+        check_word(item.name, file.place(*path))
         if item.name in _TAKEN:
             raise SpecificationError(
                 file.place(*path), f"{name} hides a method of one runtime", "give the field another name"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from replispec.compiler.check.python_names import check_module
 from replispec.compiler.emit.docs.messages import messages_markdown, numbers_markdown
 from replispec.compiler.emit.lua.dissector import dissector_texts
 from replispec.compiler.emit.python.codes import codes_text, commands_text, streams_text
 from replispec.compiler.emit.python.format import format_files
 from replispec.compiler.emit.python.messages import module_text
-from replispec.compiler.model.message import Model
+from replispec.compiler.model.message import Model, Place
 
 
 def message_outputs(
@@ -35,5 +36,8 @@ def message_outputs(
         own = {name: data for name, data in sources.items() if name.endswith(f"/{module}.proto")}
         python[f"{package}/{module}.py"] = module_text(model, module, own)
         others[f"docs/{model.family}/messages/{module}.md"] = messages_markdown(model, module)
+    for module in modules:
+        first = next(each for each in model.messages.values() if each.module == module)
+        check_module(python[f"{package}/{module}.py"], Place(first.place.file))
     made = {**format_files({name: text for name, text in python.items() if text}), **others}
     return {name: text.encode() for name, text in made.items() if text}

@@ -15,6 +15,7 @@ from replispec.compiler.evolution.verdict import (
     words,
 )
 from replispec.compiler.evolution.walk import SpecNode, shown
+from replispec.compiler.model.binding import RecordLog
 
 _B: Final = Reach.BEHAVIOUR
 _DEMANDED: Final = fixed(_B, "{name} is demanded now: whoever follows the old specification may break it")
@@ -71,6 +72,36 @@ def _timer(difference: Difference, _context: Context) -> Ruling:
         "no time" if each is None else f"{each / 1000:g} s" for each in (difference.before, difference.after)
     )
     return Ruling(_B, f"waits {after} instead of {before}, where nothing is configured")
+
+
+def _parameter_added(difference: Difference, _context: Context) -> Ruling:
+    facts = difference.node.facts
+    if facts.get("default") is None and not any(name.startswith("defaults") for name in facts):
+        return Ruling(_B, f"a file that does not set {difference.node.name} is refused: it has no default")
+    return Ruling(Reach.COMPATIBLE, "files that do not set it mean what they meant")
+
+
+def _default(difference: Difference, _context: Context) -> Ruling:
+    if difference.after is None:
+        return Ruling(_B, f"has no default: a file that relied on {shown(difference.before)} is refused")
+    if difference.before is None:
+        return Ruling(Reach.COMPATIBLE, f"need not be given: it is {shown(difference.after)} then")
+    before, after = shown(difference.before), shown(difference.after)
+    return Ruling(_B, f"is {after} instead of {before}, where nothing is configured")
+
+
+def _log(difference: Difference, _context: Context) -> Ruling:
+    """Where records say which case and which instance they are about is what all of a log is read by."""
+    before, after = difference.before, difference.after
+    if isinstance(before, RecordLog) and isinstance(after, RecordLog):
+        for what in ("message", "oneof", "instance"):
+            old, new = getattr(before, what), getattr(after, what)
+            if old != new:
+                says = (
+                    f"{what} {old} becomes {new}: what was logged by the old text is read as something else"
+                )
+                return Ruling(Reach.WIRE, says)
+    return Ruling(_B, f"records say {shown(after)} instead of {shown(before)}")
 
 
 def _finding(difference: Difference, _context: Context) -> Ruling:
@@ -170,9 +201,10 @@ BEHAVIOUR: Table = {
     ("event", "timer"): fixed(_B, "its time is configured as {after}, no longer as {before}"),
     ("event", "where"): fixed(_B, "means messages of which {after}, no longer those of which {before}"),
     ("event", "messages"): fixed(_B, "is raised by {after}, no longer by {before}"),
-    ("parameter", "added"): fixed(Reach.COMPATIBLE, "files that do not set it mean what they meant"),
+    ("parameter", "added"): _parameter_added,
     ("parameter", "removed"): fixed(_B, "a file that sets {name} is noted, and it does nothing"),
-    ("parameter", "default"): fixed(_B, "is {after} instead of {before}, where nothing is configured"),
+    ("parameter", "default"): _default,
+    ("machine", "log"): _log,
     ("parameter", "deviates"): words("says what another implementation has by default"),
     ("parameter", "origins"): words("says which class of another implementation has it"),
     **{

@@ -135,7 +135,15 @@ class _Checker:
                 return BOOL
             case ex.Arithmetic():
                 return self._arithmetic(node, present)
-        raise self._refused("a choice stands alone", "write x in [..]")
+        raise self._out_of_place(node)
+
+    def _out_of_place(self, node: ex.Expression) -> SpecificationError:
+        """What is said of a node that has no type where it stands."""
+        if isinstance(node, ex.LetName):
+            return self._refused(
+                f"let.{node.name} is not known here", "let is for conditions and assignments: write it out"
+            )
+        return self._refused("a choice stands alone", "write x in [..]")
 
     def _value(self, node: ex.Expression, present: frozenset[ex.Expression]) -> Type:
         """The type of what may be none, before anything is known of it."""

@@ -213,6 +213,18 @@ def with_guards(node: Expression, guards: Mapping[str, Expression]) -> Expressio
     return _changed(node, lambda child: with_guards(child, guards))
 
 
+def in_order(fields: Mapping[str, Expression]) -> Iterator[str]:
+    """The names of an event's fields, each after those that it is made of; without any made of themselves."""
+    waiting = {
+        name: {part.name for part in walk(node) if isinstance(part, EventField)}
+        for name, node in fields.items()
+    }
+    while ready := [name for name, needed in waiting.items() if not needed & waiting.keys()]:
+        for name in ready:
+            del waiting[name]
+            yield name
+
+
 def with_lets(node: Expression, lets: Mapping[str, Expression]) -> Expression:
     """The expression with the names under `let` replaced by what they stand for, where they are known."""
     if isinstance(node, LetName):
@@ -243,7 +255,7 @@ _COMPARE: Final = {
     ast.NotIn: "not in",
 }
 _ARITHMETIC: Final = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*"}
-_CONSTANTS: Final = {
+CONSTANTS: Final = {
     "true": Literal(True),
     "false": Literal(False),
     "none": Literal(None),
@@ -283,7 +295,7 @@ class _Parser:
             case ast.Constant():
                 return self._constant(node)
             case ast.Name(id=name):
-                return _CONSTANTS.get(name, Variable(name))
+                return CONSTANTS.get(name, Variable(name))
             case ast.Attribute():
                 return self._dotted(node)
             case ast.Call():

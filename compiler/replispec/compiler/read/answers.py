@@ -81,6 +81,9 @@ class AnswerReader:
 
     def _said(self, form: AnswerForm, tree: Tree) -> AnswerForm:
         scope = effect_scope(form.effect, self._machine, self._model, self._known, self._rules)
+        if form.code is None:
+            # Whoever is told did not ask: there is no event, and nothing is asked of the role.
+            scope = replace(scope, event=None, rules={}, sources={}, questions={})
         form = replace(form, remark=read_remark(tree, scope))
         if "message" not in tree.items:
             for key in ("header", "body"):

@@ -126,6 +126,8 @@ def read_text(text: str, scope: Scope, place: Place, present: frozenset[ex.Expre
     lists: set[ex.Expression] = set()
     for number, part in enumerate(_BRACES.split(text)):
         if number % 2 == 0:
+            if "{" in part or "}" in part:
+                raise SpecificationError(place, f"{text!r} has a brace outside {{..}}", "write {expression}")
             parts += [part] if part else []
             continue
         node = ex.parse(part, place)

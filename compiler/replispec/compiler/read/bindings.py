@@ -6,14 +6,16 @@ field of the event is an expression over `header`, `body` and, for requests, `lo
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.bindings import check_bindings
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.language.check import Scope, present_after, require, type_of
 from replispec.compiler.model import expressions as ex
-from replispec.compiler.model.binding import Bindings, LocalField, Refusal, Remark, Source, Text
+from replispec.compiler.model.binding import AnswerForm, Bindings, LocalField, Refusal, Remark, Source, Text
 from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Message, Model, SpecificationError
 from replispec.compiler.model.rule import RuleType
@@ -37,6 +39,7 @@ from replispec.compiler.read.payloads import PayloadReader
 from replispec.compiler.read.yaml_source import Tree
 
 HEADER: Final = "HEADER_FIELDS"
+NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 ASKING: Final = ("REQUEST", "ONEWAY")
 ANSWERING: Final = "RESPONSE"
 _SOURCE_KEYS: Final = (
@@ -71,7 +74,9 @@ def read_bindings(tree: Tree, machine: MachineSpec, model: Model, rules: Mapping
     bindings = Bindings(
         local,
         sources,
-        answers.answers() if missing is not None or any(each.instance for each in sources) else {},
+        answers.answers()
+        if missing is not None or any(each.instance is not None for each in sources)
+        else _codes_alone(tree),
         answers.notices(),
         answers.notes(),
         records.log(),
@@ -84,13 +89,50 @@ def read_bindings(tree: Tree, machine: MachineSpec, model: Model, rules: Mapping
     return bindings
 
 
+def _codes_alone(tree: Tree) -> dict[str, AnswerForm]:
+    """Of a machine whose requests name no instance, answers are codes: nothing says more of them."""
+    answers = tree.tree("answers")
+    for name in answers.items:
+        if isinstance(answers.items[name], Tree):
+            for key in answers.tree(name).items:
+                if key != "code":
+                    raise SpecificationError(
+                        answers.tree(name).place_of(key),
+                        f"nothing reads the {key} of {name}: none of its requests names an instance",
+                        "write the code alone, give the requests instance:, or write missing:",
+                    )
+    return {}
+
+
 def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
     for name, each in tree.trees("local"):
         each.only("type", "about", "of")
         place = tree.tree("local").place_of(name)
+        if not NAME.fullmatch(name):
+            raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
+        check_word(name, place)
         given = each.tree("of")
+        for key in given.items:
+            check_word(key, given.place_of(key))
         of = {key: parse_type(given.text(key), model, given.place_of(key)) for key in given.items}
         yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place, of)
+
+
+def _check_keys(event: Event, tree: Tree) -> None:
+    """Refuse what would be read over: keys of a binding where nothing is bound, and two bindings at once."""
+    idle: tuple[str, ...] = ()
+    if "received_as" in tree.items:
+        idle = (*_SOURCE_KEYS, "where")
+    elif not is_bound(tree):
+        idle = _SOURCE_KEYS
+    elif not event.messages:
+        idle = ("where",)
+    for key in idle:
+        if key in tree.items:
+            advice = (
+                "write if:" if key == "where" else "put it below received_as:, or bind the event by message:"
+            )
+            raise SpecificationError(tree.place_of(key), f"{key} says nothing of {event.name} here", advice)
 
 
 def is_bound(tree: Tree) -> bool:
@@ -131,6 +173,7 @@ class _Sources:
         """The sources of all events, in the order of the specification."""
         for name, tree in self._tree.trees("events"):
             event = self._machine.events[name]
+            _check_keys(event, tree)
             if event.messages:
                 yield from self._of_message_event(event, tree)
             elif "received_as" in tree.items:
@@ -207,8 +250,15 @@ class _Sources:
                 raise SpecificationError(
                     tree.place_of("answer_to"), f"{name!r} is no request", "name a request of spec/proto"
                 )
+            if known.kind == "ONEWAY":
+                raise SpecificationError(
+                    tree.place_of("answer_to"), f"{name} is never answered", "it is a ONEWAY request: drop it"
+                )
         if "if" in tree.items:
             raise SpecificationError(tree.place_of("if"), "an answer has codes, no condition", "drop if:")
+        for key in ("instance", "refused"):
+            if key in tree.items:
+                raise SpecificationError(tree.place_of(key), f"an answer has no {key}", f"drop {key}:")
         codes = tuple(enum_member(text, self._model, tree.place_of("codes")) for text in tree.texts("codes"))
         otherwise, unanswered = tree.flag("otherwise"), tree.flag("unanswered")
         if not codes and not otherwise and not unanswered:
@@ -268,13 +318,19 @@ class _Sources:
     def _body(self, tree: Tree, message: Message) -> str:
         name = tree.text("body", "")
         if name:
+            if name not in message.bodies:
+                raise SpecificationError(
+                    tree.place_of("body"),
+                    f"{name} is no body of {message.name}",
+                    f"name one of: {', '.join(message.bodies) or 'none'}",
+                )
             return message_named(name, self._model, tree.place_of("body")).name
         if len(message.bodies) > 1:
             names = ", ".join(message.bodies)
             raise SpecificationError(
                 tree.place, f"{message.name} has several bodies: {names}", "name one by body:"
             )
-        return message.bodies[0] if message.bodies else ""
+        return message_named(message.bodies[0], self._model, message.place).name if message.bodies else ""
 
     def _scope(self, message: Message, body: str, event: Event | None = None) -> Scope:
         """What an expression may read: the message, and of an instance what is remembered."""
@@ -338,6 +394,12 @@ class _Sources:
             node = ex.parse(given.text(name), place)
             require(node, replace(wanted, optional=True), scope, place, f"{event.name}.{name}", present)
             found[name] = node
+        if len(list(ex.in_order(found))) < len(found):
+            raise SpecificationError(
+                tree.place_of("from"),
+                f"fields of {event.name} are made of each other",
+                "read one of them from the message",
+            )
         return found
 
     def _needed(

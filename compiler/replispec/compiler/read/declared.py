@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def read_declared(spec: Path, family: str) -> Declared:
         tree.text("about"),
         _words(tree.tree("parties")),
         _words(tree.tree("framings")),
-        {name: _capacity(name, order) for name, order in tree.trees("orders")},
+        {name: _capacity(name, order) for name, order in _orders(tree)},
         _dissection(tree.tree("dissector")) if "dissector" in tree.items else None,
     )
 
@@ -65,6 +66,15 @@ def _refuse(message: Message, what: str, section: str, known: tuple[str, ...]) -
 
 def _words(tree: Tree) -> dict[str, str]:
     return {name: tree.text(name) for name in tree.items}
+
+
+def _orders(tree: Tree) -> Iterator[tuple[str, Tree]]:
+    for name, order in tree.trees("orders"):
+        if name in ORDERS:
+            raise SpecificationError(
+                tree.tree("orders").place_of(name), f"{name} means something already", "take another name"
+            )
+        yield name, order
 
 
 def _capacity(name: str, order: Tree) -> int:

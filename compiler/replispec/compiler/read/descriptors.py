@@ -25,8 +25,14 @@ def read_descriptors(proto: Path, sources: Iterable[str]) -> list[descriptor_pb2
 
     Raises SpecificationError with protoc's complaint.
     """
+    names = sorted(sources)
+    for name in names:
+        try:
+            (proto / name).read_text("utf-8")
+        except UnicodeDecodeError as error:
+            raise SpecificationError(f"proto/{name}", "the file is not UTF-8", "save it as UTF-8") from error
     with tempfile.TemporaryDirectory(prefix="replispec-descriptors-") as folder:
-        target, names = Path(folder, "set"), sorted(sources)
+        target = Path(folder, "set")
         options = [f"--descriptor_set_out={target}", "--include_imports", "--include_source_info"]
         try:
             run_protoc(proto, options, names)

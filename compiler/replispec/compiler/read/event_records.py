@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.language.check import Scope, require
+from replispec.compiler.language.check import Scope, require, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, Mark, RecordForm, RecordLog, Source
 from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Message, Model, Place, SpecificationError
 from replispec.compiler.model.record import RecordField, RecordMessage
 from replispec.compiler.model.rule import RuleType
-from replispec.compiler.model.value_types import Type, fields_of
+from replispec.compiler.model.value_types import BOOL, STRING, Type, fields_of
 from replispec.compiler.read.binding_parts import read_condition
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
@@ -62,16 +62,21 @@ class RecordReader:
                 f"{message.name} has no oneof {oneof!r}",
                 "name the oneof of its cases",
             )
-        self._field(message, instance, tree.place_of("instance"))
+        held = self._field(message, instance, tree.place_of("instance"))
+        if held.oneof or not _holds(held, STRING):
+            raise SpecificationError(
+                tree.place_of("instance"),
+                f"{message.name}.{instance} cannot hold the name of an instance",
+                "name a field of type string",
+            )
         fields = tree.tree("fields")
         found: dict[str, ex.Expression] = {}
         for name in fields.items:
             place = fields.place_of(name)
-            kind = self._field(message, name, place).kind
-            node = ex.parse(fields.text(name), place)
+            if name == instance or self._field(message, name, place).oneof:
+                raise SpecificationError(place, f"{message.name}.{name} is said already", "drop it")
             scope = Scope(self._model, variables=self._variables)
-            require(node, Type(kind), scope, place, f"{message.name}.{name}")
-            found[name] = node
+            found[name] = self._said(message, name, fields, scope)
         return RecordLog(message.name, oneof, instance, found)
 
     def records(self) -> dict[str, RecordForm]:
@@ -100,11 +105,17 @@ class RecordReader:
             raise SpecificationError(
                 place, f"{log.message} has no case {case!r}", f"cases: {', '.join(cases)}; or add it there"
             )
+        if field.kind != "message":
+            raise SpecificationError(
+                place, f"{log.message}.{case} is no message, and holds no fields", "make the case a message"
+            )
         part = self._model.records[field.type_name]
         form = RecordForm(event.name, case, place, recalled=self._recalled(event))
         form = self._with_fields(form, event, record, part, around)
         form = replace(form, derived=self._derived(event, record, part))
-        return self._with_marks(form, event, record, part)
+        form = self._with_marks(form, event, record, part)
+        _check_held_once(form, log)
+        return form
 
     def _recalled(self, event: Event) -> dict[str, ex.Expression]:
         """The fields that the request does not say, but what is remembered and its other fields do."""
@@ -161,12 +172,20 @@ class RecordReader:
         message, record = self._model.messages[item.name], self._model.records[field.type_name]
         each, absent = tree.tree("each"), tree.tree("absent")
         fields: dict[str, str] = {}
+        kinds = fields_of(message, self._model)
         for name in each.items:
-            if message.field_named(name) is None:
+            if name not in kinds:
                 raise SpecificationError(
                     each.place_of(name), f"{message.name} has no field {name!r}", "name one of its fields"
                 )
-            fields[name] = self._field(record, each.text(name), each.place_of(name)).name
+            held = self._field(record, each.text(name), each.place_of(name))
+            if not kinds[name].is_integer or not _holds(held, kinds[name].required()):
+                raise SpecificationError(
+                    each.place_of(name),
+                    f"{record.name}.{held.name} cannot hold {message.name}.{name}",
+                    "map a number to a number of its size",
+                )
+            fields[name] = held.name
             if name not in absent.items:
                 raise SpecificationError(
                     each.place_of(name),
@@ -175,8 +194,10 @@ class RecordReader:
                 )
         values = {name: self._absent(message, name, absent) for name in fields}
         unless = tree.text("unless", "")
-        if unless:
-            self._field(record, unless, tree.place_of("unless"))
+        if unless and not _holds(self._field(record, unless, tree.place_of("unless")), BOOL):
+            raise SpecificationError(
+                tree.place_of("unless"), f"{record.name}.{unless} is no flag", "name a field of type bool"
+            )
         return ListForm(fields, values, unless)
 
     def _absent(self, message: Message, name: str, tree: Tree) -> ex.Expression:
@@ -191,19 +212,33 @@ class RecordReader:
         derived = tree.tree("derived")
         found: dict[str, ex.Expression] = {}
         for name in derived.items:
-            place = derived.place_of(name)
-            kind = self._field(part, name, place).kind
-            node = ex.parse(derived.text(name), place)
-            require(node, Type(kind), self._scope(event), place, f"{part.name}.{name}")
-            found[name] = node
+            found[name] = self._said(part, name, derived, self._scope(event))
         return found
+
+    def _said(self, record: RecordMessage, name: str, tree: Tree, scope: Scope) -> ex.Expression:
+        """What is written into a field of a record, beside what its event says."""
+        place = tree.place_of(name)
+        field = self._field(record, name, place)
+        node = ex.parse(tree.text(name), place)
+        kind = type_of(node, scope, place)
+        if field.kind == "enum" or kind.optional or not _holds(field, kind):
+            raise SpecificationError(
+                place,
+                f"{record.name}.{name} cannot hold {tree.text(name)!r}, which is {kind}",
+                "give the record a field of this type",
+            )
+        return node
 
     def _with_marks(self, form: RecordForm, event: Event, tree: Tree, part: RecordMessage) -> RecordForm:
         """The values of an enum that part several events of one case."""
         marks = tree.tree("marks")
         if not marks.items:
             return form
-        (name,) = marks.items
+        name, *more = marks.items
+        if more:
+            raise SpecificationError(
+                marks.place_of(more[0]), f"{name} and {more[0]} both mark the event", "mark it by one field"
+            )
         place = marks.place_of(name)
         field = self._field(part, name, place)
         if field.kind != "enum":
@@ -271,3 +306,23 @@ def _value(values: Mapping[str, int], name: str, place: Place) -> int:
     if name not in values:
         raise SpecificationError(place, f"no value is named {name!r}", f"values: {', '.join(values)}")
     return values[name]
+
+
+def _number(tree: Tree, name: str) -> int:
+    node = tree.items[name]
+    if not isinstance(node, Scalar) or type(node.value) is not int:
+        raise SpecificationError(tree.place_of(name), f"{name} stands for no number", f"write {name}: 0")
+    return node.value
+
+
+def _check_held_once(form: RecordForm, log: RecordLog) -> None:
+    """Refuse a field of the record that two things are written into."""
+    inner = [*form.fields.values(), *form.derived, *([form.mark] if form.mark else [])]
+    # What an event says itself stands before what all records say.
+    outer = [log.instance, *form.around.values()]
+    for held in (inner, outer):
+        twice = next((name for name in held if held.count(name) > 1), None)
+        if twice is not None:
+            raise SpecificationError(
+                form.place, f"two things of {form.event} are written into {twice}", "give each its own field"
+            )

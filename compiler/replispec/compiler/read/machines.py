@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.machines import check_machine, check_overlays, check_pair
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.language.check import GuardType, Scope, present_after, require
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt, failures, whole_since
@@ -27,6 +28,7 @@ from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
+from replispec.compiler.read.binding_parts import INSTANCE
 from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
 from replispec.compiler.read.payloads import sent_names
@@ -173,6 +175,7 @@ class _Reader:
     def _name(self, text: str, place: Place) -> str:
         if not _NAME.fullmatch(text):
             raise SpecificationError(place, f"{text!r} is no name", "use lower case words joined by _")
+        check_word(text, place)
         return text
 
     def _condition(
@@ -214,6 +217,10 @@ class _Reader:
             with attempt(name):
                 place = variables.place_of(name)
                 self._name(name, place)
+                if name in ex.CONSTANTS or name == INSTANCE:
+                    raise SpecificationError(
+                        place, f"{name!r} means something else in an expression", "take another name"
+                    )
                 if isinstance(node, Scalar):
                     yield VariableSpec(name, parse_type(node.text, self._model, place), "", place)
                     continue

@@ -23,7 +23,7 @@ def own_packages(proto: Path) -> list[str]:
 
 
 def _on_a_foreign_wire(folder: Path) -> bool:
-    return any(_OPTIONS in path.read_text("utf-8") for path in sorted(folder.rglob("*.proto")))
+    return any(_OPTIONS.encode() in path.read_bytes() for path in sorted(folder.rglob("*.proto")))
 
 
 def parse_own(proto: Path, packages: Sequence[str]) -> list[descriptor_pb2.FileDescriptorProto]:

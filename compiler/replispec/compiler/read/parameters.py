@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.model.parameter import (
@@ -108,6 +109,7 @@ def _roles(head: Tree) -> Iterator[tuple[str, RoleSpec]]:
             raise SpecificationError(
                 tree.place_of("options"), f"{options!r} names no class", "write words with capitals, joined"
             )
+        check_word(options, tree.place_of("options"))
         yield name, RoleSpec(name, options, tree.text("about"))
 
 
@@ -147,6 +149,8 @@ class _Group:
                 "options need a class and a field",
                 "write options: {class: RemotingLimits, field: limits}",
             )
+        for name, key in ((kind, "class"), (field, "field")):
+            check_word(name, options.place_of(key))
         parameters = tuple(self._parameter(name, tree) for name, tree in self._tree.trees("parameters"))
         if kind and any(each.roles != self._roles or each.defaults for each in parameters):
             raise SpecificationError(
@@ -161,6 +165,7 @@ class _Group:
         place = self._tree.tree("parameters").place_of(name)
         if not _NAME.fullmatch(name):
             raise SpecificationError(place, f"{name!r} is no name", "write it as in files: haListenPort")
+        check_word(name, place)
         kind = tree.text("type")
         if kind not in TYPES:
             raise SpecificationError(
@@ -189,6 +194,11 @@ class _Group:
         default = read("default", tree) if "default" in tree.items else None
         if kind == DURATION and default is None:
             raise SpecificationError(place, f"the duration {name} has no default", "write default: 5 s")
+        values = tree.texts("values")
+        if len(set(values)) < len(values):
+            raise SpecificationError(
+                tree.place_of("values"), f"{name} has a value twice", "name every one once"
+            )
         return ParameterSpec(
             name,
             place,
@@ -199,7 +209,7 @@ class _Group:
             roles,
             ignored_by,
             *bounds,
-            values=tree.texts("values"),
+            values=values,
             aliases=tree.texts("aliases"),
             origins=tree.texts("origin"),
             deviates=tree.text("deviates", ""),

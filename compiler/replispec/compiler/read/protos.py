@@ -6,12 +6,14 @@ compiler needs no generated module of the options and a copy of the specificatio
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import (
     Checksum,
@@ -37,6 +39,7 @@ _SCALARS = {
     _Kind.TYPE_STRING: "string",
     _Kind.TYPE_BYTES: "bytes",
 }
+_VALUE = re.compile(r"[A-Z][A-Z0-9_]*")
 _MESSAGE_FIELD, _MESSAGE_ENUM, _ENUM_VALUE, _FILE_MESSAGE, _FILE_ENUM = 2, 4, 2, 4, 5
 
 
@@ -161,6 +164,10 @@ class _FileReader:
             name = value.name.removeprefix(prefix)
             if name == "UNSPECIFIED":
                 continue
+            if not _VALUE.fullmatch(name):
+                raise SpecificationError(
+                    place, f"{name!r} is no name of a value", f"use capital words joined by _ after {prefix}"
+                )
             versions = parse_versions(named.versions, place)
             about = self._comments.about(here)
             clauses = tuple(named.clause)
@@ -216,6 +223,11 @@ class _FileReader:
         path: tuple[int, ...],
     ) -> Field:
         place = self._comments.place(path)
+        check_word(field.name, place)
+        if field.HasField("oneof_index"):
+            raise SpecificationError(
+                place, f"{field.name} is in a oneof, which no layout has", "write (wire) = {optional: true}"
+            )
         wire = self._options.read(field.options, "wire")
         kind, map_key, map_value = self._type(field, entries, place)
         optional = {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.model.faults import attempt
 from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.model.rule import RuleSource, RuleType, Vector
@@ -25,6 +26,9 @@ def read_rules(tree: Tree, model: Model) -> Iterator[RuleSource]:
             if not _NAME.fullmatch(name):
                 raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
             parameters = rule.tree("parameters")
+            check_word(name, place)
+            for each in parameters.items:
+                check_word(each, parameters.place_of(each))
             kinds = {
                 each: parse_type(parameters.text(each), model, parameters.place_of(each))
                 for each in parameters.items
@@ -35,7 +39,24 @@ def read_rules(tree: Tree, model: Model) -> Iterator[RuleSource]:
                 raise SpecificationError(
                     place, f"rule {name} has no vectors", "give at least one example under vectors:"
                 )
+            _check_alike(vectors)
             yield RuleSource(name, rule.text("about"), rule.texts("clause"), kind, vectors, place)
+
+
+def _check_alike(vectors: Iterable[Vector]) -> None:
+    """Refuse two examples of one name, and two that give one input different results."""
+    seen: list[Vector] = []
+    for vector in vectors:
+        for other in seen:
+            if vector.name == other.name:
+                raise SpecificationError(
+                    vector.place, f"the example {vector.name!r} stands twice", f"see {other.place}"
+                )
+            if vector.arguments == other.arguments and vector.result != other.result:
+                raise SpecificationError(
+                    vector.place, f"{vector.name!r} contradicts {other.name!r}", f"see {other.place}"
+                )
+        seen.append(vector)
 
 
 def _vector(tree: Tree, kind: RuleType, model: Model) -> Vector:

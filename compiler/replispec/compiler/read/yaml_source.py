@@ -19,6 +19,8 @@ from replispec.compiler.model.message import Place, SpecificationError
 
 DEPTH_MAX: Final = 100
 """Mappings and lists within each other: the parser in C survives no text of brackets alone."""
+DIGITS_MAX: Final = 40
+"""Digits of a number: more than any type holds."""
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]*)")
 _TRUTH = {"true": True, "false": False}
 _AMBIGUOUS = {"yes", "no", "on", "off", "y", "n"}
@@ -194,6 +196,8 @@ def _node(node: yaml.Node, file: str) -> Node:
         raise SpecificationError(
             place, f"YAML reads {text!r} as a truth value", "write true or false, or quote it"
         )
+    if len(text) > DIGITS_MAX and _INTEGER.fullmatch(text):
+        raise SpecificationError(place, f"a number of {len(text)} digits", "no type holds it: write a text")
     return Scalar(place, int(text) if _INTEGER.fullmatch(text) else text, text)
 
 
@@ -207,7 +211,9 @@ def _tree(node: yaml.MappingNode, place: Place, file: str) -> Tree:
         key = str(key_node.value)
         if key.lower() in _AMBIGUOUS and not key_node.style:
             raise SpecificationError(
-                where, f"YAML reads the key {key!r} as a truth value", "write event: for an event"
+                where,
+                f"YAML reads the key {key!r} as a truth value",
+                "write event: for an event" if key.lower() == "on" else "take another name, or quote it",
             )
         if key in items:
             raise SpecificationError(where, f"the key {key!r} stands twice", "remove one of them")

@@ -17,7 +17,7 @@ from replispec.compiler.emit.lua.text import Value, lua_value
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.model.declared import Dissection, Filter
 from replispec.compiler.model.forms import Form, Test, form_of, stream_members, stream_names
-from replispec.compiler.model.message import Enum, Field, Model, Wider
+from replispec.compiler.model.message import Enum, Field, Model, SpecificationError, Wider
 
 _PARTS = Path(__file__).parent / "parts"
 
@@ -45,8 +45,19 @@ def _chunk(model: Model, dissection: Dissection, sources: Mapping[str, bytes]) -
         f"local SPECIFICATION = {lua_value(_tables(model, dissection))}",
         "",
     ]
-    parts = [(_PARTS / part).read_text("utf-8") for part in dissection.parts]
+    parts = [_part(part, model) for part in dissection.parts]
     return "\n".join([*lines, *parts])
+
+
+def _part(name: str, model: Model) -> str:
+    """A hand-written part, of those that the compiler has."""
+    path = _PARTS / name
+    if not path.resolve().is_relative_to(_PARTS.resolve()) or not path.is_file():
+        known = sorted(each.relative_to(_PARTS).as_posix() for each in _PARTS.rglob("*.lua"))
+        raise SpecificationError(
+            model.declared.file, f"the dissector has no part {name!r}", f"parts: {', '.join(known)}"
+        )
+    return path.read_text("utf-8")
 
 
 def _tables(model: Model, dissection: Dissection) -> dict[str, Value]:

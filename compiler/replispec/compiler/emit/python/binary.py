@@ -320,7 +320,12 @@ def _decode_prefix(field: Field, what: str) -> Iterator[str]:
     yield f"size, at = {reader}(buffer, at, {prefix}, end, {what})"
     if field.minimum is not None or field.maximum is not None:
         high = (1 << 31) - 1 if field.maximum is None else field.maximum
-        yield from _guard_range("size", field.minimum or 0, high, what)
+        low = field.minimum or 0
+        if field.nullable:
+            absent = f"size != -1 and not {low} <= size <= {high}"
+            yield from _guard(absent, f"{_BINARY.outside}(size, {low}, {high}, at, {what})")
+        else:
+            yield from _guard_range("size", low, high, what)
 
 
 def _decode_content(field: Field, what: str) -> Iterator[str]:

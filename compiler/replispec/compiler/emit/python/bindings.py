@@ -60,7 +60,8 @@ class BindingsEmitter:
         """The module, not yet formatted."""
         name = f"replispec.wire.{self._model.family}.machines.{wire_module(self._machine)}"
         about = f"What the events of {self._machine.name} are on the wire."
-        return Module(name, certificate(sources), about, list(self._nodes()), homes(self._model)).text()
+        nodes, place = list(self._nodes()), self._machine.place
+        return Module(name, certificate(sources), about, nodes, homes(self._model), place).text()
 
     def _nodes(self) -> Iterator[Node]:
         bindings = self._machine.bindings

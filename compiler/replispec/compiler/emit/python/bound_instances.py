@@ -125,13 +125,10 @@ class InstanceBindings:
         first, body = sources[0], sources[0].body
         header = f"header = {own(first.header)}.from_ext_fields(ext_fields)"
         inside = [header]
-        reads_body = any(
-            isinstance(part, ex.SourceField) and part.of == "body"
-            for each in sources
-            for node in (*each.fields.values(), *(refusal.condition for refusal in each.refusals))
-            for part in ex.walk(node)
-        )
-        if reads_body:
+        nodes = [node for each in sources for node in _heard(each) if node is not None]
+        if any(
+            isinstance(part, ex.SourceField) and part.of == "body" for node in nodes for part in ex.walk(node)
+        ):
             inside.append(f"body = {own(body)}.decode(data) if data else {own(body)}()")
         if first.instance is not None:
             inside.append(f"instance = {self._asked_for(first.instance, first)}")
@@ -167,21 +164,23 @@ class InstanceBindings:
         parts = [part for node in source.fields.values() for part in ex.walk(node)]
         read_first = {part.name for part in parts if isinstance(part, ex.EventField)}
         plain = {f"event.{name}": name for name in read_first}
-        values = []
-        for name, node in source.fields.items():
+        values: dict[str, str] = {}
+        for name in ex.in_order(source.fields):
+            node = source.fields[name]
             text = self._words.python(node, plain)
             if name in source.needed:
-                text = self._asked_for(node, source)
+                text = self._asked_for(node, source, plain)
             if name in read_first:
                 yield f"{name} = {text}"
                 text = name
-            values.append(f"{name}={text}")
-        made = f"{self._words.event_class(source.event)}({', '.join(values)})"
+            values[name] = text
+        given = ", ".join(f"{name}={values[name]}" for name in source.fields)
+        made = f"{self._words.event_class(source.event)}({given})"
         yield f"return {made}" if self._is_one else f"return Asked(instance, {made})"
 
-    def _asked_for(self, node: ex.Expression, source: Source) -> str:
+    def _asked_for(self, node: ex.Expression, source: Source, plain: Mapping[str, str] | None = None) -> str:
         """A value that the request must have; a text that it says as it stands is bounded, too."""
-        text, label = self._words.python(node), self._words.label(node, source)
+        text, label = self._words.python(node, plain), self._words.label(node, source)
         if not isinstance(node, ex.SourceField):
             is_safe = isinstance(node, ex.Function) and node.name == "first"
             return (
@@ -304,8 +303,12 @@ def _are_ruled(nodes: Iterable[ex.Expression | None]) -> bool:
 
 def _heard(source: Source) -> list[ex.Expression | None]:
     """All that a request is read and refused by."""
-    refusals = [each.condition for each in source.refusals]
-    return [*source.fields.values(), source.condition, source.instance, *refusals]
+    nodes = [*source.fields.values(), source.condition, source.instance]
+    for refusal in source.refusals:
+        nodes.append(refusal.condition)
+        for condition, text in refusal.remark.choices:
+            nodes += [condition, *_expressions(text)]
+    return nodes
 
 
 def _nodes(form: AnswerForm) -> list[ex.Expression]:

@@ -68,7 +68,8 @@ class MachineEmitter:
         machine, package = self._machine, f"replispec.wire.{self._model.family}.machines"
         about = "\n\n".join(filter(None, (machine.about, self._instance())))
         name = f"{package}.{machine.name}"
-        return Module(name, certificate(sources), about, list(self._nodes()), homes(self._model)).text()
+        nodes, home = list(self._nodes()), homes(self._model)
+        return Module(name, certificate(sources), about, nodes, home, machine.place).text()
 
     def _instance(self) -> str:
         machine = self._machine

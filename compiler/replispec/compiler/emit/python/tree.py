@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.message import Model, Place, SpecificationError
 
 # Columns of a line of generated code, and of a docstring's or comment's text.
 LINE_LENGTH = 110
@@ -143,7 +143,8 @@ Node = Constant | FunctionDef | Class | Comment
 class Module:
     """A module: the lines of its header, what it is about, its nodes.
 
-    `name` is its full name, `home` maps each name of the specification to the module that defines it.
+    `name` is its full name, `home` maps each name of the specification to the module that defines it, `place`
+    is where the specification of the module starts.
     """
 
     name: str
@@ -151,6 +152,7 @@ class Module:
     about: str
     nodes: list[Node] = field(default_factory=list)
     home: Mapping[str, str] = field(default_factory=dict)
+    place: Place | None = None
 
     def text(self) -> str:
         """The text, not yet formatted; its imports are what its nodes refer to."""
@@ -164,7 +166,7 @@ class Module:
             if module != other:
                 fault = f"{match[2]} is a name of {module} and of {other}"
                 raise SpecificationError(
-                    self.name, fault, "give what the specification names so another name"
+                    self.place or self.name, fault, "give what the specification names so another name"
                 )
             if module != self.name:
                 used[module].add(match[2])

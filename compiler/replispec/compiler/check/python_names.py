@@ -1,0 +1,58 @@
+"""Names of a specification become names of generated Python: what cannot be one is refused.
+
+A word of Python is refused where it is written. What two things would be called is found in the module that
+was made of them, whatever it was made of: a class that hides an import changes what the module means.
+"""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Iterator
+
+from replispec.compiler.model.message import Place, SpecificationError
+
+
+def check_word(name: str, place: Place) -> None:
+    """Raises SpecificationError for a word of Python, such as class or from."""
+    if keyword.iskeyword(name):
+        raise SpecificationError(
+            place, f"{name!r} is a word of Python, and no name in generated code", "take another name"
+        )
+
+
+def check_module(text: str, place: Place) -> None:
+    """Refuse a specification of which a module was made that names two things alike, or is no Python.
+
+    `place` is where the specification of the module starts.
+    """
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        found = text.splitlines()[(error.lineno or 1) - 1].strip()
+        raise SpecificationError(
+            place, f"this becomes {found!r}, which is no Python ({error.msg})", "take other names"
+        ) from error
+    seen: set[str] = set()
+    for name in _bound(tree):
+        if name in seen:
+            raise SpecificationError(
+                place,
+                f"{name} would be two things in the code that is made of this",
+                f"an event, a message or an effect becomes {name}, beside a name of this kind: rename it",
+            )
+        seen.add(name)
+
+
+def _bound(tree: ast.Module) -> Iterator[str]:
+    """The names that a module binds at its top, as often as it does."""
+    for node in tree.body:
+        match node:
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (each.asname or each.name for each in names)
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                yield name
+            case ast.Assign(targets=targets):
+                yield from (each.id for each in targets if isinstance(each, ast.Name))
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                yield name

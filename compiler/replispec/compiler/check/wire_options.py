@@ -1,0 +1,78 @@
+"""Options of a field that contradict each other, or say nothing where they stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from replispec.compiler.model.layout import TYPE_BYTES, bounds
+from replispec.compiler.model.message import Field, Message, Model, SpecificationError
+
+_MEASURES = ("whole", "after")
+_PLACED = ("size", "prefix", "length", "count", "measures", "wider", "checksum", "tells")
+"""What says where bytes are: nothing in a header or a text, and in JSON only of a second binary form."""
+
+
+def check_wire_options(_model: Model, message: Message) -> None:
+    """Raises SpecificationError for the first field of which an option cannot be meant."""
+    is_binary = "BINARY" in (message.layout, message.also)
+    for field in message.fields:
+        _check_key(message, field)
+        _check_bounds(message, field, is_binary=is_binary)
+        if not is_binary and message.layout in ("HEADER_FIELDS", "JSON"):
+            _check_unplaced(message, field)
+        if field.measures and field.measures not in _MEASURES:
+            raise SpecificationError(
+                field.place,
+                f"{message.name}.{field.name} measures {field.measures!r}",
+                f"write {' or '.join(_MEASURES)}",
+            )
+    measuring = [field for field in message.fields if field.measures]
+    if len(measuring) > 1:
+        raise SpecificationError(
+            measuring[1].place, f"two fields of {message.name} measure the frame", "keep one of them"
+        )
+    for field in message.fields[:-1]:
+        if field.length == "rest":
+            raise SpecificationError(
+                field.place, f"{message.name}.{field.name} is the rest, and others follow", "put it last"
+            )
+
+
+def _check_key(message: Message, field: Field) -> None:
+    if message.layout in ("HEADER_FIELDS", "JSON") and (not field.key or field.key != field.key.strip()):
+        raise SpecificationError(
+            field.place, f"{message.name}.{field.name} has the key {field.key!r}", "write it without blanks"
+        )
+
+
+def _check_unplaced(message: Message, field: Field) -> None:
+    for name in _PLACED:
+        if getattr(field, name):
+            raise SpecificationError(
+                field.place,
+                f"{message.name}.{field.name}: {name} says nothing in a {message.layout}",
+                f"drop {name}",
+            )
+
+
+def _check_bounds(message: Message, field: Field, *, is_binary: bool) -> None:
+    where = f"{message.name}.{field.name}"
+    low, high = field.minimum, field.maximum
+    if low is not None and high is not None and low > high:
+        raise SpecificationError(field.place, f"{where} is at least {low} and at most {high}", "swap them")
+    if field.equals is not None and not (
+        (low is None or low <= field.equals) and (high is None or field.equals <= high)
+    ):
+        raise SpecificationError(field.place, f"{where} is {field.equals}, outside its bounds", "drop them")
+    is_number = field.type in TYPE_BYTES and field.type != "bool"
+    if is_binary and is_number and field.size and not field.repeated:
+        least, most = bounds(replace(field, minimum=None, maximum=None))
+        for value in (low, high, field.equals):
+            if value is not None and not least <= value <= most:
+                raise SpecificationError(
+                    field.place, f"{where}: {value} does not fit {field.size} bytes", "give it more bytes"
+                )
+    if field.tells and is_binary and field.equals is None and low is None and high is None:
+        raise SpecificationError(
+            field.place, f"{where} tells frames apart, but has no bounds", "give equals, minimum or maximum"
+        )
