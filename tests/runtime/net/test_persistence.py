@@ -107,7 +107,7 @@ def test_writes_keep_their_order_wherever_they_are_carried_out() -> None:
 
 def test_who_asks_while_a_write_is_under_way_is_heard_before_the_next_one() -> None:
     disk = Disk()
-    heard: list[int] = []
+    received_as: list[int] = []
 
     async def with_a_neighbour(persistence: Persistence) -> None:
         async def neighbour() -> None:
