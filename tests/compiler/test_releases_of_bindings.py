@@ -93,7 +93,7 @@ events:
       - message: CountRequest
         releases: other@2.1..
         from: {who: header.name}
-  received_as:  {answer_to: TellRequest, codes: [Told.DONE, Told.BUSY], releases: other@..2.0}
+  heard:  {answer_to: TellRequest, codes: [Told.DONE, Told.BUSY], releases: other@..2.0}
   heeded: {answer_to: TellRequest, codes: Told.DONE, releases: other@2.1..}
   failed: {answer_to: TellRequest, otherwise: true, unanswered: true}
 answers:
