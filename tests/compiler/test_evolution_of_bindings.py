@@ -46,7 +46,7 @@ def edited(old: str, new: str) -> list[Change]:
     [
         ("answer_name: Told.DONE", "answer_name: Told.BUSY", _B, "answer_name", "gets Told.BUSY where it"),
         ("{total: total}", "{total: total + 1}", _B, "answer_count", "answered with total + 1 instead of"),
-        ("apache@2.0..", "apache@3.0..", _B, "answer_full", "in apache@2.0.. a refusal counted"),
+        ("apache@2.0..", "apache@3.0..", _B, "answer_full", "holds in apache@3.0.., no longer in"),
         ("{members} of", "{members} in", _W, "answer_full", "for people"),
         ("{by: amount}", "{by: before}", Reach.WIRE, "counted", "what was logged by the old text"),
         (

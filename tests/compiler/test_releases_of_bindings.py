@@ -41,35 +41,35 @@ enum Told {
 
 // Asks by name.
 message CountRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: REQUEST  sender: "CALLER"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 310  kind: REQUEST  sender: "CALLER"
                        receiver: "COUNTER"  order: "HASH_16"  versions: "other@2.1.." };
   string name = 1;
 }
 
 // Asks by person.
 message OldCountRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: REQUEST  sender: "CALLER"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 310  kind: REQUEST  sender: "CALLER"
                        receiver: "COUNTER"  order: "HASH_16"  versions: "other@..2.0" };
   string person = 1;
 }
 
 // What is counted.
 message CountResponse {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: RESPONSE  sender: "COUNTER"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 310  kind: RESPONSE  sender: "COUNTER"
                        receiver: "CALLER"  order: "HASH_16"  versions: "other@2.1.." };
   int64 total = 1;
 }
 
 // The same, by another name.
 message OldCountResponse {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 310  kind: RESPONSE  sender: "COUNTER"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 310  kind: RESPONSE  sender: "COUNTER"
                        receiver: "CALLER"  order: "HASH_16"  versions: "other@..2.0" };
   int64 sum = 1;
 }
 
 // Tells somebody.
 message TellRequest {
-  option (on_wire) = { layout: REMOTING_HEADER  code: 311  kind: REQUEST  sender: "COUNTER"
+  option (on_wire) = { layout: HEADER_FIELDS  code: 311  kind: REQUEST  sender: "COUNTER"
                        receiver: "CALLER"  order: "HASH_16" };
   string what = 1;
 }
@@ -93,7 +93,7 @@ events:
       - message: CountRequest
         releases: other@2.1..
         from: {who: header.name}
-  received_as:  {answer_to: TellRequest, codes: [Told.DONE, Told.BUSY], releases: other@..2.0}
+  heard:  {answer_to: TellRequest, codes: [Told.DONE, Told.BUSY], releases: other@..2.0}
   heeded: {answer_to: TellRequest, codes: Told.DONE, releases: other@2.1..}
   failed: {answer_to: TellRequest, otherwise: true, unanswered: true}
 answers:

@@ -29,6 +29,14 @@ def test_a_let_is_what_it_stands_for(tmp_path: Path) -> None:
     assert said.splitlines()[1:] == full.splitlines()[1:]
 
 
+def test_a_let_that_is_said_is_a_function_that_edges_call(tmp_path: Path) -> None:
+    text = compiled(tmp_path)["replispec/wire/small/machines/caller.py"]
+    assert (
+        "def next(variables: Any, _event: Any, _rules: Any) -> Any:\n    return variables.count + 1\n" in text
+    )
+    assert '"count": next' in text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
     [

@@ -88,7 +88,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "a master acknowledges before its own flush": _own_flush_not_awaited,
     "a master acknowledges what it has alone": _rule("acknowledged_offset", lambda end, *_, **__: end),
     "a replica reports what has arrived, not what is on its disk": _method(
-        HaReplica, "_reachable", lambda self: vars(self)["_store"].log.end
+        HaReplica, "vouched_for", property(lambda self: vars(self)["_store"].log.end)
     ),
     "the log of a broker is not brought to the disk": lambda: _lying(SimulatedFiles, "flush"),
     "the log of the controller is not brought to the disk": lambda: _lying(SimulatedJournal, "append"),

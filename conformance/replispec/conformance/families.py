@@ -13,7 +13,7 @@ from replispec.runtime.primitives.clauses import Clause
 ROOM = "conformance"
 
 
-class Known(NamedTuple):
+class ClauseOfFamily(NamedTuple):
     """A clause and whose it is."""
 
     family: str
@@ -50,15 +50,15 @@ def family_of(kind: str) -> Family:
     return kinds()[kind]
 
 
-def clauses() -> Mapping[str, Known]:
+def clauses() -> Mapping[str, ClauseOfFamily]:
     """The clauses of every family that was compiled, by id. Raises FamilyError for an id that two have."""
-    found: dict[str, Known] = {}
+    found: dict[str, ClauseOfFamily] = {}
     for name in families.names():
         for clause in clauses_of(name).values():
             if clause.id in found:
                 other = found[clause.id].family
                 raise FamilyError(f"spec/clauses/{name}: {clause.id} is a clause of {other} too: rename one")
-            found[clause.id] = Known(name, clause)
+            found[clause.id] = ClauseOfFamily(name, clause)
     return found
 
 

@@ -68,10 +68,12 @@ def _event(machine: AnyMachine, kind: type) -> dict[str, Any]:
     }
 
 
-def _guards(module: ModuleType) -> dict[str, str | None]:
+def _guards(module: ModuleType) -> dict[str, str]:
     """What each guard with a name means, its expression last."""
     found = inspect.getmembers(module, inspect.isfunction)
-    return {name: inspect.getdoc(each) for name, each in found if each.__module__ == module.__name__}
+    own = {name: inspect.getdoc(each) for name, each in found if each.__module__ == module.__name__}
+    # What stands under `let` is no guard, and is not explained.
+    return {name: about for name, about in own.items() if about}
 
 
 def _edges(machine: AnyMachine, transitions: Transitions[Any]) -> Iterator[dict[str, Any]]:

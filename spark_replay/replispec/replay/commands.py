@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from ipaddress import ip_address
 from typing import Any
 
 import pyarrow as pa
@@ -24,7 +23,7 @@ from replispec.replay.pairing import Pairs
 from replispec.replay.registrations import STEPS, steps_of
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
-from replispec.wire.rocketmq import broker, controller, store
+from replispec.wire.rocketmq import broker, controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
 _FOLLOWED = frozenset((*STEPS, *starts.CODES, *decisions.CODES))
@@ -341,20 +340,11 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
 
 
 def _message_place(message_id: str) -> tuple[str, int]:
-    """Storing broker and physical offset of a message id in hexadecimal. Raises RemoteProtocolError."""
-    try:
-        data = bytes.fromhex(message_id)
-    except ValueError:
-        raise RemoteProtocolError(f"message id {message_id[:80]!r} is not hexadecimal") from None
-    if len(data) == len(store.OffsetMessageIdV6().encode()):
-        v6 = store.OffsetMessageIdV6.decode(data)
-        return _address(v6.store_ip, v6.store_port), v6.physical_offset
-    v4 = store.OffsetMessageId.decode(data)
-    return _address(v4.store_ip, v4.store_port), v4.physical_offset
-
-
-def _address(ip: bytes, port: int) -> str:
-    return f"{ip_address(ip)}:{port}"
+    """Storing broker and physical offset of a message id. Raises RemoteProtocolError."""
+    address, offset = rules.message_broker(message_id), rules.message_offset(message_id)
+    if address is None or offset is None:
+        raise RemoteProtocolError(f"{message_id[:80]!r} is no message id")
+    return address, offset
 
 
 _REQUESTS: dict[int, Callable[[Command], Iterator[Observation]]] = {

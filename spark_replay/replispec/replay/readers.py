@@ -19,7 +19,6 @@ from replispec.wire.rocketmq.commands import REQUEST_BODIES
 
 REMOTING, HA_REPLICA, HA_MASTER = "remoting", "ha_replica", "ha_master"
 HA_LEGACY_REPLICA, HA_LEGACY_MASTER, FOREIGN = "ha_legacy_replica", "ha_legacy_master", "foreign"
-HA_KINDS = (HA_REPLICA, HA_MASTER)
 
 JSON_BODY_BYTES_MAXIMUM = 64 * 1024
 # No commit log reaches 256 TiB: while looking for a place to start, a larger offset is noise.

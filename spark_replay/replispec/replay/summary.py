@@ -55,11 +55,6 @@ class Summary:
         return {verdict.value: counts[verdict] for verdict in (*_ORDER,)}
 
     @property
-    def acknowledged_lost(self) -> int:
-        """The number of acknowledged messages that were lost."""
-        return sum(loss.acknowledged for loss in self.losses)
-
-    @property
     def exit_code(self) -> int:
         """2 when a capture was unusable, else 1 when something was violated or lost, else 0."""
         if any(capture.error for capture in self.captures):

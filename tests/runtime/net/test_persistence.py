@@ -107,12 +107,12 @@ def test_writes_keep_their_order_wherever_they_are_carried_out() -> None:
 
 def test_who_asks_while_a_write_is_under_way_is_heard_before_the_next_one() -> None:
     disk = Disk()
-    heard: list[int] = []
+    written: list[int] = []
 
     async def with_a_neighbour(persistence: Persistence) -> None:
         async def neighbour() -> None:
             for _ in range(3):
-                heard.append(len(disk.wrote))
+                written.append(len(disk.wrote))
                 await trio.lowlevel.checkpoint()
 
         async with trio.open_nursery() as nursery:
@@ -122,7 +122,7 @@ def test_who_asks_while_a_write_is_under_way_is_heard_before_the_next_one() -> N
 
     _played(disk, with_a_neighbour)
     assert len(disk.wrote) == 10
-    assert heard[-1] < 10
+    assert written[-1] < 10
 
 
 def test_a_full_disk_is_told_in_place_as_well_as_from_the_thread() -> None:

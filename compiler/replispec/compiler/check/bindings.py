@@ -65,7 +65,7 @@ def _check_answers_by_release(bindings: Bindings) -> None:
             raise SpecificationError(
                 form.place,
                 f"{form.effect} says nothing to releases to come",
-                "give one range without an end, as apache@5.1.1..",
+                "give one range without an end, as NAME@5.1.1..",
             )
 
 

@@ -13,7 +13,7 @@ from replispec.compiler.model.message import Model, SpecificationError
 from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.binding_parts import (
-    Known,
+    RoleTypes,
     effect_scope,
     enum_member,
     message_named,
@@ -30,7 +30,7 @@ class AnswerReader:
     """Reads the answers, notices and views of one machine; `known` is what the role knows."""
 
     def __init__(
-        self, tree: Tree, machine: MachineSpec, model: Model, known: Known, rules: Mapping[str, RuleType]
+        self, tree: Tree, machine: MachineSpec, model: Model, known: RoleTypes, rules: Mapping[str, RuleType]
     ) -> None:
         self._tree = tree
         self._machine = machine

@@ -26,23 +26,23 @@ _SHOWN: Final = ("int32", "int64", "string", "enum", "bool")
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RoleTypes:
     """What only the role knows, by name: as it is, and when it is asked of something."""
 
     fields: Mapping[str, Type]
     questions: Mapping[str, RuleType]
 
 
-def known_of(local: Mapping[str, LocalField]) -> Known:
+def role_types(local: Mapping[str, LocalField]) -> RoleTypes:
     """The types of what only the role knows."""
-    return Known(
+    return RoleTypes(
         {name: each.type for name, each in local.items() if not each.of},
         {name: RuleType(each.of, each.type) for name, each in local.items() if each.of},
     )
 
 
 def effect_scope(
-    effect: str, machine: MachineSpec, model: Model, known: Known, rules: Mapping[str, RuleType]
+    effect: str, machine: MachineSpec, model: Model, known: RoleTypes, rules: Mapping[str, RuleType]
 ) -> Scope:
     """What an effect may say: variables, the instance, and the fields that every event has on which it is
     done."""
@@ -56,7 +56,9 @@ def effect_scope(
     )
 
 
-def machine_scope(machine: MachineSpec, model: Model, known: Known, rules: Mapping[str, RuleType]) -> Scope:
+def machine_scope(
+    machine: MachineSpec, model: Model, known: RoleTypes, rules: Mapping[str, RuleType]
+) -> Scope:
     """What a machine may say at any time: its variables, its instance, and what only the role knows."""
     variables = {name: each.type for name, each in machine.variables.items()}
     return Scope(

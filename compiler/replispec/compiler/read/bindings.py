@@ -26,13 +26,13 @@ from replispec.compiler.read.binding_parts import (
     HEADER_ITSELF,
     INSTANCE,
     NOTHING,
-    Known,
+    RoleTypes,
     code_text,
     enum_member,
-    known_of,
     message_named,
     read_condition,
     read_remark,
+    role_types,
 )
 from replispec.compiler.read.event_records import RecordReader
 from replispec.compiler.read.payloads import PayloadReader
@@ -63,7 +63,7 @@ __all__ = ["EVENT_KEYS", "code_text", "is_bound", "read_bindings"]
 def read_bindings(tree: Tree, machine: MachineSpec, model: Model, rules: Mapping[str, RuleType]) -> Bindings:
     """The bindings of a machine. Raises SpecificationError with the line of the first fault."""
     local = {each.name: each for each in _local(tree, model)}
-    known = known_of(local)
+    known = role_types(local)
     sources = tuple(_Sources(tree, machine, model, rules, known).sources())
     answers = AnswerReader(tree, machine, model, known, rules)
     payloads = PayloadReader(tree, machine, model, rules, known)
@@ -161,7 +161,7 @@ class _Sources:
         machine: MachineSpec,
         model: Model,
         rules: Mapping[str, RuleType],
-        known: Known,
+        known: RoleTypes,
     ) -> None:
         self._tree = tree
         self._machine = machine

@@ -502,8 +502,5 @@ class _Reader:
                 raise SpecificationError(
                     learns.place_of(name), f"no field {message}.{field_name}", "write MESSAGE.FIELD"
                 )
-        return replace(
-            machine,
-            instance_key=tree.text("key", ""),
-            learns={name: learns.text(name) for name in learns.items},
-        )
+        learned = {name: learns.text(name) for name in learns.items}
+        return replace(machine, instance_key=tree.text("key", ""), learns=learned)

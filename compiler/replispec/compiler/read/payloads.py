@@ -12,7 +12,7 @@ from replispec.compiler.model.layout import FixedRun, steps
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Message, Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleType
-from replispec.compiler.read.binding_parts import Known, effect_scope, machine_scope, message_named
+from replispec.compiler.read.binding_parts import RoleTypes, effect_scope, machine_scope, message_named
 from replispec.compiler.read.values import read_values, require_whole
 from replispec.compiler.read.yaml_source import Tree
 
@@ -30,7 +30,7 @@ class PayloadReader:
     """Reads the payloads and views of one machine; `known` is what the role knows."""
 
     def __init__(
-        self, tree: Tree, machine: MachineSpec, model: Model, rules: Mapping[str, RuleType], known: Known
+        self, tree: Tree, machine: MachineSpec, model: Model, rules: Mapping[str, RuleType], known: RoleTypes
     ) -> None:
         self._tree = tree
         self._machine = machine

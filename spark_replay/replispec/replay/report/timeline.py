@@ -15,7 +15,6 @@ WIDTH = 1120
 RIGHT = 24
 TOP = 10
 LANE = 30
-BOX = 20
 AXIS = 34
 TICKS_MAXIMUM = 10
 # Texts are not measured, only estimated: the widest digit of the page's font at 12 px.

@@ -112,11 +112,6 @@ def take_optional(value: object, take: Callable[[object], T]) -> T | None:
     return None if value is None else take(value)
 
 
-def take_list(value: object, take: Callable[[object], T], what: str) -> list[T]:
-    """A JSON array whose elements `take` reads. Raises RemoteProtocolError when it is none."""
-    return [take(item) for item in take_array(value, what)]
-
-
 def take_map(value: object, take: Callable[[object], T], what: str) -> dict[str, T]:
     """A JSON object whose values `take` reads. Raises RemoteProtocolError when it is none."""
     return {key: take(item) for key, item in take_object(value, what).items()}

@@ -57,16 +57,3 @@ def named_numbers(
         NamedNumber(int(member), *(special or {}).get(name, (name, None)))
         for name, member in kind.__members__.items()
     )
-
-
-def names_of(
-    number: int,
-    table: Iterable[NamedNumber],
-    implementation: str = "",
-    release: tuple[int, ...] | None = None,
-) -> tuple[str, ...]:
-    """All names that the number may have; one when the release is known, none for an unknown number."""
-    found = [entry for entry in table if entry.number == number]
-    if release is not None:
-        found = [e for e in found if e.releases is None or e.releases.holds(implementation, release)]
-    return tuple(entry.name for entry in found)

@@ -42,7 +42,7 @@ class LogStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class OwnFacts:
     """What only this broker knows when it sends; see `local` of the machine."""
 
     cluster_name: str
@@ -266,10 +266,10 @@ class ReplicasManager:
     def _ask_who_is_master(self) -> None:
         self._ask(wire.ask_who_is_master(self._runner.variables, self._known()), self._now_ms)
 
-    def _known(self) -> Known:
+    def _known(self) -> OwnFacts:
         """What is said of this broker now."""
         status, options = self._owner.log_status(), self._options
-        return Known(
+        return OwnFacts(
             cluster_name=options.broker_cluster_name,
             broker_name=options.broker_name,
             broker_id=self.registration.broker_id,

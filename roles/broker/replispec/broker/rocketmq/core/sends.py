@@ -30,7 +30,7 @@ from replispec.wire.rocketmq.broker import (
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission, RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import BrokerOptions
-from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
+from replispec.wire.rocketmq.store import LogRecord
 
 PROPERTIES_BYTES_MAX: Final = 32_767
 WAITING_MAX: Final = 100_000
@@ -102,6 +102,7 @@ class Sends:
         self._waiting: deque[_Waiting] = deque()
         self._durable = 0
         self._store_ip = _packed(host(options))
+        self._store_host = str(ipaddress.ip_address(self._store_ip))
         self.store_port = options.listen_port
         self.stored_count = 0
         self._is_refusing = False
@@ -278,10 +279,8 @@ class Sends:
         return placed
 
     def _wait(self, request: Request, placed: list[Placed], now_ms: int) -> None:
-        ids = [
-            OffsetMessageId(self._store_ip, self.store_port, each.offset).encode().hex().upper()
-            for each in placed
-        ]
+        broker = f"{self._store_host}:{self.store_port}"
+        ids = [rules.message_id(broker, each.offset) for each in placed]
         answer = SendMessageResponse(
             msg_id=",".join(ids),
             queue_id=placed[0].record.queue_id,

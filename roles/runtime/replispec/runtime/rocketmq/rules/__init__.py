@@ -19,6 +19,9 @@ from replispec.runtime.rocketmq.rules.epochs import (
 )
 from replispec.runtime.rocketmq.rules.formats import (
     check_code,
+    message_broker,
+    message_id,
+    message_offset,
     peer,
     peer_addresses,
     string_hash,
@@ -49,6 +52,9 @@ __all__ = [
     "lists_ids",
     "may_join",
     "may_store",
+    "message_broker",
+    "message_id",
+    "message_offset",
     "must_leave",
     "next_start",
     "peer",
