@@ -106,7 +106,7 @@ def complaint(byte: Byte, found: Outcome, clean: Outcome) -> str:
             return "frames came or went"
         changed = [new != old for new, old in zip(found.frames, clean.frames, strict=True)]
         return "" if changed <= holder else "another frame changed"
-    if byte.field == "acknowledgment" and without(found.frames, "acknowledged") == without(
+    if byte.field in ("acknowledgment", "tcp flags") and without(found.frames, "acknowledged") == without(
         clean.frames, "acknowledged"
     ):
         return "" if found.judge() == clean.judge() else "findings differ"

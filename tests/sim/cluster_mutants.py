@@ -80,8 +80,8 @@ def _shorter(_: object, our_end: int, __: object, their_end: int) -> int:
 
 UNION: Final = "a master counts the set as it was, not as it may be"
 LATE: Final = {
-    "a master acknowledges before its own flush": 40,
-    "a replica reports what has arrived, not what is on its disk": 30,
+    "a master acknowledges before its own flush": 35,
+    "a replica reports what has arrived, not what is on its disk": 35,
 }
 """What only one seed in fifty finds, or fewer, and from where on to look for it."""
 MUTANTS: Final[dict[str, Mutant]] = {
