@@ -277,6 +277,25 @@ def test_fields_that_are_made_of_others_are_read_after_them(tmp_path: Path) -> N
     assert "by=before" in module
 
 
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("set int64", "sorted(variables.members)"),
+        ("list int64", "list(variables.members)"),
+        ("set int64 or none", "None if variables.members is None else sorted(variables.members)"),
+    ],
+)
+def test_a_variable_is_said_as_its_type_has_it(kind: str, said: str, tmp_path: Path) -> None:
+    text = FILES[COUNTER].replace("members: {type: set int64}", f"members: {{type: {kind}}}")
+    changed = ("members: set int64, before", f"members: {kind}, before")
+    text = text.replace(*changed).replace(
+        "elements(body.ids)", "set(body.ids)" if "set" in kind else "body.ids"
+    )
+    write(tmp_path, {COUNTER: text})
+    module = compile_family(bound_model(), tmp_path)["replispec/wire/bound/machines/counter_wire.py"].decode()
+    assert f"Members(ids={said})" in module
+
+
 WIRE = [
     (
         "size: 8  unit: BYTES",

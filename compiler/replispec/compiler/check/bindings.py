@@ -17,6 +17,7 @@ def check_bindings(machine: MachineSpec, bindings: Bindings, model: Model) -> No
     if bindings.has_instances:
         _check_instances(bindings)
         _check_effects(machine, bindings)
+    if bindings.has_instances or bindings.is_answering:
         check_answers(machine, bindings, model)
     if bindings.log is not None:
         _check_records(machine, bindings)

@@ -1,4 +1,4 @@
-"""What makes the answers of a machine with instances whole: each request one answer, and that of its own."""
+"""What makes the answers of a machine whole: each request one answer, and that of its own."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ def check_answers(machine: MachineSpec, bindings: Bindings, model: Model) -> Non
     for form in (*bindings.answers.values(), *bindings.notices.values()):
         with attempt():
             _check_said_once(form, bindings)
-            _check_message(form, machine, bindings, model)
+            for each in (form, *form.by_release.values()):
+                _check_message(each, machine, bindings, model)
     for form in bindings.answers.values():
         with attempt():
             _check_counted(form, machine, bindings)
     with attempt():
         _check_codes(bindings, model)
-    for edge in machine.transitions():
+    # A machine that is one may answer later: the request waits for what others say.
+    for edge in machine.transitions() if bindings.has_instances else ():
         with attempt():
             _check_edge(edge, bindings, model)
 

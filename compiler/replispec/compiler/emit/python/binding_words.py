@@ -15,6 +15,7 @@ from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Remark, Source, Text
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
+from replispec.compiler.model.value_types import Type
 
 BOUND: Final = Names(f"{PRIMITIVES}.bindings")
 _HELPERS: Final = {
@@ -40,6 +41,7 @@ class BindingWords:
         self.variables = Ref(self._module, "Variables")
         self.rules = Ref(f"replispec.wire.{model.family}.rules", "Rules")
         self._plain = {name: name for name in _BARE if name not in machine.variables}
+        self._machine = machine
 
     def event_class(self, event: str) -> str:
         """The class of an event of the machine."""
@@ -56,6 +58,18 @@ class BindingWords:
             plain=names,
             keywords=self._model.keywords,
         )
+
+    def type_of(self, node: ex.Expression) -> Type | None:
+        """The type that a name was given; None of what is made of several, and of a name with several."""
+        machine, found = self._machine, set[Type]()
+        match node:
+            case ex.Variable(name) if name in machine.variables:
+                found = {machine.variables[name].type}
+            case ex.EventField(name):
+                found = {each.fields[name] for each in machine.events.values() if name in each.fields}
+            case ex.SourceField(name, "local") | ex.LocalCall(name):
+                found = {machine.bindings.local[name].type}
+        return found.pop() if len(found) == 1 else None
 
     def label(self, node: ex.Expression, source: Source) -> str:
         """What people call a value that is missing: its key on the wire."""

@@ -35,16 +35,27 @@ def expressions_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
 
 def _value(value: Value, kind: Type, model: Model, words: BindingWords) -> str:
     if isinstance(value, ex.Expression):
-        text = words.python(value)
-        if isinstance(value, ex.LocalCall) and kind.kind in ("list", "map"):
-            return f"{'dict' if kind.kind == 'map' else 'list'}({text})"
-        if kind.kind == "list" and kind.item is not None and kind.item.kind != "message":
-            return f"sorted({text})"
-        if kind.kind == "list":
-            return f"list({text})"
-        return f"dict(sorted({text}.items()))" if kind.kind == "map" else text
+        return _said(value, kind, words)
     if isinstance(value, Each):
         assert kind.item is not None, "only a list has one message for each element"
         made = message_text(model.messages[kind.item.name], value.fields, model, words)
         return f"[{made} for each in sorted({words.python(value.elements)})]"
     return message_text(model.messages[kind.name], value, model, words)
+
+
+def _said(node: ex.Expression, wanted: Type, words: BindingWords) -> str:
+    """A value as a message has it: a set ascending, a list as it is, a map by ascending key.
+
+    A map that the role makes for whoever asks keeps its order: it follows what was asked.
+    """
+    text, given = words.python(node), words.type_of(node)
+    if wanted.kind not in ("list", "map"):
+        return text
+    if given is not None:
+        shape = given.kind
+    else:
+        is_plain = wanted.item is not None and wanted.item.kind != "message"
+        shape = "set" if wanted.kind == "list" and is_plain else wanted.kind
+    ordered = text if isinstance(node, ex.LocalCall) else f"sorted({text}.items())"
+    said = {"set": f"sorted({text})", "list": f"list({text})", "map": f"dict({ordered})"}[shape]
+    return f"None if {text} is None else {said}" if given is not None and given.optional else said
