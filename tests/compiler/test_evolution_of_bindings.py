@@ -70,7 +70,7 @@ def edited(old: str, new: str) -> list[Change]:
             "    instance: header.name\n",
             "    instance: first(header.name, 'nobody')\n",
             _B,
-            "source asked",
+            "source name_asked",
             "no longer one of header.name",
         ),
         (
