@@ -30,9 +30,13 @@ def _check_layout(_model: Model, message: Message) -> None:
         )
     if message.layout == "BINARY":
         check_layout(message)
-    if message.hot and message.layout != "HEADER_FIELDS":
+    if message.hot and message.layout not in ("HEADER_FIELDS", "BINARY"):
         raise SpecificationError(
-            message.place, f"{message.name} is hot, but no header", "drop it: only headers are declarations"
+            message.place, f"{message.name} is hot, but neither header nor binary", "drop it: there is one way"
+        )
+    if message.head and not message.fixed:
+        raise SpecificationError(
+            message.place, f"{message.name} has a head of no size", "say how many bytes it has, as fixed: 8"
         )
 
 

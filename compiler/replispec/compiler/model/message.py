@@ -188,6 +188,7 @@ class Message:
     given: tuple[Given, ...] = ()
     clauses: tuple[str, ...] = ()
     hot: str = ""
+    head: str = ""
 
     def given_named(self, name: str) -> Given | None:
         """The given number of this name, or None."""

@@ -112,7 +112,7 @@ class PayloadReader:
 
 def _is_fixed(message: Message, values: Mapping[str, Value]) -> bool:
     """Whether only the part of fixed size is said, with how much follows."""
-    if message.layout != "BINARY" or not message.fixed:
+    if message.layout != "BINARY" or not message.head:
         return False
     run = {field.name for field in _first_run(message).fields}
     lengths = {field.length for field in message.fields if field.length}

@@ -214,6 +214,7 @@ class _FileReader:
             given=tuple(Given(given.name, given.first, given.last) for given in wire.given),
             clauses=tuple(wire.clause),
             hot=wire.hot,
+            head=wire.head,
         )
 
     def _field(

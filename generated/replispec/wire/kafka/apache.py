@@ -13,19 +13,20 @@ from replispec.runtime.primitives.binary import (
     Buffer,
     VersionedBinary,
     check_range,
-    cut,
-    excluded,
+    in_this_form,
     must_be_in,
     outside,
     pack,
     read_count,
+    read_list,
     read_number,
     read_numbers,
-    read_prefix,
-    read_text,
-    required,
+    read_string,
+    unpack,
+    write_list,
     write_numbers,
     write_prefix,
+    write_string,
 )
 
 _APACHE_LEADER_AND_ISR_REQUEST_0 = Struct(">ii")
@@ -57,32 +58,33 @@ class ApacheLeaderAndIsrRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 1, at, "ApacheLeaderAndIsrRequest: version")
-        if end - at < 8:
-            raise cut(at, 8, end, "ApacheLeaderAndIsrRequest")
-        controller_id, controller_epoch = _APACHE_LEADER_AND_ISR_REQUEST_0.unpack_from(buffer, at)
+        controller_id, controller_epoch = unpack(
+            _APACHE_LEADER_AND_ISR_REQUEST_0, buffer, at, end, "ApacheLeaderAndIsrRequest"
+        )
         at += 8
-        count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsrRequest.partitions")
-        partitions = []
-        for _ in range(count):
-            partitions_element, at = ApacheLeaderAndIsr.decode_at(buffer, at, end, version=version)
-            partitions.append(partitions_element)
-        count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsrRequest.live_leaders")
-        live_leaders = []
-        for _ in range(count):
-            live_leaders_element, at = ApacheLiveLeader.decode_at(buffer, at, end)
-            live_leaders.append(live_leaders_element)
+        partitions, at = read_list(
+            ApacheLeaderAndIsr.decode_at,
+            buffer,
+            at,
+            4,
+            end,
+            "ApacheLeaderAndIsrRequest.partitions",
+            version=version,
+        )
+        live_leaders, at = read_list(
+            ApacheLiveLeader.decode_at, buffer, at, 4, end, "ApacheLeaderAndIsrRequest.live_leaders"
+        )
         return cls(controller_id, controller_epoch, partitions, live_leaders), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 1, "ApacheLeaderAndIsrRequest: version")
-        partitions_bytes = b"".join([element.encode(version=version) for element in self.partitions])
-        partitions_bytes = (
-            write_prefix(len(self.partitions), 4, "ApacheLeaderAndIsrRequest.partitions") + partitions_bytes
+        partitions_bytes = write_list(
+            [element.encode(version=version) for element in self.partitions],
+            4,
+            "ApacheLeaderAndIsrRequest.partitions",
         )
-        live_leaders_bytes = b"".join([element.encode() for element in self.live_leaders])
-        live_leaders_bytes = (
-            write_prefix(len(self.live_leaders), 4, "ApacheLeaderAndIsrRequest.live_leaders")
-            + live_leaders_bytes
+        live_leaders_bytes = write_list(
+            [element.encode() for element in self.live_leaders], 4, "ApacheLeaderAndIsrRequest.live_leaders"
         )
         return b"".join(
             (
@@ -119,22 +121,14 @@ class ApacheLeaderAndIsr(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 1, at, "ApacheLeaderAndIsr: version")
-        size, at = read_prefix(buffer, at, 2, end, "ApacheLeaderAndIsr.topic_name")
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "ApacheLeaderAndIsr.topic_name")
-        topic_name = read_text(buffer, at, size, "ApacheLeaderAndIsr.topic_name")
-        at += size
-        if end - at < 16:
-            raise cut(at, 16, end, "ApacheLeaderAndIsr")
-        partition_index, controller_epoch, leader, leader_epoch = _APACHE_LEADER_AND_ISR_1.unpack_from(
-            buffer, at
+        topic_name, at = read_string(buffer, at, 2, end, "ApacheLeaderAndIsr.topic_name")
+        partition_index, controller_epoch, leader, leader_epoch = unpack(
+            _APACHE_LEADER_AND_ISR_1, buffer, at, end, "ApacheLeaderAndIsr"
         )
         at += 16
         count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsr.isr")
         isr, at = read_numbers(buffer, at, count, 4, True, end, "ApacheLeaderAndIsr.isr")
-        if end - at < 4:
-            raise cut(at, 4, end, "ApacheLeaderAndIsr")
-        (zk_version,) = _APACHE_LEADER_AND_ISR_3.unpack_from(buffer, at)
+        (zk_version,) = unpack(_APACHE_LEADER_AND_ISR_3, buffer, at, end, "ApacheLeaderAndIsr")
         at += 4
         count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsr.replicas")
         replicas, at = read_numbers(buffer, at, count, 4, True, end, "ApacheLeaderAndIsr.replicas")
@@ -158,20 +152,15 @@ class ApacheLeaderAndIsr(VersionedBinary):
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 1, "ApacheLeaderAndIsr: version")
-        topic_name_bytes = self.topic_name.encode()
-        topic_name_bytes = (
-            write_prefix(len(topic_name_bytes), 2, "ApacheLeaderAndIsr.topic_name") + topic_name_bytes
-        )
+        topic_name_bytes = write_string(self.topic_name, 2, "ApacheLeaderAndIsr.topic_name")
         isr_bytes = write_numbers(self.isr, 4, True, "ApacheLeaderAndIsr.isr")
         isr_bytes = write_prefix(len(self.isr), 4, "ApacheLeaderAndIsr.isr") + isr_bytes
         replicas_bytes = write_numbers(self.replicas, 4, True, "ApacheLeaderAndIsr.replicas")
         replicas_bytes = write_prefix(len(self.replicas), 4, "ApacheLeaderAndIsr.replicas") + replicas_bytes
         is_new_bytes = b""
-        if version >= 1:
-            is_new = required(self.is_new, "ApacheLeaderAndIsr.is_new")
+        is_new = in_this_form(self.is_new, version >= 1, "ApacheLeaderAndIsr.is_new")
+        if is_new is not None:
             is_new_bytes = write_numbers((int(is_new),), 1, True, "ApacheLeaderAndIsr.is_new")
-        else:
-            excluded(self.is_new, "ApacheLeaderAndIsr.is_new")
         return b"".join(
             (
                 topic_name_bytes,
@@ -201,26 +190,15 @@ class ApacheLiveLeader(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        if end - at < 4:
-            raise cut(at, 4, end, "ApacheLiveLeader")
-        (broker_id,) = _APACHE_LIVE_LEADER_0.unpack_from(buffer, at)
+        (broker_id,) = unpack(_APACHE_LIVE_LEADER_0, buffer, at, end, "ApacheLiveLeader")
         at += 4
-        size, at = read_prefix(buffer, at, 2, end, "ApacheLiveLeader.host_name")
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "ApacheLiveLeader.host_name")
-        host_name = read_text(buffer, at, size, "ApacheLiveLeader.host_name")
-        at += size
-        if end - at < 4:
-            raise cut(at, 4, end, "ApacheLiveLeader")
-        (port,) = _APACHE_LIVE_LEADER_2.unpack_from(buffer, at)
+        host_name, at = read_string(buffer, at, 2, end, "ApacheLiveLeader.host_name")
+        (port,) = unpack(_APACHE_LIVE_LEADER_2, buffer, at, end, "ApacheLiveLeader")
         at += 4
         return cls(broker_id, host_name, port), at
 
     def encode(self) -> bytes:
-        host_name_bytes = self.host_name.encode()
-        host_name_bytes = (
-            write_prefix(len(host_name_bytes), 2, "ApacheLiveLeader.host_name") + host_name_bytes
-        )
+        host_name_bytes = write_string(self.host_name, 2, "ApacheLiveLeader.host_name")
         return b"".join(
             (
                 pack(_APACHE_LIVE_LEADER_0, "ApacheLiveLeader", self.broker_id),
@@ -244,21 +222,18 @@ class ApacheLeaderAndIsrResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 1, at, "ApacheLeaderAndIsrResponse: version")
-        if end - at < 2:
-            raise cut(at, 2, end, "ApacheLeaderAndIsrResponse")
-        (error,) = _APACHE_LEADER_AND_ISR_RESPONSE_0.unpack_from(buffer, at)
+        (error,) = unpack(_APACHE_LEADER_AND_ISR_RESPONSE_0, buffer, at, end, "ApacheLeaderAndIsrResponse")
         at += 2
-        count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsrResponse.errors")
-        errors = []
-        for _ in range(count):
-            element, at = ApachePartitionError.decode_at(buffer, at, end)
-            errors.append(element)
+        errors, at = read_list(
+            ApachePartitionError.decode_at, buffer, at, 4, end, "ApacheLeaderAndIsrResponse.errors"
+        )
         return cls(error, errors), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 1, "ApacheLeaderAndIsrResponse: version")
-        errors_bytes = b"".join([element.encode() for element in self.errors])
-        errors_bytes = write_prefix(len(self.errors), 4, "ApacheLeaderAndIsrResponse.errors") + errors_bytes
+        errors_bytes = write_list(
+            [element.encode() for element in self.errors], 4, "ApacheLeaderAndIsrResponse.errors"
+        )
         return b"".join(
             (pack(_APACHE_LEADER_AND_ISR_RESPONSE_0, "ApacheLeaderAndIsrResponse", self.error), errors_bytes)
         )
@@ -280,27 +255,22 @@ class ApacheStopReplicaRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 0, at, "ApacheStopReplicaRequest: version")
-        if end - at < 9:
-            raise cut(at, 9, end, "ApacheStopReplicaRequest")
-        controller_id, controller_epoch, delete_partitions = _APACHE_STOP_REPLICA_REQUEST_0.unpack_from(
-            buffer, at
+        controller_id, controller_epoch, delete_partitions = unpack(
+            _APACHE_STOP_REPLICA_REQUEST_0, buffer, at, end, "ApacheStopReplicaRequest"
         )
         if not 0 <= delete_partitions <= 1:
             raise outside(delete_partitions, 0, 1, at, "ApacheStopReplicaRequest.delete_partitions")
         delete_partitions = delete_partitions == 1
         at += 9
-        count, at = read_count(buffer, at, 4, end, "ApacheStopReplicaRequest.partitions")
-        partitions = []
-        for _ in range(count):
-            element, at = ApachePartition.decode_at(buffer, at, end)
-            partitions.append(element)
+        partitions, at = read_list(
+            ApachePartition.decode_at, buffer, at, 4, end, "ApacheStopReplicaRequest.partitions"
+        )
         return cls(controller_id, controller_epoch, delete_partitions, partitions), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 0, "ApacheStopReplicaRequest: version")
-        partitions_bytes = b"".join([element.encode() for element in self.partitions])
-        partitions_bytes = (
-            write_prefix(len(self.partitions), 4, "ApacheStopReplicaRequest.partitions") + partitions_bytes
+        partitions_bytes = write_list(
+            [element.encode() for element in self.partitions], 4, "ApacheStopReplicaRequest.partitions"
         )
         return b"".join(
             (
@@ -325,22 +295,13 @@ class ApachePartition(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        size, at = read_prefix(buffer, at, 2, end, "ApachePartition.topic_name")
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "ApachePartition.topic_name")
-        topic_name = read_text(buffer, at, size, "ApachePartition.topic_name")
-        at += size
-        if end - at < 4:
-            raise cut(at, 4, end, "ApachePartition")
-        (partition_index,) = _APACHE_PARTITION_1.unpack_from(buffer, at)
+        topic_name, at = read_string(buffer, at, 2, end, "ApachePartition.topic_name")
+        (partition_index,) = unpack(_APACHE_PARTITION_1, buffer, at, end, "ApachePartition")
         at += 4
         return cls(topic_name, partition_index), at
 
     def encode(self) -> bytes:
-        topic_name_bytes = self.topic_name.encode()
-        topic_name_bytes = (
-            write_prefix(len(topic_name_bytes), 2, "ApachePartition.topic_name") + topic_name_bytes
-        )
+        topic_name_bytes = write_string(self.topic_name, 2, "ApachePartition.topic_name")
         return b"".join(
             (topic_name_bytes, pack(_APACHE_PARTITION_1, "ApachePartition", self.partition_index))
         )
@@ -360,21 +321,18 @@ class ApacheStopReplicaResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 0, at, "ApacheStopReplicaResponse: version")
-        if end - at < 2:
-            raise cut(at, 2, end, "ApacheStopReplicaResponse")
-        (error,) = _APACHE_STOP_REPLICA_RESPONSE_0.unpack_from(buffer, at)
+        (error,) = unpack(_APACHE_STOP_REPLICA_RESPONSE_0, buffer, at, end, "ApacheStopReplicaResponse")
         at += 2
-        count, at = read_count(buffer, at, 4, end, "ApacheStopReplicaResponse.errors")
-        errors = []
-        for _ in range(count):
-            element, at = ApachePartitionError.decode_at(buffer, at, end)
-            errors.append(element)
+        errors, at = read_list(
+            ApachePartitionError.decode_at, buffer, at, 4, end, "ApacheStopReplicaResponse.errors"
+        )
         return cls(error, errors), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 0, "ApacheStopReplicaResponse: version")
-        errors_bytes = b"".join([element.encode() for element in self.errors])
-        errors_bytes = write_prefix(len(self.errors), 4, "ApacheStopReplicaResponse.errors") + errors_bytes
+        errors_bytes = write_list(
+            [element.encode() for element in self.errors], 4, "ApacheStopReplicaResponse.errors"
+        )
         return b"".join(
             (pack(_APACHE_STOP_REPLICA_RESPONSE_0, "ApacheStopReplicaResponse", self.error), errors_bytes)
         )
@@ -390,22 +348,13 @@ class ApachePartitionError(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        size, at = read_prefix(buffer, at, 2, end, "ApachePartitionError.topic_name")
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "ApachePartitionError.topic_name")
-        topic_name = read_text(buffer, at, size, "ApachePartitionError.topic_name")
-        at += size
-        if end - at < 6:
-            raise cut(at, 6, end, "ApachePartitionError")
-        partition_index, error = _APACHE_PARTITION_ERROR_1.unpack_from(buffer, at)
+        topic_name, at = read_string(buffer, at, 2, end, "ApachePartitionError.topic_name")
+        partition_index, error = unpack(_APACHE_PARTITION_ERROR_1, buffer, at, end, "ApachePartitionError")
         at += 6
         return cls(topic_name, partition_index, error), at
 
     def encode(self) -> bytes:
-        topic_name_bytes = self.topic_name.encode()
-        topic_name_bytes = (
-            write_prefix(len(topic_name_bytes), 2, "ApachePartitionError.topic_name") + topic_name_bytes
-        )
+        topic_name_bytes = write_string(self.topic_name, 2, "ApachePartitionError.topic_name")
         return b"".join(
             (
                 topic_name_bytes,

@@ -14,20 +14,21 @@ from replispec.runtime.primitives.binary import (
     VersionedBinary,
     check_distinct,
     check_range,
-    cut,
-    excluded,
+    in_this_form,
     must_be_distinct,
     must_be_in,
     outside,
     pack,
     read_count,
+    read_list,
     read_number,
     read_numbers,
-    read_prefix,
-    read_text,
-    required,
+    read_string,
+    unpack,
+    write_list,
     write_numbers,
     write_prefix,
+    write_string,
 )
 
 _DESIGN_LEADER_AND_ISR_REQUEST_0 = Struct(">i")
@@ -57,27 +58,29 @@ class DesignLeaderAndIsrRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignLeaderAndIsrRequest: version")
-        if end - at < 4:
-            raise cut(at, 4, end, "DesignLeaderAndIsrRequest")
-        (client_id,) = _DESIGN_LEADER_AND_ISR_REQUEST_0.unpack_from(buffer, at)
+        (client_id,) = unpack(_DESIGN_LEADER_AND_ISR_REQUEST_0, buffer, at, end, "DesignLeaderAndIsrRequest")
         at += 4
         controller_epoch: int | None = None
         if version >= 2:
             controller_epoch, at = read_number(
                 buffer, at, 4, True, end, "DesignLeaderAndIsrRequest.controller_epoch"
             )
-        if end - at < 5:
-            raise cut(at, 5, end, "DesignLeaderAndIsrRequest")
-        ack_timeout, is_init = _DESIGN_LEADER_AND_ISR_REQUEST_2.unpack_from(buffer, at)
+        ack_timeout, is_init = unpack(
+            _DESIGN_LEADER_AND_ISR_REQUEST_2, buffer, at, end, "DesignLeaderAndIsrRequest"
+        )
         if not 0 <= is_init <= 1:
             raise outside(is_init, 0, 1, at, "DesignLeaderAndIsrRequest.is_init")
         is_init = is_init == 1
         at += 5
-        count, at = read_count(buffer, at, 4, end, "DesignLeaderAndIsrRequest.partitions")
-        partitions = []
-        for _ in range(count):
-            element, at = DesignLeaderAndIsr.decode_at(buffer, at, end, version=version)
-            partitions.append(element)
+        partitions, at = read_list(
+            DesignLeaderAndIsr.decode_at,
+            buffer,
+            at,
+            4,
+            end,
+            "DesignLeaderAndIsrRequest.partitions",
+            version=version,
+        )
         check_distinct(
             [element.identity for element in partitions], at, "DesignLeaderAndIsrRequest.partitions"
         )
@@ -86,19 +89,20 @@ class DesignLeaderAndIsrRequest(VersionedBinary):
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 2, "DesignLeaderAndIsrRequest: version")
         controller_epoch_bytes = b""
-        if version >= 2:
-            controller_epoch = required(self.controller_epoch, "DesignLeaderAndIsrRequest.controller_epoch")
+        controller_epoch = in_this_form(
+            self.controller_epoch, version >= 2, "DesignLeaderAndIsrRequest.controller_epoch"
+        )
+        if controller_epoch is not None:
             controller_epoch_bytes = write_numbers(
                 (int(controller_epoch),), 4, True, "DesignLeaderAndIsrRequest.controller_epoch"
             )
-        else:
-            excluded(self.controller_epoch, "DesignLeaderAndIsrRequest.controller_epoch")
         must_be_distinct(
             [element.identity for element in self.partitions], "DesignLeaderAndIsrRequest.partitions"
         )
-        partitions_bytes = b"".join([element.encode(version=version) for element in self.partitions])
-        partitions_bytes = (
-            write_prefix(len(self.partitions), 4, "DesignLeaderAndIsrRequest.partitions") + partitions_bytes
+        partitions_bytes = write_list(
+            [element.encode(version=version) for element in self.partitions],
+            4,
+            "DesignLeaderAndIsrRequest.partitions",
         )
         return b"".join(
             (
@@ -137,21 +141,15 @@ class DesignLeaderAndIsr(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignLeaderAndIsr: version")
-        size, at = read_prefix(buffer, at, 2, end, "DesignLeaderAndIsr.topic")
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "DesignLeaderAndIsr.topic")
-        topic = read_text(buffer, at, size, "DesignLeaderAndIsr.topic")
-        at += size
-        if end - at < 12:
-            raise cut(at, 12, end, "DesignLeaderAndIsr")
-        partition_id, leader, leader_epoch = _DESIGN_LEADER_AND_ISR_1.unpack_from(buffer, at)
+        topic, at = read_string(buffer, at, 2, end, "DesignLeaderAndIsr.topic")
+        partition_id, leader, leader_epoch = unpack(
+            _DESIGN_LEADER_AND_ISR_1, buffer, at, end, "DesignLeaderAndIsr"
+        )
         at += 12
         count, at = read_count(buffer, at, 4, end, "DesignLeaderAndIsr.isr")
         isr, at = read_numbers(buffer, at, count, 4, True, end, "DesignLeaderAndIsr.isr")
         check_distinct(isr, at, "DesignLeaderAndIsr.isr")
-        if end - at < 8:
-            raise cut(at, 8, end, "DesignLeaderAndIsr")
-        (zk_version,) = _DESIGN_LEADER_AND_ISR_3.unpack_from(buffer, at)
+        (zk_version,) = unpack(_DESIGN_LEADER_AND_ISR_3, buffer, at, end, "DesignLeaderAndIsr")
         at += 8
         replicas: list[int] | None = None
         if version >= 2:
@@ -166,26 +164,23 @@ class DesignLeaderAndIsr(VersionedBinary):
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 2, "DesignLeaderAndIsr: version")
-        topic_bytes = self.topic.encode()
-        topic_bytes = write_prefix(len(topic_bytes), 2, "DesignLeaderAndIsr.topic") + topic_bytes
+        topic_bytes = write_string(self.topic, 2, "DesignLeaderAndIsr.topic")
         must_be_distinct(self.isr, "DesignLeaderAndIsr.isr")
         isr_bytes = write_numbers(self.isr, 4, True, "DesignLeaderAndIsr.isr")
         isr_bytes = write_prefix(len(self.isr), 4, "DesignLeaderAndIsr.isr") + isr_bytes
         replicas_bytes = b""
-        if version >= 2:
-            replicas = required(self.replicas, "DesignLeaderAndIsr.replicas")
+        replicas = in_this_form(self.replicas, version >= 2, "DesignLeaderAndIsr.replicas")
+        if replicas is not None:
             replicas_bytes = write_numbers(replicas, 4, True, "DesignLeaderAndIsr.replicas")
             replicas_bytes = write_prefix(len(replicas), 4, "DesignLeaderAndIsr.replicas") + replicas_bytes
-        else:
-            excluded(self.replicas, "DesignLeaderAndIsr.replicas")
         topic_generation_bytes = b""
-        if version >= 2:
-            topic_generation = required(self.topic_generation, "DesignLeaderAndIsr.topic_generation")
+        topic_generation = in_this_form(
+            self.topic_generation, version >= 2, "DesignLeaderAndIsr.topic_generation"
+        )
+        if topic_generation is not None:
             topic_generation_bytes = write_numbers(
                 (int(topic_generation),), 8, True, "DesignLeaderAndIsr.topic_generation"
             )
-        else:
-            excluded(self.topic_generation, "DesignLeaderAndIsr.topic_generation")
         return b"".join(
             (
                 topic_bytes,
@@ -222,19 +217,18 @@ class DesignLeaderAndIsrResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignLeaderAndIsrResponse: version")
-        count, at = read_count(buffer, at, 4, end, "DesignLeaderAndIsrResponse.errors")
-        errors = []
-        for _ in range(count):
-            element, at = DesignPartitionError.decode_at(buffer, at, end)
-            errors.append(element)
+        errors, at = read_list(
+            DesignPartitionError.decode_at, buffer, at, 4, end, "DesignLeaderAndIsrResponse.errors"
+        )
         check_distinct([element.identity for element in errors], at, "DesignLeaderAndIsrResponse.errors")
         return cls(errors), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 2, "DesignLeaderAndIsrResponse: version")
         must_be_distinct([element.identity for element in self.errors], "DesignLeaderAndIsrResponse.errors")
-        errors_bytes = b"".join([element.encode() for element in self.errors])
-        errors_bytes = write_prefix(len(self.errors), 4, "DesignLeaderAndIsrResponse.errors") + errors_bytes
+        errors_bytes = write_list(
+            [element.encode() for element in self.errors], 4, "DesignLeaderAndIsrResponse.errors"
+        )
         return errors_bytes
 
 
@@ -254,24 +248,18 @@ class DesignStopReplicaRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignStopReplicaRequest: version")
-        if end - at < 4:
-            raise cut(at, 4, end, "DesignStopReplicaRequest")
-        (client_id,) = _DESIGN_STOP_REPLICA_REQUEST_0.unpack_from(buffer, at)
+        (client_id,) = unpack(_DESIGN_STOP_REPLICA_REQUEST_0, buffer, at, end, "DesignStopReplicaRequest")
         at += 4
         controller_epoch: int | None = None
         if version >= 2:
             controller_epoch, at = read_number(
                 buffer, at, 4, True, end, "DesignStopReplicaRequest.controller_epoch"
             )
-        if end - at < 4:
-            raise cut(at, 4, end, "DesignStopReplicaRequest")
-        (ack_timeout,) = _DESIGN_STOP_REPLICA_REQUEST_2.unpack_from(buffer, at)
+        (ack_timeout,) = unpack(_DESIGN_STOP_REPLICA_REQUEST_2, buffer, at, end, "DesignStopReplicaRequest")
         at += 4
-        count, at = read_count(buffer, at, 4, end, "DesignStopReplicaRequest.partitions")
-        partitions = []
-        for _ in range(count):
-            element, at = DesignPartition.decode_at(buffer, at, end)
-            partitions.append(element)
+        partitions, at = read_list(
+            DesignPartition.decode_at, buffer, at, 4, end, "DesignStopReplicaRequest.partitions"
+        )
         check_distinct(
             [element.identity for element in partitions], at, "DesignStopReplicaRequest.partitions"
         )
@@ -280,19 +268,18 @@ class DesignStopReplicaRequest(VersionedBinary):
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 2, "DesignStopReplicaRequest: version")
         controller_epoch_bytes = b""
-        if version >= 2:
-            controller_epoch = required(self.controller_epoch, "DesignStopReplicaRequest.controller_epoch")
+        controller_epoch = in_this_form(
+            self.controller_epoch, version >= 2, "DesignStopReplicaRequest.controller_epoch"
+        )
+        if controller_epoch is not None:
             controller_epoch_bytes = write_numbers(
                 (int(controller_epoch),), 4, True, "DesignStopReplicaRequest.controller_epoch"
             )
-        else:
-            excluded(self.controller_epoch, "DesignStopReplicaRequest.controller_epoch")
         must_be_distinct(
             [element.identity for element in self.partitions], "DesignStopReplicaRequest.partitions"
         )
-        partitions_bytes = b"".join([element.encode() for element in self.partitions])
-        partitions_bytes = (
-            write_prefix(len(self.partitions), 4, "DesignStopReplicaRequest.partitions") + partitions_bytes
+        partitions_bytes = write_list(
+            [element.encode() for element in self.partitions], 4, "DesignStopReplicaRequest.partitions"
         )
         return b"".join(
             (
@@ -313,20 +300,13 @@ class DesignPartition(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        size, at = read_prefix(buffer, at, 2, end, "DesignPartition.topic")
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "DesignPartition.topic")
-        topic = read_text(buffer, at, size, "DesignPartition.topic")
-        at += size
-        if end - at < 4:
-            raise cut(at, 4, end, "DesignPartition")
-        (partition_id,) = _DESIGN_PARTITION_1.unpack_from(buffer, at)
+        topic, at = read_string(buffer, at, 2, end, "DesignPartition.topic")
+        (partition_id,) = unpack(_DESIGN_PARTITION_1, buffer, at, end, "DesignPartition")
         at += 4
         return cls(topic, partition_id), at
 
     def encode(self) -> bytes:
-        topic_bytes = self.topic.encode()
-        topic_bytes = write_prefix(len(topic_bytes), 2, "DesignPartition.topic") + topic_bytes
+        topic_bytes = write_string(self.topic, 2, "DesignPartition.topic")
         return b"".join((topic_bytes, pack(_DESIGN_PARTITION_1, "DesignPartition", self.partition_id)))
 
     @property
@@ -348,19 +328,18 @@ class DesignStopReplicaResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignStopReplicaResponse: version")
-        count, at = read_count(buffer, at, 4, end, "DesignStopReplicaResponse.errors")
-        errors = []
-        for _ in range(count):
-            element, at = DesignPartitionError.decode_at(buffer, at, end)
-            errors.append(element)
+        errors, at = read_list(
+            DesignPartitionError.decode_at, buffer, at, 4, end, "DesignStopReplicaResponse.errors"
+        )
         check_distinct([element.identity for element in errors], at, "DesignStopReplicaResponse.errors")
         return cls(errors), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 2, "DesignStopReplicaResponse: version")
         must_be_distinct([element.identity for element in self.errors], "DesignStopReplicaResponse.errors")
-        errors_bytes = b"".join([element.encode() for element in self.errors])
-        errors_bytes = write_prefix(len(self.errors), 4, "DesignStopReplicaResponse.errors") + errors_bytes
+        errors_bytes = write_list(
+            [element.encode() for element in self.errors], 4, "DesignStopReplicaResponse.errors"
+        )
         return errors_bytes
 
 
@@ -374,20 +353,13 @@ class DesignPartitionError(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        size, at = read_prefix(buffer, at, 2, end, "DesignPartitionError.topic")
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "DesignPartitionError.topic")
-        topic = read_text(buffer, at, size, "DesignPartitionError.topic")
-        at += size
-        if end - at < 6:
-            raise cut(at, 6, end, "DesignPartitionError")
-        partition_id, error = _DESIGN_PARTITION_ERROR_1.unpack_from(buffer, at)
+        topic, at = read_string(buffer, at, 2, end, "DesignPartitionError.topic")
+        partition_id, error = unpack(_DESIGN_PARTITION_ERROR_1, buffer, at, end, "DesignPartitionError")
         at += 6
         return cls(topic, partition_id, error), at
 
     def encode(self) -> bytes:
-        topic_bytes = self.topic.encode()
-        topic_bytes = write_prefix(len(topic_bytes), 2, "DesignPartitionError.topic") + topic_bytes
+        topic_bytes = write_string(self.topic, 2, "DesignPartitionError.topic")
         return b"".join(
             (
                 topic_bytes,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from struct import Struct
-from typing import NamedTuple, Self
+from typing import Self
 
 from replispec.runtime.primitives.binary import (
     BinaryMessage,
@@ -15,8 +15,10 @@ from replispec.runtime.primitives.binary import (
     need,
     outside,
     pack,
+    read_bytes,
     read_nullable,
     read_text,
+    unpack,
     write_none,
     write_prefix,
 )
@@ -25,33 +27,6 @@ _DESIGN_REQUEST_FRAME_0 = Struct(">ihh")
 _DESIGN_RESPONSE_FRAME_0 = Struct(">ih")
 _APACHE_REQUEST_FRAME_0 = Struct(">ihhi")
 _APACHE_RESPONSE_FRAME_0 = Struct(">ii")
-
-
-class DesignRequestFrameFixed(NamedTuple):
-    """The first 8 bytes of DesignRequestFrame, field by field."""
-
-    size: int
-    request_type_id: int
-    version_id: int
-
-    @classmethod
-    def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        if len(buffer) - at < 8:
-            raise cut(at, 8, len(buffer), "DesignRequestFrame")
-        size, request_type_id, version_id = _DESIGN_REQUEST_FRAME_0.unpack_from(buffer, at)
-        return cls(size, request_type_id, version_id)
-
-    def encode(self) -> bytes:
-        """These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit."""
-        return pack(
-            _DESIGN_REQUEST_FRAME_0, "DesignRequestFrame", self.size, self.request_type_id, self.version_id
-        )
-
-    @classmethod
-    def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {"size": (0, 4), "request_type_id": (4, 2), "version_id": (6, 2)}
 
 
 @dataclass(slots=True)
@@ -69,20 +44,16 @@ class DesignRequestFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        if end - at < 8:
-            raise cut(at, 8, end, "DesignRequestFrame")
-        size, request_type_id, version_id = _DESIGN_REQUEST_FRAME_0.unpack_from(buffer, at)
+        size, request_type_id, version_id = unpack(
+            _DESIGN_REQUEST_FRAME_0, buffer, at, end, "DesignRequestFrame"
+        )
         if not 4 <= size <= 16777216:
             raise outside(size, 4, 16777216, at, "DesignRequestFrame.size")
         if not 0 <= size + 4 <= end - start:
             raise cut(start, size + 4, end, "DesignRequestFrame.size")
         end = start + size + 4
         at += 8
-        size = end - at
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "DesignRequestFrame.body")
-        body = bytes(buffer[at : at + size])
-        at += size
+        body, at = read_bytes(buffer, at, end - at, end, "DesignRequestFrame.body")
         return cls(request_type_id, version_id, body), at
 
     def encode(self) -> bytes:
@@ -98,30 +69,6 @@ class DesignRequestFrame(BinaryMessage):
         )
 
 
-class DesignResponseFrameFixed(NamedTuple):
-    """The first 6 bytes of DesignResponseFrame, field by field."""
-
-    size: int
-    version_id: int
-
-    @classmethod
-    def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        if len(buffer) - at < 6:
-            raise cut(at, 6, len(buffer), "DesignResponseFrame")
-        size, version_id = _DESIGN_RESPONSE_FRAME_0.unpack_from(buffer, at)
-        return cls(size, version_id)
-
-    def encode(self) -> bytes:
-        """These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit."""
-        return pack(_DESIGN_RESPONSE_FRAME_0, "DesignResponseFrame", self.size, self.version_id)
-
-    @classmethod
-    def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {"size": (0, 4), "version_id": (4, 2)}
-
-
 @dataclass(slots=True)
 class DesignResponseFrame(BinaryMessage):
     """The frame around every answer of the design.
@@ -135,20 +82,14 @@ class DesignResponseFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        if end - at < 6:
-            raise cut(at, 6, end, "DesignResponseFrame")
-        size, version_id = _DESIGN_RESPONSE_FRAME_0.unpack_from(buffer, at)
+        size, version_id = unpack(_DESIGN_RESPONSE_FRAME_0, buffer, at, end, "DesignResponseFrame")
         if not 2 <= size <= 16777216:
             raise outside(size, 2, 16777216, at, "DesignResponseFrame.size")
         if not 0 <= size + 4 <= end - start:
             raise cut(start, size + 4, end, "DesignResponseFrame.size")
         end = start + size + 4
         at += 6
-        size = end - at
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "DesignResponseFrame.body")
-        body = bytes(buffer[at : at + size])
-        at += size
+        body, at = read_bytes(buffer, at, end - at, end, "DesignResponseFrame.body")
         return cls(version_id, body), at
 
     def encode(self) -> bytes:
@@ -157,39 +98,6 @@ class DesignResponseFrame(BinaryMessage):
         return b"".join(
             (pack(_DESIGN_RESPONSE_FRAME_0, "DesignResponseFrame", size, self.version_id), body_bytes)
         )
-
-
-class ApacheRequestFrameFixed(NamedTuple):
-    """The first 12 bytes of ApacheRequestFrame, field by field."""
-
-    size: int
-    api_key: int
-    api_version: int
-    correlation_id: int
-
-    @classmethod
-    def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        if len(buffer) - at < 12:
-            raise cut(at, 12, len(buffer), "ApacheRequestFrame")
-        size, api_key, api_version, correlation_id = _APACHE_REQUEST_FRAME_0.unpack_from(buffer, at)
-        return cls(size, api_key, api_version, correlation_id)
-
-    def encode(self) -> bytes:
-        """These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit."""
-        return pack(
-            _APACHE_REQUEST_FRAME_0,
-            "ApacheRequestFrame",
-            self.size,
-            self.api_key,
-            self.api_version,
-            self.correlation_id,
-        )
-
-    @classmethod
-    def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {"size": (0, 4), "api_key": (4, 2), "api_version": (6, 2), "correlation_id": (8, 4)}
 
 
 @dataclass(slots=True)
@@ -210,9 +118,9 @@ class ApacheRequestFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        if end - at < 12:
-            raise cut(at, 12, end, "ApacheRequestFrame")
-        size, api_key, api_version, correlation_id = _APACHE_REQUEST_FRAME_0.unpack_from(buffer, at)
+        size, api_key, api_version, correlation_id = unpack(
+            _APACHE_REQUEST_FRAME_0, buffer, at, end, "ApacheRequestFrame"
+        )
         if not 10 <= size <= 104857600:
             raise outside(size, 10, 104857600, at, "ApacheRequestFrame.size")
         if not 0 <= size + 4 <= end - start:
@@ -225,11 +133,7 @@ class ApacheRequestFrame(BinaryMessage):
             need(at, size, end, "ApacheRequestFrame.client_id")
             client_id = read_text(buffer, at, size, "ApacheRequestFrame.client_id")
             at += size
-        size = end - at
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "ApacheRequestFrame.body")
-        body = bytes(buffer[at : at + size])
-        at += size
+        body, at = read_bytes(buffer, at, end - at, end, "ApacheRequestFrame.body")
         return cls(api_key, api_version, correlation_id, client_id, body), at
 
     def encode(self) -> bytes:
@@ -258,30 +162,6 @@ class ApacheRequestFrame(BinaryMessage):
         )
 
 
-class ApacheResponseFrameFixed(NamedTuple):
-    """The first 8 bytes of ApacheResponseFrame, field by field."""
-
-    size: int
-    correlation_id: int
-
-    @classmethod
-    def decode(cls, buffer: Buffer, at: int = 0) -> Self:
-        """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
-        if len(buffer) - at < 8:
-            raise cut(at, 8, len(buffer), "ApacheResponseFrame")
-        size, correlation_id = _APACHE_RESPONSE_FRAME_0.unpack_from(buffer, at)
-        return cls(size, correlation_id)
-
-    def encode(self) -> bytes:
-        """These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit."""
-        return pack(_APACHE_RESPONSE_FRAME_0, "ApacheResponseFrame", self.size, self.correlation_id)
-
-    @classmethod
-    def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {"size": (0, 4), "correlation_id": (4, 4)}
-
-
 @dataclass(slots=True)
 class ApacheResponseFrame(BinaryMessage):
     """The frame around every answer of Apache Kafka with a header of version 0.
@@ -295,20 +175,14 @@ class ApacheResponseFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        if end - at < 8:
-            raise cut(at, 8, end, "ApacheResponseFrame")
-        size, correlation_id = _APACHE_RESPONSE_FRAME_0.unpack_from(buffer, at)
+        size, correlation_id = unpack(_APACHE_RESPONSE_FRAME_0, buffer, at, end, "ApacheResponseFrame")
         if not 4 <= size <= 104857600:
             raise outside(size, 4, 104857600, at, "ApacheResponseFrame.size")
         if not 0 <= size + 4 <= end - start:
             raise cut(start, size + 4, end, "ApacheResponseFrame.size")
         end = start + size + 4
         at += 8
-        size = end - at
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "ApacheResponseFrame.body")
-        body = bytes(buffer[at : at + size])
-        at += size
+        body, at = read_bytes(buffer, at, end - at, end, "ApacheResponseFrame.body")
         return cls(correlation_id, body), at
 
     def encode(self) -> bytes:

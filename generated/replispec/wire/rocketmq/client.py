@@ -16,6 +16,7 @@ from replispec.runtime.primitives.binary import (
     outside,
     pack,
     read_prefix,
+    unpack,
     write_prefix,
 )
 from replispec.runtime.primitives.headers import Header, header
@@ -324,8 +325,6 @@ class TimerCheckpoint(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        if end - at < 56:
-            raise cut(at, 56, end, "TimerCheckpoint")
         (
             last_read_time,
             last_timer_log_flush,
@@ -334,7 +333,7 @@ class TimerCheckpoint(BinaryMessage):
             state_version,
             timestamp,
             counter,
-        ) = _TIMER_CHECKPOINT_0.unpack_from(buffer, at)
+        ) = unpack(_TIMER_CHECKPOINT_0, buffer, at, end, "TimerCheckpoint")
         at += 56
         return cls(
             last_read_time,
@@ -584,9 +583,7 @@ class BatchMessage(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        if end - at < 16:
-            raise cut(at, 16, end, "BatchMessage")
-        total_size, magic, body_crc, flag = _BATCH_MESSAGE_0.unpack_from(buffer, at)
+        total_size, magic, body_crc, flag = unpack(_BATCH_MESSAGE_0, buffer, at, end, "BatchMessage")
         if not 22 <= total_size <= 16777216:
             raise outside(total_size, 22, 16777216, at, "BatchMessage.total_size")
         if not 0 <= total_size <= end - start:

@@ -1,4 +1,7 @@
-"""Python codecs of BINARY messages: straight-line code, one struct per run of fixed fields."""
+"""Python codecs of BINARY messages: straight-line code, one struct per run of fixed fields.
+
+A message that is `hot` spells out what others call functions of the runtime for.
+"""
 
 from __future__ import annotations
 
@@ -175,10 +178,13 @@ def _decode_step(message: Message, number: int, step: Step) -> Iterator[str]:
     if isinstance(step, VariablePart):
         yield from _decode_variable(message, step.field)
         return
-    what = f'"{message.name}"'
-    yield from _guard(f"end - at < {step.size}", f"{_BINARY.cut}(at, {step.size}, end, {what})")
+    what, layout = f'"{message.name}"', constant_name(message, number)
     names = ", ".join(field.name for field in step.fields) + ("," if len(step.fields) == 1 else "")
-    yield f"{names} = {constant_name(message, number)}.unpack_from(buffer, at)"
+    if message.hot:
+        yield from _guard(f"end - at < {step.size}", f"{_BINARY.cut}(at, {step.size}, end, {what})")
+        yield f"{names} = {layout}.unpack_from(buffer, at)"
+    else:
+        yield f"{names} = {_BINARY.unpack}({layout}, buffer, at, end, {what})"
     for field in step.fields:
         yield from _decode_checks(message, field)
     yield f"at += {step.size}"
@@ -213,6 +219,8 @@ def _decode_checks(message: Message, field: Field) -> Iterator[str]:
 
 
 def _size_expression(field: Field) -> str:
+    if field.length:
+        return "end - at" if field.length == "rest" else field.length
     if field.wider is None:
         return str(field.size)
     wider = field.wider
@@ -248,12 +256,11 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
     if field.when is not None and field.size and field.type != "bytes":
         yield from _decode_lone_number(field, what)
         return
+    if not message.hot and _is_plain(field):
+        yield _decode_plain(field, what)
+        return
     if field.prefix:
         yield from _decode_prefix(field, what)
-    elif field.length == "rest":
-        yield "size = end - at"
-    elif field.length:
-        yield f"size = {field.length}"
     else:
         yield f"size = {_size_expression(field)}"
     if not field.nullable:
@@ -267,8 +274,29 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
     yield from ("    " + line for line in _decode_content(field, what))
 
 
+def _is_plain(field: Field) -> bool:
+    """True for bytes, and for a text after its length, of which nothing more is said."""
+    if field.nullable or field.optional or field.repeated or field.wider is not None:
+        return False
+    if field.type == "string":
+        return bool(field.prefix) and field.minimum is None and field.maximum is None
+    return field.type == "bytes" and not field.prefix
+
+
+def _decode_plain(field: Field, what: str) -> str:
+    if field.type == "string":
+        return f"{field.name}, at = {_BINARY.read_string}(buffer, at, {field.prefix}, end, {what})"
+    return f"{field.name}, at = {_BINARY.read_bytes}(buffer, at, {_size_expression(field)}, end, {what})"
+
+
 def _decode_list(message: Message, field: Field, what: str) -> Iterator[str]:
     """Lines that read a count and as many elements."""
+    passed = "".join(f", {name}={name}" for name in field.passes)
+    if not field.nullable and not is_number_list(field):
+        reader = f"{own(field.type)}.decode_at"
+        yield f"{field.name}, at = {_BINARY.read_list}({reader}, buffer, at, {field.count}, end, {what}{passed})"
+        yield from _decode_distinct(field, what)
+        return
     reader = _BINARY.read_nullable if field.nullable else _BINARY.read_count
     yield f"count, at = {reader}(buffer, at, {field.count}, end, {what})"
     indent = ""
@@ -284,15 +312,18 @@ def _decode_list(message: Message, field: Field, what: str) -> Iterator[str]:
         )
         yield f"{indent}{field.name}, at = {numbers}"
     else:
-        passed = "".join(f", {name}={name}" for name in field.passes)
         alone = sum(other.repeated and other.is_message for other in message.fields) == 1
         element = "element" if alone else f"{field.name}_element"
         yield f"{indent}{field.name} = []"
         yield f"{indent}for _ in range(count):"
         yield f"{indent}    {element}, at = {own(field.type)}.decode_at(buffer, at, end{passed})"
         yield f"{indent}    {field.name}.append({element})"
+    yield from (indent + line for line in _decode_distinct(field, what))
+
+
+def _decode_distinct(field: Field, what: str) -> Iterator[str]:
     if field.distinct:
-        yield f"{indent}{_BINARY.check_distinct}({_identities(field, field.name)}, at, {what})"
+        yield f"{_BINARY.check_distinct}({_identities(field, field.name)}, at, {what})"
 
 
 def _identities(field: Field, value: str) -> str:
@@ -374,13 +405,15 @@ def _encode_variable(message: Message, field: Field) -> Iterator[str]:
     what = f'"{message.name}.{field.name}"'
     own = "" if message.given_named(field.when.field) else "self."
     yield f"{field.name}_bytes = b''"
-    yield f"if {_condition(field, own)}:"
     if not field.nullable:
-        yield f"    {field.name} = {_BINARY.required}({value}, {what})"
-        value = field.name
+        yield f"{field.name} = {_BINARY.in_this_form}({value}, {_condition(field, own)}, {what})"
+        yield f"if {field.name} is not None:"
+        yield from ("    " + line for line in _encode_content(message, field, field.name))
+        return
+    yield f"if {_condition(field, own)}:"
     yield from ("    " + line for line in _encode_present(message, field, value))
     yield "else:"
-    yield f"    {_BINARY.excluded}({value if field.nullable else f'self.{field.name}'}, {what})"
+    yield f"    {_BINARY.excluded}({value}, {what})"
 
 
 def _encode_present(message: Message, field: Field, value: str) -> Iterator[str]:
@@ -409,7 +442,14 @@ def _encode_content(message: Message, field: Field, value: str) -> Iterator[str]
         passed = ", ".join(
             f"{name}={'' if message.given_named(name) else 'self.'}{name}" for name in field.passes
         )
-        yield f'{local} = b"".join([element.encode({passed}) for element in {value}])'
+        elements = f"[element.encode({passed}) for element in {value}]"
+        if field.count:
+            yield f"{local} = {_BINARY.write_list}({elements}, {field.count}, {what})"
+            return
+        yield f'{local} = b"".join({elements})'
+    elif field.type == "string" and not message.hot and _is_plain(field):
+        yield f"{local} = {_BINARY.write_string}({value}, {field.prefix}, {what})"
+        return
     elif field.type == "string":
         yield f'{local} = ({value} or "").encode()' if field.optional else f"{local} = {value}.encode()"
     elif field.when is not None and field.size and field.type != "bytes":

@@ -22,7 +22,7 @@ def fixed_class(message: Message) -> Class:
     ]
     return Class(
         f"{message.name}Fixed",
-        f"The first {run.size} bytes of {message.name}, field by field.",
+        f"The first {run.size} bytes of {message.name}, field by field: {message.head}.",
         [str(TYPING.NamedTuple)],
         body=[*attributes, *_methods(message, run)],
     )

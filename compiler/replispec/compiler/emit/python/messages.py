@@ -44,7 +44,7 @@ def module_text(model: Model, module: str, sources: Mapping[str, bytes]) -> str:
         if message.also:
             nodes.append(second_json.plain_reader(message, zeros))
     for message in _needed_first(messages):
-        if message.layout == "BINARY" and message.fixed:
+        if message.layout == "BINARY" and message.head:
             nodes.append(fixed_class(message))
         nodes.append(_class(message, zeros))
     home = dict.fromkeys(model.enums, f"{package}.codes")

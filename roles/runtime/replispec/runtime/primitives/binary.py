@@ -7,7 +7,7 @@ the frame, and blames the peer with that position when the bytes do not reach.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
 from struct import Struct, error
 from typing import Any, Self, TypeVar
@@ -100,6 +100,31 @@ def pack(layout: Struct, what: str, *values: Any) -> bytes:
         raise LocalProtocolError(f"{what}: {fault}") from None
 
 
+def unpack(layout: Struct, buffer: Buffer, at: int, end: int, what: str) -> tuple[Any, ...]:
+    """The values that lie at `at` in this layout. Raises RemoteProtocolError when they are cut."""
+    need(at, layout.size, end, what)
+    return layout.unpack_from(buffer, at)
+
+
+def read_bytes(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple[bytes, int]:
+    """`size` bytes at `at`, and the position after them. Raises RemoteProtocolError when they are cut."""
+    need(at, size, end, what)
+    return bytes(buffer[at : at + size]), at + size
+
+
+def read_string(buffer: Buffer, at: int, prefix: int, end: int, what: str) -> tuple[str, int]:
+    """The text after its length of `prefix` bytes, and the position after it. Raises RemoteProtocolError."""
+    size, at = read_prefix(buffer, at, prefix, end, what)
+    need(at, size, end, what)
+    return read_text(buffer, at, size, what), at + size
+
+
+def write_string(text: str, prefix: int, what: str) -> bytes:
+    """The inverse of read_string. Raises LocalProtocolError when the text is too long."""
+    content = text.encode()
+    return write_prefix(len(content), prefix, what) + content
+
+
 def read_text(buffer: Buffer, at: int, size: int, what: str) -> str:
     """`size` bytes of UTF-8 at `at`. Raises RemoteProtocolError when they are not UTF-8."""
     try:
@@ -179,6 +204,32 @@ def read_numbers(
     return numbers, end
 
 
+def read_list(
+    read: Callable[..., tuple[Value, int]],
+    buffer: Buffer,
+    at: int,
+    size: int,
+    end: int,
+    what: str,
+    **given: int,
+) -> tuple[list[Value], int]:
+    """A count of `size` bytes and as many elements, and the position after them.
+
+    Each is read by `read`, which gets the numbers that are given. Raises RemoteProtocolError.
+    """
+    count, at = read_count(buffer, at, size, end, what)
+    elements = []
+    for _ in range(count):
+        element, at = read(buffer, at, end, **given)
+        elements.append(element)
+    return elements, at
+
+
+def write_list(elements: Collection[bytes], size: int, what: str) -> bytes:
+    """The elements after their count of `size` bytes. Raises LocalProtocolError when it does not fit."""
+    return write_prefix(len(elements), size, what) + b"".join(elements)
+
+
 def write_numbers(values: Iterable[int], size: int, signed: bool, what: str) -> bytes:
     """The numbers, `size` bytes each. Raises LocalProtocolError when one does not fit."""
     try:
@@ -192,9 +243,14 @@ def write_none(size: int) -> bytes:
     return (-1).to_bytes(size, "big", signed=True)
 
 
-def required(value: Value | None, what: str) -> Value:
-    """A value that this form of the message has. Raises LocalProtocolError when it is None."""
-    if value is None:
+def in_this_form(value: Value | None, has_it: bool, what: str) -> Value | None:
+    """The value of a field that only some forms of the message have.
+
+    Raises LocalProtocolError when this form has the field and the value is None, and the other way round.
+    """
+    if not has_it:
+        excluded(value, what)
+    elif value is None:
         raise LocalProtocolError(f"{what}: this form of the message has it, but it is None")
     return value
 
