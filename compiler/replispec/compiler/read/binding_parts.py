@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from replispec.compiler.check.python_names import check_word
 from replispec.compiler.language.check import Scope, present_after, require, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import LocalField, Remark, Text
@@ -21,6 +22,7 @@ INSTANCE: Final = "instance"
 HEADER_ITSELF: Final = "header"
 """The name under which an expression reads the whole header."""
 NOTHING: Final[frozenset[ex.Expression]] = frozenset()
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")
 _SHOWN: Final = ("int32", "int64", "string", "enum", "bool")
 
@@ -68,6 +70,23 @@ def machine_scope(
         sources={"local": known.fields},
         questions=known.questions,
     )
+
+
+def read_name(text: str, place: Place) -> str:
+    """A name of a machine or of its parts. Raises SpecificationError for what is none."""
+    if not _NAME.fullmatch(text):
+        raise SpecificationError(place, f"{text!r} is no name", "use lower case words joined by _")
+    check_word(text, place)
+    return text
+
+
+def read_variable_name(text: str, place: Place) -> str:
+    """A name that an expression may read bare."""
+    if text in ex.CONSTANTS or text == INSTANCE:
+        raise SpecificationError(
+            place, f"{text!r} means something else in an expression", "take another name"
+        )
+    return read_name(text, place)
 
 
 def message_named(name: str, model: Model, place: Place) -> Message:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.check.machines import check_machine, check_overlays, check_pair
-from replispec.compiler.check.python_names import check_word
 from replispec.compiler.language.check import GuardType, Scope, present_after, require
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.faults import attempt, failures, whole_since
@@ -28,7 +27,7 @@ from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.model.rule import RuleType
 from replispec.compiler.model.value_types import BOOL, Type, field_type, parse_type
 from replispec.compiler.model.versions import parse_versions
-from replispec.compiler.read.binding_parts import INSTANCE
+from replispec.compiler.read.binding_parts import read_name, read_variable_name
 from replispec.compiler.read.bindings import EVENT_KEYS, code_text, is_bound, read_bindings
 from replispec.compiler.read.parameters import default_ms
 from replispec.compiler.read.payloads import sent_names
@@ -36,7 +35,6 @@ from replispec.compiler.read.shorthand import SAME, Shorthand, read_shorthand
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _Present = frozenset[ex.Expression]
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _FINDING = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _STATE = re.compile(r"[A-Z][A-Z0-9_]*")
 _EVENT_KEYS: Final = (
@@ -136,7 +134,7 @@ class _Reader:
             "overlays",
         )
         failed = failures()
-        name = self._name(tree.text("machine"), tree.place_of("machine"))
+        name = read_name(tree.text("machine"), tree.place_of("machine"))
         machine = MachineSpec(
             name=name,
             about=tree.text("about"),
@@ -171,12 +169,6 @@ class _Reader:
             place = self._tree.tree("let").place_of(name)
             raise SpecificationError(place, f"{name} is a guard, too", "give one of them another name")
         return replace(machine, lets=lets)
-
-    def _name(self, text: str, place: Place) -> str:
-        if not _NAME.fullmatch(text):
-            raise SpecificationError(place, f"{text!r} is no name", "use lower case words joined by _")
-        check_word(text, place)
-        return text
 
     def _condition(
         self, text: str, scope: Scope, place: Place, present: _Present = frozenset()
@@ -216,11 +208,7 @@ class _Reader:
         for name, node in variables.items.items():
             with attempt(name):
                 place = variables.place_of(name)
-                self._name(name, place)
-                if name in ex.CONSTANTS or name == INSTANCE:
-                    raise SpecificationError(
-                        place, f"{name!r} means something else in an expression", "take another name"
-                    )
+                read_variable_name(name, place)
                 if isinstance(node, Scalar):
                     yield VariableSpec(name, parse_type(node.text, self._model, place), "", place)
                     continue
@@ -237,7 +225,7 @@ class _Reader:
         for name, tree in self._tree.trees("events"):
             with attempt(name):
                 place = self._tree.tree("events").place_of(name)
-                self._name(name, place)
+                read_name(name, place)
                 tree.only(*_EVENT_KEYS)
                 yield self._event(name, tree, place)
 
@@ -283,7 +271,7 @@ class _Reader:
     def _local_fields(self, tree: Tree) -> dict[str, Type]:
         fields = tree.tree("fields")
         return {
-            self._name(name, fields.place_of(name)): parse_type(
+            read_name(name, fields.place_of(name)): parse_type(
                 fields.text(name), self._model, fields.place_of(name)
             )
             for name in fields.items
@@ -311,7 +299,7 @@ class _Reader:
             with attempt(name):
                 place = self._tree.tree("guards").place_of(name)
                 tree.only("if", "event", "about", "clause")
-                self._name(name, place)
+                read_name(name, place)
                 event = self._event_named(tree.text("event"), machine, place)
                 scope = self._edge_scope(machine, event)
                 condition = self._condition(tree.text("if"), scope, place)
@@ -387,7 +375,7 @@ class _Reader:
             place=tree.place,
             condition=condition,
             otherwise=tree.flag("else"),
-            do=tuple(self._name(name, tree.place_of("do")) for name in tree.texts("do")),
+            do=tuple(read_name(name, tree.place_of("do")) for name in tree.texts("do")),
             assign=self._assign(tree, machine, scope, present),
             clauses=tree.texts("clause"),
             blames_peer=bool(blame),
