@@ -31,7 +31,9 @@ def _check_layout(_model: Model, message: Message) -> None:
         check_layout(message)
     if message.hot and message.layout not in ("HEADER_FIELDS", "BINARY"):
         raise SpecificationError(
-            message.place, f"{message.name} is hot, but neither header nor binary", "drop it: there is one way"
+            message.place,
+            f"{message.name} is hot, but neither header nor binary",
+            "drop it: there is one way",
         )
     if message.head and not message.fixed:
         raise SpecificationError(
