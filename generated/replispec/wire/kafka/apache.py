@@ -15,29 +15,21 @@ from replispec.runtime.primitives.binary import (
     check_range,
     in_this_form,
     must_be_in,
-    outside,
     pack,
-    read_count,
     read_list,
     read_number,
-    read_numbers,
+    read_number_list,
     read_string,
     unpack,
     write_list,
+    write_number_list,
     write_numbers,
-    write_prefix,
     write_string,
 )
 
 _APACHE_LEADER_AND_ISR_REQUEST_0 = Struct(">ii")
 _APACHE_LEADER_AND_ISR_1 = Struct(">iiii")
-_APACHE_LEADER_AND_ISR_3 = Struct(">i")
-_APACHE_LIVE_LEADER_0 = Struct(">i")
-_APACHE_LIVE_LEADER_2 = Struct(">i")
-_APACHE_LEADER_AND_ISR_RESPONSE_0 = Struct(">h")
 _APACHE_STOP_REPLICA_REQUEST_0 = Struct(">iib")
-_APACHE_PARTITION_1 = Struct(">i")
-_APACHE_STOP_REPLICA_RESPONSE_0 = Struct(">h")
 _APACHE_PARTITION_ERROR_1 = Struct(">ih")
 
 
@@ -58,10 +50,9 @@ class ApacheLeaderAndIsrRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 1, at, "ApacheLeaderAndIsrRequest: version")
-        controller_id, controller_epoch = unpack(
+        (controller_id, controller_epoch), at = unpack(
             _APACHE_LEADER_AND_ISR_REQUEST_0, buffer, at, end, "ApacheLeaderAndIsrRequest"
         )
-        at += 8
         partitions, at = read_list(
             ApacheLeaderAndIsr.decode_at,
             buffer,
@@ -79,24 +70,18 @@ class ApacheLeaderAndIsrRequest(VersionedBinary):
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 1, "ApacheLeaderAndIsrRequest: version")
         partitions_bytes = write_list(
-            [element.encode(version=version) for element in self.partitions],
-            4,
-            "ApacheLeaderAndIsrRequest.partitions",
+            self.partitions, 4, "ApacheLeaderAndIsrRequest.partitions", version=version
         )
-        live_leaders_bytes = write_list(
-            [element.encode() for element in self.live_leaders], 4, "ApacheLeaderAndIsrRequest.live_leaders"
-        )
-        return b"".join(
-            (
-                pack(
-                    _APACHE_LEADER_AND_ISR_REQUEST_0,
-                    "ApacheLeaderAndIsrRequest",
-                    self.controller_id,
-                    self.controller_epoch,
-                ),
-                partitions_bytes,
-                live_leaders_bytes,
+        live_leaders_bytes = write_list(self.live_leaders, 4, "ApacheLeaderAndIsrRequest.live_leaders")
+        return (
+            pack(
+                _APACHE_LEADER_AND_ISR_REQUEST_0,
+                "ApacheLeaderAndIsrRequest",
+                self.controller_id,
+                self.controller_epoch,
             )
+            + partitions_bytes
+            + live_leaders_bytes
         )
 
 
@@ -122,21 +107,16 @@ class ApacheLeaderAndIsr(VersionedBinary):
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 1, at, "ApacheLeaderAndIsr: version")
         topic_name, at = read_string(buffer, at, 2, end, "ApacheLeaderAndIsr.topic_name")
-        partition_index, controller_epoch, leader, leader_epoch = unpack(
+        (partition_index, controller_epoch, leader, leader_epoch), at = unpack(
             _APACHE_LEADER_AND_ISR_1, buffer, at, end, "ApacheLeaderAndIsr"
         )
-        at += 16
-        count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsr.isr")
-        isr, at = read_numbers(buffer, at, count, 4, True, end, "ApacheLeaderAndIsr.isr")
-        (zk_version,) = unpack(_APACHE_LEADER_AND_ISR_3, buffer, at, end, "ApacheLeaderAndIsr")
-        at += 4
-        count, at = read_count(buffer, at, 4, end, "ApacheLeaderAndIsr.replicas")
-        replicas, at = read_numbers(buffer, at, count, 4, True, end, "ApacheLeaderAndIsr.replicas")
+        isr, at = read_number_list(buffer, at, 4, 4, True, end, "ApacheLeaderAndIsr.isr")
+        zk_version, at = read_number(buffer, at, 4, True, end, "ApacheLeaderAndIsr.zk_version")
+        replicas, at = read_number_list(buffer, at, 4, 4, True, end, "ApacheLeaderAndIsr.replicas")
         is_new: bool | None = None
         if version >= 1:
             number, at = read_number(buffer, at, 1, True, end, "ApacheLeaderAndIsr.is_new")
-            if not 0 <= number <= 1:
-                raise outside(number, 0, 1, at, "ApacheLeaderAndIsr.is_new")
+            check_range(number, 0, 1, at, "ApacheLeaderAndIsr.is_new")
             is_new = number == 1
         return cls(
             topic_name,
@@ -153,30 +133,26 @@ class ApacheLeaderAndIsr(VersionedBinary):
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 1, "ApacheLeaderAndIsr: version")
         topic_name_bytes = write_string(self.topic_name, 2, "ApacheLeaderAndIsr.topic_name")
-        isr_bytes = write_numbers(self.isr, 4, True, "ApacheLeaderAndIsr.isr")
-        isr_bytes = write_prefix(len(self.isr), 4, "ApacheLeaderAndIsr.isr") + isr_bytes
-        replicas_bytes = write_numbers(self.replicas, 4, True, "ApacheLeaderAndIsr.replicas")
-        replicas_bytes = write_prefix(len(self.replicas), 4, "ApacheLeaderAndIsr.replicas") + replicas_bytes
+        isr_bytes = write_number_list(self.isr, 4, 4, True, "ApacheLeaderAndIsr.isr")
+        replicas_bytes = write_number_list(self.replicas, 4, 4, True, "ApacheLeaderAndIsr.replicas")
         is_new_bytes = b""
         is_new = in_this_form(self.is_new, version >= 1, "ApacheLeaderAndIsr.is_new")
         if is_new is not None:
             is_new_bytes = write_numbers((int(is_new),), 1, True, "ApacheLeaderAndIsr.is_new")
-        return b"".join(
-            (
-                topic_name_bytes,
-                pack(
-                    _APACHE_LEADER_AND_ISR_1,
-                    "ApacheLeaderAndIsr",
-                    self.partition_index,
-                    self.controller_epoch,
-                    self.leader,
-                    self.leader_epoch,
-                ),
-                isr_bytes,
-                pack(_APACHE_LEADER_AND_ISR_3, "ApacheLeaderAndIsr", self.zk_version),
-                replicas_bytes,
-                is_new_bytes,
+        return (
+            topic_name_bytes
+            + pack(
+                _APACHE_LEADER_AND_ISR_1,
+                "ApacheLeaderAndIsr",
+                self.partition_index,
+                self.controller_epoch,
+                self.leader,
+                self.leader_epoch,
             )
+            + isr_bytes
+            + write_numbers((self.zk_version,), 4, True, "ApacheLeaderAndIsr.zk_version")
+            + replicas_bytes
+            + is_new_bytes
         )
 
 
@@ -190,21 +166,17 @@ class ApacheLiveLeader(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        (broker_id,) = unpack(_APACHE_LIVE_LEADER_0, buffer, at, end, "ApacheLiveLeader")
-        at += 4
+        broker_id, at = read_number(buffer, at, 4, True, end, "ApacheLiveLeader.broker_id")
         host_name, at = read_string(buffer, at, 2, end, "ApacheLiveLeader.host_name")
-        (port,) = unpack(_APACHE_LIVE_LEADER_2, buffer, at, end, "ApacheLiveLeader")
-        at += 4
+        port, at = read_number(buffer, at, 4, True, end, "ApacheLiveLeader.port")
         return cls(broker_id, host_name, port), at
 
     def encode(self) -> bytes:
         host_name_bytes = write_string(self.host_name, 2, "ApacheLiveLeader.host_name")
-        return b"".join(
-            (
-                pack(_APACHE_LIVE_LEADER_0, "ApacheLiveLeader", self.broker_id),
-                host_name_bytes,
-                pack(_APACHE_LIVE_LEADER_2, "ApacheLiveLeader", self.port),
-            )
+        return (
+            write_numbers((self.broker_id,), 4, True, "ApacheLiveLeader.broker_id")
+            + host_name_bytes
+            + write_numbers((self.port,), 4, True, "ApacheLiveLeader.port")
         )
 
 
@@ -222,8 +194,7 @@ class ApacheLeaderAndIsrResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 1, at, "ApacheLeaderAndIsrResponse: version")
-        (error,) = unpack(_APACHE_LEADER_AND_ISR_RESPONSE_0, buffer, at, end, "ApacheLeaderAndIsrResponse")
-        at += 2
+        error, at = read_number(buffer, at, 2, True, end, "ApacheLeaderAndIsrResponse.error")
         errors, at = read_list(
             ApachePartitionError.decode_at, buffer, at, 4, end, "ApacheLeaderAndIsrResponse.errors"
         )
@@ -231,12 +202,8 @@ class ApacheLeaderAndIsrResponse(VersionedBinary):
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 1, "ApacheLeaderAndIsrResponse: version")
-        errors_bytes = write_list(
-            [element.encode() for element in self.errors], 4, "ApacheLeaderAndIsrResponse.errors"
-        )
-        return b"".join(
-            (pack(_APACHE_LEADER_AND_ISR_RESPONSE_0, "ApacheLeaderAndIsrResponse", self.error), errors_bytes)
-        )
+        errors_bytes = write_list(self.errors, 4, "ApacheLeaderAndIsrResponse.errors")
+        return write_numbers((self.error,), 2, True, "ApacheLeaderAndIsrResponse.error") + errors_bytes
 
 
 @dataclass(slots=True)
@@ -255,13 +222,11 @@ class ApacheStopReplicaRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 0, at, "ApacheStopReplicaRequest: version")
-        controller_id, controller_epoch, delete_partitions = unpack(
+        (controller_id, controller_epoch, delete_partitions), at = unpack(
             _APACHE_STOP_REPLICA_REQUEST_0, buffer, at, end, "ApacheStopReplicaRequest"
         )
-        if not 0 <= delete_partitions <= 1:
-            raise outside(delete_partitions, 0, 1, at, "ApacheStopReplicaRequest.delete_partitions")
+        check_range(delete_partitions, 0, 1, at - 9, "ApacheStopReplicaRequest.delete_partitions")
         delete_partitions = delete_partitions == 1
-        at += 9
         partitions, at = read_list(
             ApachePartition.decode_at, buffer, at, 4, end, "ApacheStopReplicaRequest.partitions"
         )
@@ -269,20 +234,16 @@ class ApacheStopReplicaRequest(VersionedBinary):
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 0, "ApacheStopReplicaRequest: version")
-        partitions_bytes = write_list(
-            [element.encode() for element in self.partitions], 4, "ApacheStopReplicaRequest.partitions"
-        )
-        return b"".join(
-            (
-                pack(
-                    _APACHE_STOP_REPLICA_REQUEST_0,
-                    "ApacheStopReplicaRequest",
-                    self.controller_id,
-                    self.controller_epoch,
-                    int(self.delete_partitions),
-                ),
-                partitions_bytes,
+        partitions_bytes = write_list(self.partitions, 4, "ApacheStopReplicaRequest.partitions")
+        return (
+            pack(
+                _APACHE_STOP_REPLICA_REQUEST_0,
+                "ApacheStopReplicaRequest",
+                self.controller_id,
+                self.controller_epoch,
+                int(self.delete_partitions),
             )
+            + partitions_bytes
         )
 
 
@@ -296,14 +257,13 @@ class ApachePartition(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         topic_name, at = read_string(buffer, at, 2, end, "ApachePartition.topic_name")
-        (partition_index,) = unpack(_APACHE_PARTITION_1, buffer, at, end, "ApachePartition")
-        at += 4
+        partition_index, at = read_number(buffer, at, 4, True, end, "ApachePartition.partition_index")
         return cls(topic_name, partition_index), at
 
     def encode(self) -> bytes:
         topic_name_bytes = write_string(self.topic_name, 2, "ApachePartition.topic_name")
-        return b"".join(
-            (topic_name_bytes, pack(_APACHE_PARTITION_1, "ApachePartition", self.partition_index))
+        return topic_name_bytes + write_numbers(
+            (self.partition_index,), 4, True, "ApachePartition.partition_index"
         )
 
 
@@ -321,8 +281,7 @@ class ApacheStopReplicaResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 0, 0, at, "ApacheStopReplicaResponse: version")
-        (error,) = unpack(_APACHE_STOP_REPLICA_RESPONSE_0, buffer, at, end, "ApacheStopReplicaResponse")
-        at += 2
+        error, at = read_number(buffer, at, 2, True, end, "ApacheStopReplicaResponse.error")
         errors, at = read_list(
             ApachePartitionError.decode_at, buffer, at, 4, end, "ApacheStopReplicaResponse.errors"
         )
@@ -330,12 +289,8 @@ class ApacheStopReplicaResponse(VersionedBinary):
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 0, 0, "ApacheStopReplicaResponse: version")
-        errors_bytes = write_list(
-            [element.encode() for element in self.errors], 4, "ApacheStopReplicaResponse.errors"
-        )
-        return b"".join(
-            (pack(_APACHE_STOP_REPLICA_RESPONSE_0, "ApacheStopReplicaResponse", self.error), errors_bytes)
-        )
+        errors_bytes = write_list(self.errors, 4, "ApacheStopReplicaResponse.errors")
+        return write_numbers((self.error,), 2, True, "ApacheStopReplicaResponse.error") + errors_bytes
 
 
 @dataclass(slots=True)
@@ -349,15 +304,13 @@ class ApachePartitionError(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         topic_name, at = read_string(buffer, at, 2, end, "ApachePartitionError.topic_name")
-        partition_index, error = unpack(_APACHE_PARTITION_ERROR_1, buffer, at, end, "ApachePartitionError")
-        at += 6
+        (partition_index, error), at = unpack(
+            _APACHE_PARTITION_ERROR_1, buffer, at, end, "ApachePartitionError"
+        )
         return cls(topic_name, partition_index, error), at
 
     def encode(self) -> bytes:
         topic_name_bytes = write_string(self.topic_name, 2, "ApachePartitionError.topic_name")
-        return b"".join(
-            (
-                topic_name_bytes,
-                pack(_APACHE_PARTITION_ERROR_1, "ApachePartitionError", self.partition_index, self.error),
-            )
+        return topic_name_bytes + pack(
+            _APACHE_PARTITION_ERROR_1, "ApachePartitionError", self.partition_index, self.error
         )

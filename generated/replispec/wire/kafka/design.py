@@ -17,27 +17,20 @@ from replispec.runtime.primitives.binary import (
     in_this_form,
     must_be_distinct,
     must_be_in,
-    outside,
     pack,
-    read_count,
-    read_list,
+    read_distinct,
     read_number,
-    read_numbers,
+    read_number_list,
     read_string,
     unpack,
-    write_list,
+    write_distinct,
+    write_number_list,
     write_numbers,
-    write_prefix,
     write_string,
 )
 
-_DESIGN_LEADER_AND_ISR_REQUEST_0 = Struct(">i")
 _DESIGN_LEADER_AND_ISR_REQUEST_2 = Struct(">ib")
 _DESIGN_LEADER_AND_ISR_1 = Struct(">iii")
-_DESIGN_LEADER_AND_ISR_3 = Struct(">q")
-_DESIGN_STOP_REPLICA_REQUEST_0 = Struct(">i")
-_DESIGN_STOP_REPLICA_REQUEST_2 = Struct(">i")
-_DESIGN_PARTITION_1 = Struct(">i")
 _DESIGN_PARTITION_ERROR_1 = Struct(">ih")
 
 
@@ -58,21 +51,18 @@ class DesignLeaderAndIsrRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignLeaderAndIsrRequest: version")
-        (client_id,) = unpack(_DESIGN_LEADER_AND_ISR_REQUEST_0, buffer, at, end, "DesignLeaderAndIsrRequest")
-        at += 4
+        client_id, at = read_number(buffer, at, 4, True, end, "DesignLeaderAndIsrRequest.client_id")
         controller_epoch: int | None = None
         if version >= 2:
             controller_epoch, at = read_number(
                 buffer, at, 4, True, end, "DesignLeaderAndIsrRequest.controller_epoch"
             )
-        ack_timeout, is_init = unpack(
+        (ack_timeout, is_init), at = unpack(
             _DESIGN_LEADER_AND_ISR_REQUEST_2, buffer, at, end, "DesignLeaderAndIsrRequest"
         )
-        if not 0 <= is_init <= 1:
-            raise outside(is_init, 0, 1, at, "DesignLeaderAndIsrRequest.is_init")
+        check_range(is_init, 0, 1, at - 5, "DesignLeaderAndIsrRequest.is_init")
         is_init = is_init == 1
-        at += 5
-        partitions, at = read_list(
+        partitions, at = read_distinct(
             DesignLeaderAndIsr.decode_at,
             buffer,
             at,
@@ -80,9 +70,6 @@ class DesignLeaderAndIsrRequest(VersionedBinary):
             end,
             "DesignLeaderAndIsrRequest.partitions",
             version=version,
-        )
-        check_distinct(
-            [element.identity for element in partitions], at, "DesignLeaderAndIsrRequest.partitions"
         )
         return cls(client_id, controller_epoch, ack_timeout, is_init, partitions), at
 
@@ -94,28 +81,21 @@ class DesignLeaderAndIsrRequest(VersionedBinary):
         )
         if controller_epoch is not None:
             controller_epoch_bytes = write_numbers(
-                (int(controller_epoch),), 4, True, "DesignLeaderAndIsrRequest.controller_epoch"
+                (controller_epoch,), 4, True, "DesignLeaderAndIsrRequest.controller_epoch"
             )
-        must_be_distinct(
-            [element.identity for element in self.partitions], "DesignLeaderAndIsrRequest.partitions"
+        partitions_bytes = write_distinct(
+            self.partitions, 4, "DesignLeaderAndIsrRequest.partitions", version=version
         )
-        partitions_bytes = write_list(
-            [element.encode(version=version) for element in self.partitions],
-            4,
-            "DesignLeaderAndIsrRequest.partitions",
-        )
-        return b"".join(
-            (
-                pack(_DESIGN_LEADER_AND_ISR_REQUEST_0, "DesignLeaderAndIsrRequest", self.client_id),
-                controller_epoch_bytes,
-                pack(
-                    _DESIGN_LEADER_AND_ISR_REQUEST_2,
-                    "DesignLeaderAndIsrRequest",
-                    self.ack_timeout,
-                    int(self.is_init),
-                ),
-                partitions_bytes,
+        return (
+            write_numbers((self.client_id,), 4, True, "DesignLeaderAndIsrRequest.client_id")
+            + controller_epoch_bytes
+            + pack(
+                _DESIGN_LEADER_AND_ISR_REQUEST_2,
+                "DesignLeaderAndIsrRequest",
+                self.ack_timeout,
+                int(self.is_init),
             )
+            + partitions_bytes
         )
 
 
@@ -142,19 +122,15 @@ class DesignLeaderAndIsr(VersionedBinary):
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignLeaderAndIsr: version")
         topic, at = read_string(buffer, at, 2, end, "DesignLeaderAndIsr.topic")
-        partition_id, leader, leader_epoch = unpack(
+        (partition_id, leader, leader_epoch), at = unpack(
             _DESIGN_LEADER_AND_ISR_1, buffer, at, end, "DesignLeaderAndIsr"
         )
-        at += 12
-        count, at = read_count(buffer, at, 4, end, "DesignLeaderAndIsr.isr")
-        isr, at = read_numbers(buffer, at, count, 4, True, end, "DesignLeaderAndIsr.isr")
+        isr, at = read_number_list(buffer, at, 4, 4, True, end, "DesignLeaderAndIsr.isr")
         check_distinct(isr, at, "DesignLeaderAndIsr.isr")
-        (zk_version,) = unpack(_DESIGN_LEADER_AND_ISR_3, buffer, at, end, "DesignLeaderAndIsr")
-        at += 8
+        zk_version, at = read_number(buffer, at, 8, True, end, "DesignLeaderAndIsr.zk_version")
         replicas: list[int] | None = None
         if version >= 2:
-            count, at = read_count(buffer, at, 4, end, "DesignLeaderAndIsr.replicas")
-            replicas, at = read_numbers(buffer, at, count, 4, True, end, "DesignLeaderAndIsr.replicas")
+            replicas, at = read_number_list(buffer, at, 4, 4, True, end, "DesignLeaderAndIsr.replicas")
         topic_generation: int | None = None
         if version >= 2:
             topic_generation, at = read_number(
@@ -166,36 +142,32 @@ class DesignLeaderAndIsr(VersionedBinary):
         must_be_in(version, 1, 2, "DesignLeaderAndIsr: version")
         topic_bytes = write_string(self.topic, 2, "DesignLeaderAndIsr.topic")
         must_be_distinct(self.isr, "DesignLeaderAndIsr.isr")
-        isr_bytes = write_numbers(self.isr, 4, True, "DesignLeaderAndIsr.isr")
-        isr_bytes = write_prefix(len(self.isr), 4, "DesignLeaderAndIsr.isr") + isr_bytes
+        isr_bytes = write_number_list(self.isr, 4, 4, True, "DesignLeaderAndIsr.isr")
         replicas_bytes = b""
         replicas = in_this_form(self.replicas, version >= 2, "DesignLeaderAndIsr.replicas")
         if replicas is not None:
-            replicas_bytes = write_numbers(replicas, 4, True, "DesignLeaderAndIsr.replicas")
-            replicas_bytes = write_prefix(len(replicas), 4, "DesignLeaderAndIsr.replicas") + replicas_bytes
+            replicas_bytes = write_number_list(replicas, 4, 4, True, "DesignLeaderAndIsr.replicas")
         topic_generation_bytes = b""
         topic_generation = in_this_form(
             self.topic_generation, version >= 2, "DesignLeaderAndIsr.topic_generation"
         )
         if topic_generation is not None:
             topic_generation_bytes = write_numbers(
-                (int(topic_generation),), 8, True, "DesignLeaderAndIsr.topic_generation"
+                (topic_generation,), 8, True, "DesignLeaderAndIsr.topic_generation"
             )
-        return b"".join(
-            (
-                topic_bytes,
-                pack(
-                    _DESIGN_LEADER_AND_ISR_1,
-                    "DesignLeaderAndIsr",
-                    self.partition_id,
-                    self.leader,
-                    self.leader_epoch,
-                ),
-                isr_bytes,
-                pack(_DESIGN_LEADER_AND_ISR_3, "DesignLeaderAndIsr", self.zk_version),
-                replicas_bytes,
-                topic_generation_bytes,
+        return (
+            topic_bytes
+            + pack(
+                _DESIGN_LEADER_AND_ISR_1,
+                "DesignLeaderAndIsr",
+                self.partition_id,
+                self.leader,
+                self.leader_epoch,
             )
+            + isr_bytes
+            + write_numbers((self.zk_version,), 8, True, "DesignLeaderAndIsr.zk_version")
+            + replicas_bytes
+            + topic_generation_bytes
         )
 
     @property
@@ -217,18 +189,14 @@ class DesignLeaderAndIsrResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignLeaderAndIsrResponse: version")
-        errors, at = read_list(
+        errors, at = read_distinct(
             DesignPartitionError.decode_at, buffer, at, 4, end, "DesignLeaderAndIsrResponse.errors"
         )
-        check_distinct([element.identity for element in errors], at, "DesignLeaderAndIsrResponse.errors")
         return cls(errors), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 2, "DesignLeaderAndIsrResponse: version")
-        must_be_distinct([element.identity for element in self.errors], "DesignLeaderAndIsrResponse.errors")
-        errors_bytes = write_list(
-            [element.encode() for element in self.errors], 4, "DesignLeaderAndIsrResponse.errors"
-        )
+        errors_bytes = write_distinct(self.errors, 4, "DesignLeaderAndIsrResponse.errors")
         return errors_bytes
 
 
@@ -248,20 +216,15 @@ class DesignStopReplicaRequest(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignStopReplicaRequest: version")
-        (client_id,) = unpack(_DESIGN_STOP_REPLICA_REQUEST_0, buffer, at, end, "DesignStopReplicaRequest")
-        at += 4
+        client_id, at = read_number(buffer, at, 4, True, end, "DesignStopReplicaRequest.client_id")
         controller_epoch: int | None = None
         if version >= 2:
             controller_epoch, at = read_number(
                 buffer, at, 4, True, end, "DesignStopReplicaRequest.controller_epoch"
             )
-        (ack_timeout,) = unpack(_DESIGN_STOP_REPLICA_REQUEST_2, buffer, at, end, "DesignStopReplicaRequest")
-        at += 4
-        partitions, at = read_list(
+        ack_timeout, at = read_number(buffer, at, 4, True, end, "DesignStopReplicaRequest.ack_timeout")
+        partitions, at = read_distinct(
             DesignPartition.decode_at, buffer, at, 4, end, "DesignStopReplicaRequest.partitions"
-        )
-        check_distinct(
-            [element.identity for element in partitions], at, "DesignStopReplicaRequest.partitions"
         )
         return cls(client_id, controller_epoch, ack_timeout, partitions), at
 
@@ -273,21 +236,14 @@ class DesignStopReplicaRequest(VersionedBinary):
         )
         if controller_epoch is not None:
             controller_epoch_bytes = write_numbers(
-                (int(controller_epoch),), 4, True, "DesignStopReplicaRequest.controller_epoch"
+                (controller_epoch,), 4, True, "DesignStopReplicaRequest.controller_epoch"
             )
-        must_be_distinct(
-            [element.identity for element in self.partitions], "DesignStopReplicaRequest.partitions"
-        )
-        partitions_bytes = write_list(
-            [element.encode() for element in self.partitions], 4, "DesignStopReplicaRequest.partitions"
-        )
-        return b"".join(
-            (
-                pack(_DESIGN_STOP_REPLICA_REQUEST_0, "DesignStopReplicaRequest", self.client_id),
-                controller_epoch_bytes,
-                pack(_DESIGN_STOP_REPLICA_REQUEST_2, "DesignStopReplicaRequest", self.ack_timeout),
-                partitions_bytes,
-            )
+        partitions_bytes = write_distinct(self.partitions, 4, "DesignStopReplicaRequest.partitions")
+        return (
+            write_numbers((self.client_id,), 4, True, "DesignStopReplicaRequest.client_id")
+            + controller_epoch_bytes
+            + write_numbers((self.ack_timeout,), 4, True, "DesignStopReplicaRequest.ack_timeout")
+            + partitions_bytes
         )
 
 
@@ -301,13 +257,12 @@ class DesignPartition(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         topic, at = read_string(buffer, at, 2, end, "DesignPartition.topic")
-        (partition_id,) = unpack(_DESIGN_PARTITION_1, buffer, at, end, "DesignPartition")
-        at += 4
+        partition_id, at = read_number(buffer, at, 4, True, end, "DesignPartition.partition_id")
         return cls(topic, partition_id), at
 
     def encode(self) -> bytes:
         topic_bytes = write_string(self.topic, 2, "DesignPartition.topic")
-        return b"".join((topic_bytes, pack(_DESIGN_PARTITION_1, "DesignPartition", self.partition_id)))
+        return topic_bytes + write_numbers((self.partition_id,), 4, True, "DesignPartition.partition_id")
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -328,18 +283,14 @@ class DesignStopReplicaResponse(VersionedBinary):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int, *, version: int) -> tuple[Self, int]:
         check_range(version, 1, 2, at, "DesignStopReplicaResponse: version")
-        errors, at = read_list(
+        errors, at = read_distinct(
             DesignPartitionError.decode_at, buffer, at, 4, end, "DesignStopReplicaResponse.errors"
         )
-        check_distinct([element.identity for element in errors], at, "DesignStopReplicaResponse.errors")
         return cls(errors), at
 
     def encode(self, *, version: int) -> bytes:
         must_be_in(version, 1, 2, "DesignStopReplicaResponse: version")
-        must_be_distinct([element.identity for element in self.errors], "DesignStopReplicaResponse.errors")
-        errors_bytes = write_list(
-            [element.encode() for element in self.errors], 4, "DesignStopReplicaResponse.errors"
-        )
+        errors_bytes = write_distinct(self.errors, 4, "DesignStopReplicaResponse.errors")
         return errors_bytes
 
 
@@ -354,17 +305,13 @@ class DesignPartitionError(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         topic, at = read_string(buffer, at, 2, end, "DesignPartitionError.topic")
-        partition_id, error = unpack(_DESIGN_PARTITION_ERROR_1, buffer, at, end, "DesignPartitionError")
-        at += 6
+        (partition_id, error), at = unpack(_DESIGN_PARTITION_ERROR_1, buffer, at, end, "DesignPartitionError")
         return cls(topic, partition_id, error), at
 
     def encode(self) -> bytes:
         topic_bytes = write_string(self.topic, 2, "DesignPartitionError.topic")
-        return b"".join(
-            (
-                topic_bytes,
-                pack(_DESIGN_PARTITION_ERROR_1, "DesignPartitionError", self.partition_id, self.error),
-            )
+        return topic_bytes + pack(
+            _DESIGN_PARTITION_ERROR_1, "DesignPartitionError", self.partition_id, self.error
         )
 
     @property

@@ -11,9 +11,9 @@ from typing import Self
 from replispec.runtime.primitives.binary import (
     BinaryMessage,
     Buffer,
+    check_range,
     cut,
     need,
-    outside,
     pack,
     read_bytes,
     read_nullable,
@@ -44,28 +44,22 @@ class DesignRequestFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        size, request_type_id, version_id = unpack(
+        (size, request_type_id, version_id), at = unpack(
             _DESIGN_REQUEST_FRAME_0, buffer, at, end, "DesignRequestFrame"
         )
-        if not 4 <= size <= 16777216:
-            raise outside(size, 4, 16777216, at, "DesignRequestFrame.size")
+        check_range(size, 4, 16777216, at - 8, "DesignRequestFrame.size")
         if not 0 <= size + 4 <= end - start:
             raise cut(start, size + 4, end, "DesignRequestFrame.size")
         end = start + size + 4
-        at += 8
         body, at = read_bytes(buffer, at, end - at, end, "DesignRequestFrame.body")
         return cls(request_type_id, version_id, body), at
 
     def encode(self) -> bytes:
         body_bytes = self.body
         size = 4 + len(body_bytes)
-        return b"".join(
-            (
-                pack(
-                    _DESIGN_REQUEST_FRAME_0, "DesignRequestFrame", size, self.request_type_id, self.version_id
-                ),
-                body_bytes,
-            )
+        return (
+            pack(_DESIGN_REQUEST_FRAME_0, "DesignRequestFrame", size, self.request_type_id, self.version_id)
+            + body_bytes
         )
 
 
@@ -82,22 +76,18 @@ class DesignResponseFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        size, version_id = unpack(_DESIGN_RESPONSE_FRAME_0, buffer, at, end, "DesignResponseFrame")
-        if not 2 <= size <= 16777216:
-            raise outside(size, 2, 16777216, at, "DesignResponseFrame.size")
+        (size, version_id), at = unpack(_DESIGN_RESPONSE_FRAME_0, buffer, at, end, "DesignResponseFrame")
+        check_range(size, 2, 16777216, at - 6, "DesignResponseFrame.size")
         if not 0 <= size + 4 <= end - start:
             raise cut(start, size + 4, end, "DesignResponseFrame.size")
         end = start + size + 4
-        at += 6
         body, at = read_bytes(buffer, at, end - at, end, "DesignResponseFrame.body")
         return cls(version_id, body), at
 
     def encode(self) -> bytes:
         body_bytes = self.body
         size = 2 + len(body_bytes)
-        return b"".join(
-            (pack(_DESIGN_RESPONSE_FRAME_0, "DesignResponseFrame", size, self.version_id), body_bytes)
-        )
+        return pack(_DESIGN_RESPONSE_FRAME_0, "DesignResponseFrame", size, self.version_id) + body_bytes
 
 
 @dataclass(slots=True)
@@ -118,15 +108,13 @@ class ApacheRequestFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        size, api_key, api_version, correlation_id = unpack(
+        (size, api_key, api_version, correlation_id), at = unpack(
             _APACHE_REQUEST_FRAME_0, buffer, at, end, "ApacheRequestFrame"
         )
-        if not 10 <= size <= 104857600:
-            raise outside(size, 10, 104857600, at, "ApacheRequestFrame.size")
+        check_range(size, 10, 104857600, at - 12, "ApacheRequestFrame.size")
         if not 0 <= size + 4 <= end - start:
             raise cut(start, size + 4, end, "ApacheRequestFrame.size")
         end = start + size + 4
-        at += 12
         size, at = read_nullable(buffer, at, 2, end, "ApacheRequestFrame.client_id")
         client_id: str | None = None
         if size >= 0:
@@ -146,19 +134,17 @@ class ApacheRequestFrame(BinaryMessage):
             )
         body_bytes = self.body
         size = 8 + len(client_id_bytes) + len(body_bytes)
-        return b"".join(
-            (
-                pack(
-                    _APACHE_REQUEST_FRAME_0,
-                    "ApacheRequestFrame",
-                    size,
-                    self.api_key,
-                    self.api_version,
-                    self.correlation_id,
-                ),
-                client_id_bytes,
-                body_bytes,
+        return (
+            pack(
+                _APACHE_REQUEST_FRAME_0,
+                "ApacheRequestFrame",
+                size,
+                self.api_key,
+                self.api_version,
+                self.correlation_id,
             )
+            + client_id_bytes
+            + body_bytes
         )
 
 
@@ -175,19 +161,15 @@ class ApacheResponseFrame(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        size, correlation_id = unpack(_APACHE_RESPONSE_FRAME_0, buffer, at, end, "ApacheResponseFrame")
-        if not 4 <= size <= 104857600:
-            raise outside(size, 4, 104857600, at, "ApacheResponseFrame.size")
+        (size, correlation_id), at = unpack(_APACHE_RESPONSE_FRAME_0, buffer, at, end, "ApacheResponseFrame")
+        check_range(size, 4, 104857600, at - 8, "ApacheResponseFrame.size")
         if not 0 <= size + 4 <= end - start:
             raise cut(start, size + 4, end, "ApacheResponseFrame.size")
         end = start + size + 4
-        at += 8
         body, at = read_bytes(buffer, at, end - at, end, "ApacheResponseFrame.body")
         return cls(correlation_id, body), at
 
     def encode(self) -> bytes:
         body_bytes = self.body
         size = 4 + len(body_bytes)
-        return b"".join(
-            (pack(_APACHE_RESPONSE_FRAME_0, "ApacheResponseFrame", size, self.correlation_id), body_bytes)
-        )
+        return pack(_APACHE_RESPONSE_FRAME_0, "ApacheResponseFrame", size, self.correlation_id) + body_bytes

@@ -12,8 +12,8 @@ from replispec.runtime.primitives import keyed
 from replispec.runtime.primitives.binary import (
     BinaryMessage,
     Buffer,
+    check_range,
     cut,
-    outside,
     pack,
     read_prefix,
     unpack,
@@ -326,15 +326,17 @@ class TimerCheckpoint(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         (
-            last_read_time,
-            last_timer_log_flush,
-            last_timer_queue_offset,
-            master_timer_queue_offset,
-            state_version,
-            timestamp,
-            counter,
+            (
+                last_read_time,
+                last_timer_log_flush,
+                last_timer_queue_offset,
+                master_timer_queue_offset,
+                state_version,
+                timestamp,
+                counter,
+            ),
+            at,
         ) = unpack(_TIMER_CHECKPOINT_0, buffer, at, end, "TimerCheckpoint")
-        at += 56
         return cls(
             last_read_time,
             last_timer_log_flush,
@@ -583,13 +585,11 @@ class BatchMessage(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        total_size, magic, body_crc, flag = unpack(_BATCH_MESSAGE_0, buffer, at, end, "BatchMessage")
-        if not 22 <= total_size <= 16777216:
-            raise outside(total_size, 22, 16777216, at, "BatchMessage.total_size")
+        (total_size, magic, body_crc, flag), at = unpack(_BATCH_MESSAGE_0, buffer, at, end, "BatchMessage")
+        check_range(total_size, 22, 16777216, at - 16, "BatchMessage.total_size")
         if not 0 <= total_size <= end - start:
             raise cut(start, total_size, end, "BatchMessage.total_size")
         end = start + total_size
-        at += 16
         size, at = read_prefix(buffer, at, 4, end, "BatchMessage.body")
         if not 0 <= size <= end - at:
             raise cut(at, size, end, "BatchMessage.body")
@@ -610,10 +610,8 @@ class BatchMessage(BinaryMessage):
             write_prefix(len(properties_bytes), 2, "BatchMessage.properties") + properties_bytes
         )
         total_size = 16 + len(body_bytes) + len(properties_bytes)
-        return b"".join(
-            (
-                pack(_BATCH_MESSAGE_0, "BatchMessage", total_size, self.magic, self.body_crc, self.flag),
-                body_bytes,
-                properties_bytes,
-            )
+        return (
+            pack(_BATCH_MESSAGE_0, "BatchMessage", total_size, self.magic, self.body_crc, self.flag)
+            + body_bytes
+            + properties_bytes
         )

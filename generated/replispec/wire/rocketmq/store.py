@@ -12,6 +12,7 @@ from replispec.runtime.primitives.binary import (
     BinaryMessage,
     Buffer,
     check_known,
+    check_range,
     crc32,
     cut,
     outside,
@@ -54,12 +55,11 @@ class LogBlankFixed(NamedTuple):
         """The fields at `buffer[at]`, unchecked. Raises RemoteProtocolError when cut."""
         if len(buffer) - at < 8:
             raise cut(at, 8, len(buffer), "LogBlank")
-        total_size, magic = _LOG_BLANK_0.unpack_from(buffer, at)
-        return cls(total_size, magic)
+        return cls._make(_LOG_BLANK_0.unpack_from(buffer, at))
 
     def encode(self) -> bytes:
         """These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit."""
-        return pack(_LOG_BLANK_0, "LogBlank", self.total_size, self.magic)
+        return pack(_LOG_BLANK_0, "LogBlank", *self)
 
     @classmethod
     def places(cls) -> dict[str, tuple[int, int]]:
@@ -80,22 +80,19 @@ class LogBlank(BinaryMessage):
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
         start = at
-        total_size, magic = unpack(_LOG_BLANK_0, buffer, at, end, "LogBlank")
-        if not 8 <= total_size <= 1073741824:
-            raise outside(total_size, 8, 1073741824, at, "LogBlank.total_size")
+        (total_size, magic), at = unpack(_LOG_BLANK_0, buffer, at, end, "LogBlank")
+        check_range(total_size, 8, 1073741824, at - 8, "LogBlank.total_size")
         if not 0 <= total_size <= end - start:
             raise cut(start, total_size, end, "LogBlank.total_size")
         end = start + total_size
-        if magic != -875286124:
-            raise outside(magic, -875286124, -875286124, at, "LogBlank.magic")
-        at += 8
+        check_range(magic, -875286124, -875286124, at - 8, "LogBlank.magic")
         undefined, at = read_bytes(buffer, at, end - at, end, "LogBlank.undefined")
         return cls(undefined), at
 
     def encode(self) -> bytes:
         undefined_bytes = self.undefined
         total_size = 8 + len(undefined_bytes)
-        return b"".join((pack(_LOG_BLANK_0, "LogBlank", total_size, -875286124), undefined_bytes))
+        return pack(_LOG_BLANK_0, "LogBlank", total_size, -875286124) + undefined_bytes
 
 
 @dataclass(slots=True)
@@ -283,10 +280,9 @@ class OffsetMessageId(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        store_ip, store_port, physical_offset = unpack(
+        (store_ip, store_port, physical_offset), at = unpack(
             _OFFSET_MESSAGE_ID_0, buffer, at, end, "OffsetMessageId"
         )
-        at += 16
         return cls(store_ip, store_port, physical_offset), at
 
     def encode(self) -> bytes:
@@ -305,10 +301,9 @@ class OffsetMessageIdV6(BinaryMessage):
 
     @classmethod
     def decode_at(cls, buffer: Buffer, at: int, end: int) -> tuple[Self, int]:
-        store_ip, store_port, physical_offset = unpack(
+        (store_ip, store_port, physical_offset), at = unpack(
             _OFFSET_MESSAGE_ID_V6_0, buffer, at, end, "OffsetMessageIdV6"
         )
-        at += 28
         return cls(store_ip, store_port, physical_offset), at
 
     def encode(self) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replispec.compiler.emit.python.binary import constant_name
+from replispec.compiler.emit.python.binary_fields import constant_name
 from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Class, Constant, FunctionDef, Names
 from replispec.compiler.model.layout import FixedRun, steps
 from replispec.compiler.model.message import Message
@@ -57,6 +57,9 @@ def _methods(message: Message, run: FixedRun) -> Iterator[FunctionDef]:
 def _decode(message: Message, run: FixedRun) -> Iterator[str]:
     yield f"if len(buffer) - at < {run.size}:"
     yield f'    raise {_BINARY.cut}(at, {run.size}, len(buffer), "{message.name}")'
+    if _is_as_read(run):
+        yield f"return cls._make({constant_name(message, 0)}.unpack_from(buffer, at))"
+        return
     names = ", ".join(field.name for field in run.fields) + ("," if len(run.fields) == 1 else "")
     yield f"{names} = {constant_name(message, 0)}.unpack_from(buffer, at)"
     values = []
@@ -68,7 +71,15 @@ def _decode(message: Message, run: FixedRun) -> Iterator[str]:
     yield f"return cls({', '.join(values)})"
 
 
+def _is_as_read(run: FixedRun) -> bool:
+    """True when the struct's values are those of the fields."""
+    return all(field.size != 3 and field.type != "bool" for field in run.fields)
+
+
 def _values(run: FixedRun) -> Iterator[str]:
+    if _is_as_read(run):
+        yield "*self"
+        return
     for field in run.fields:
         if field.size == 3:
             yield f'self.{field.name}.to_bytes(3, "big")'

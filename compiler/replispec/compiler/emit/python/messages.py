@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from replispec.compiler.emit.python import binary as emit_binary
+from replispec.compiler.emit.python import binary_fields, second_json
 from replispec.compiler.emit.python import keyed as emit_keyed
-from replispec.compiler.emit.python import second_json
 from replispec.compiler.emit.python import text as emit_text
 from replispec.compiler.emit.python.codes import certificate
 from replispec.compiler.emit.python.fixed import fixed_class
@@ -40,7 +40,7 @@ def module_text(model: Model, module: str, sources: Mapping[str, bytes]) -> str:
     nodes: list[Node] = []
     for message in messages:
         if message.layout == "BINARY":
-            nodes += emit_binary.structs(message)
+            nodes += binary_fields.structs(message)
         if message.also:
             nodes.append(second_json.plain_reader(message, zeros))
     for message in _needed_first(messages):
@@ -78,7 +78,7 @@ def _class(message: Message, zeros: Mapping[str, str]) -> Class:
         if message.hot:
             body += emit_keyed.written_out(message)
         return Class(message.name, about, [emit_keyed.base(message)], [emit_keyed.decorator(message)], body)
-    base = emit_binary.base(message) if message.layout == "BINARY" else ""
+    base = binary_fields.base(message) if message.layout == "BINARY" else ""
     body = [*_attributes(message, zeros), *_constants(message), *_members(message)]
     decorators = [f"{DATACLASSES.dataclass}(slots=True)"]
     return Class(message.name, about, [base] if base else [], decorators, body)
@@ -90,9 +90,9 @@ def _attributes(message: Message, zeros: Mapping[str, str]) -> Iterator[Constant
             kind, default = emit_text.text_attribute(field)
             yield Constant(field.name, default, kind, comment=describe_layout(field))
         return
-    for field in emit_binary.attributes(message):
-        default = emit_binary.attribute_default(field, zeros)
-        kind = emit_binary.attribute_type(field)
+    for field in binary_fields.attributes(message):
+        default = binary_fields.attribute_default(field, zeros)
+        kind = binary_fields.attribute_type(field)
         yield Constant(field.name, default, kind, comment=describe_layout(field))
 
 
@@ -141,7 +141,7 @@ def _beside_attributes(message: Message) -> list[Field]:
     if message.layout == "TEXT":
         held = {field.name for field in emit_text.text_attributes(message)}
     else:
-        held = {field.name for field in emit_binary.attributes(message)}
+        held = {field.name for field in binary_fields.attributes(message)}
     return [field for field in message.fields if field.name not in held and field.equals is None]
 
 

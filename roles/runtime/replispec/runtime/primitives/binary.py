@@ -10,12 +10,35 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from enum import IntEnum
 from struct import Struct, error
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 
 Buffer = bytes | bytearray | memoryview
 Value = TypeVar("Value")
+
+
+class Written(Protocol):
+    """An element of a list of messages."""
+
+    @property
+    def encode(self) -> Callable[..., bytes]:
+        """Its bytes, when it is given the numbers that it depends on."""
+
+
+class Identified(Protocol):
+    """An element of a list in which no two are of one identity."""
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from the others."""
+
+
+class IdentifiedAndWritten(Identified, Written, Protocol):
+    """Such an element when it is written."""
+
+
+IdentifiedValue = TypeVar("IdentifiedValue", bound=Identified)
 
 
 class BinaryMessage:
@@ -100,10 +123,10 @@ def pack(layout: Struct, what: str, *values: Any) -> bytes:
         raise LocalProtocolError(f"{what}: {fault}") from None
 
 
-def unpack(layout: Struct, buffer: Buffer, at: int, end: int, what: str) -> tuple[Any, ...]:
-    """The values that lie at `at` in this layout. Raises RemoteProtocolError when they are cut."""
+def unpack(layout: Struct, buffer: Buffer, at: int, end: int, what: str) -> tuple[tuple[Any, ...], int]:
+    """The values at `at` in this layout, and the position after them. Raises RemoteProtocolError when cut."""
     need(at, layout.size, end, what)
-    return layout.unpack_from(buffer, at)
+    return layout.unpack_from(buffer, at), at + layout.size
 
 
 def read_bytes(buffer: Buffer, at: int, size: int, end: int, what: str) -> tuple[bytes, int]:
@@ -225,9 +248,62 @@ def read_list(
     return elements, at
 
 
-def write_list(elements: Collection[bytes], size: int, what: str) -> bytes:
-    """The elements after their count of `size` bytes. Raises LocalProtocolError when it does not fit."""
-    return write_prefix(len(elements), size, what) + b"".join(elements)
+def read_distinct(
+    read: Callable[..., tuple[IdentifiedValue, int]],
+    buffer: Buffer,
+    at: int,
+    size: int,
+    end: int,
+    what: str,
+    **given: int,
+) -> tuple[list[IdentifiedValue], int]:
+    """As read_list. Raises RemoteProtocolError also when two elements are of one identity."""
+    elements, at = read_list(read, buffer, at, size, end, what, **given)
+    check_distinct([element.identity for element in elements], at, what)
+    return elements, at
+
+
+def read_block(
+    read: Callable[[Buffer, int, int], tuple[Value, int]],
+    buffer: Buffer,
+    at: int,
+    size: int,
+    end: int,
+    what: str,
+) -> tuple[list[Value], int]:
+    """The elements that fill `size` bytes, and the position after them. Raises RemoteProtocolError."""
+    need(at, size, end, what)
+    elements, block_end = [], at + size
+    while at < block_end:
+        element, at = read(buffer, at, block_end)
+        elements.append(element)
+    return elements, at
+
+
+def write_list(elements: Collection[Written], size: int, what: str, **given: int) -> bytes:
+    """The elements after their count of `size` bytes. Raises LocalProtocolError when one does not fit."""
+    content = b"".join([element.encode(**given) for element in elements])
+    return write_prefix(len(elements), size, what) + content
+
+
+def write_distinct(elements: Collection[IdentifiedAndWritten], size: int, what: str, **given: int) -> bytes:
+    """As write_list. Raises LocalProtocolError also when two elements are of one identity."""
+    must_be_distinct([element.identity for element in elements], what)
+    return write_list(elements, size, what, **given)
+
+
+def read_number_list(
+    buffer: Buffer, at: int, count_size: int, size: int, signed: bool, end: int, what: str
+) -> tuple[list[int], int]:
+    """Numbers of `size` bytes after their count, and the position after them. Raises RemoteProtocolError."""
+    count, at = read_count(buffer, at, count_size, end, what)
+    return read_numbers(buffer, at, count, size, signed, end, what)
+
+
+def write_number_list(values: Collection[int], count_size: int, size: int, signed: bool, what: str) -> bytes:
+    """The inverse of read_number_list. Raises LocalProtocolError when a number does not fit."""
+    numbers = write_numbers(values, size, signed, what)
+    return write_prefix(len(values), count_size, what) + numbers
 
 
 def write_numbers(values: Iterable[int], size: int, signed: bool, what: str) -> bytes:
