@@ -43,10 +43,10 @@ events:
         least: constant.LEAST
         body: {ids: members}
       NameRequest: null
-  run:  {sends: {Run: {size: local.size_of(total)}}}
+  run_sent: {sends: {Run: {size: local.size_of(total)}}}
   due:  {origin: local, fields: {by: int64}}
 transitions:
-  - {from: TALKING, event: [asked, run], to: TALKING}
+  - {from: TALKING, event: [asked, run_sent], to: TALKING}
   - {from: TALKING, event: due, to: TALKING, do: [ask_again], assign: {total: total + event.by}}
 """
 LEAST = "constants: {LEAST: {value: 7, about: No less.}, WORD: {value: seven, about: A text.}}\n"
@@ -152,8 +152,8 @@ def asked(variables: Variables, local: Local) -> Call[CountRequest]:
     return Call(codes.Ask.COUNT, header, body.encode())
 """,
         """\
-def run(variables: Variables, local: Local) -> RunFixed:
-    \"\"\"What is sent as run, without what follows its part of fixed size.\"\"\"
+def run_sent(variables: Variables, local: Local) -> RunFixed:
+    \"\"\"What is sent as run_sent, without what follows its part of fixed size.\"\"\"
     return RunFixed(kind=2, size=local.size_of(variables.total))
 """,
         """\
