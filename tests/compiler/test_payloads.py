@@ -64,7 +64,7 @@ def speaking_model() -> Model:
     row = (Field("id", 1, "int64", "", PLACE, key="id"), Field("name", 2, "string", "", PLACE, key="name"))
     rows = Field("rows", 1, "Row", "", PLACE, repeated=True, is_message=True, key="rows")
     model.messages |= {
-        "Run": Message("Run", "bound", "", PLACE, "BINARY", frame, fixed=8),
+        "Run": Message("Run", "bound", "", PLACE, "BINARY", frame, fixed=8, head="it is sent alone"),
         "Row": Message("Row", "bound", "", PLACE, "JSON", row),
         "Table": Message("Table", "bound", "", PLACE, "JSON", (rows,)),
     }

@@ -189,6 +189,7 @@ class Message:
     clauses: tuple[str, ...] = ()
     hot: str = ""
     head: str = ""
+    places: str = ""
 
     def given_named(self, name: str) -> Given | None:
         """The given number of this name, or None."""

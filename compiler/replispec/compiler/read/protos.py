@@ -215,6 +215,7 @@ class _FileReader:
             clauses=tuple(wire.clause),
             hot=wire.hot,
             head=wire.head,
+            places=wire.places,
         )
 
     def _field(

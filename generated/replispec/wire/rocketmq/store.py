@@ -61,11 +61,6 @@ class LogBlankFixed(NamedTuple):
         """These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit."""
         return pack(_LOG_BLANK_0, "LogBlank", *self)
 
-    @classmethod
-    def places(cls) -> dict[str, tuple[int, int]]:
-        """Where each field lies: its first byte in the message, and its size in bytes."""
-        return {"total_size": (0, 4), "magic": (4, 4)}
-
 
 @dataclass(slots=True)
 class LogBlank(BinaryMessage):

@@ -44,6 +44,8 @@ def _methods(message: Message, run: FixedRun) -> Iterator[FunctionDef]:
         [f'return {_BINARY.pack}({constant_name(message, 0)}, "{message.name}", {", ".join(_values(run))})'],
         "These bytes; the rest goes after them. Raises LocalProtocolError when a value does not fit.",
     )
+    if not message.places:
+        return
     yield FunctionDef(
         "places",
         "cls",
