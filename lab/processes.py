@@ -43,7 +43,10 @@ class StartedProcess:
         if not PROC.is_dir():
             return True
         _, fields = _stat(self.pid)
-        return bool(fields) and fields[STATE] not in "ZX" and fields[STARTED] == self.started
+        if not fields or fields[STATE] in "ZX":
+            return False
+        # A child that nobody waited for keeps its pid, so it is this very process.
+        return fields[STARTED] == self.started if self.started else int(fields[PARENT]) == os.getpid()
 
 
 @dataclass(frozen=True, slots=True)
