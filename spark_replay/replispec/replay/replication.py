@@ -6,7 +6,8 @@ two frames is an observation of its own, as everything learnt before it is then 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +26,10 @@ _FIELDS = (
 _COLUMNS = (*_PLACE, *_FIELDS.split())
 _ANSWERS = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
 _HANDSHAKES = (ha.HaHandshakeId.__name__, ha.HaHandshakeAddress.__name__)
+
+
+# Where the holes of each direction (connection, direction) end, ascending, and of which kind they are.
+Reasons = Mapping[tuple[str, int], Sequence[tuple[int, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +68,17 @@ class _Row:
 
 
 def observe_replication(
-    frames: Delivered, whole: Collection[tuple[str, int]], cut_short: Collection[tuple[str, int]]
+    frames: Delivered,
+    whole: Collection[tuple[str, int]],
+    cut_short: Collection[tuple[str, int]],
+    reasons: Reasons,
 ) -> Iterator[Observation]:
     """Observations of replication frames (rows of FRAMES, all replication).
 
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
     those in which bytes behind the last frame were lost. A gap stands directly behind the frame before
     it: whatever the other direction says after that moment may answer what was lost. Where a direction
-    was not seen from its first byte, one stands before its first frame.
+    was not seen from its first byte, one stands before its first frame. `reasons`: why bytes are missing.
     """
     rows = list(_rows(frames.frames, frames.order.tolist()))
     lost_behind = _lost_behind(rows, cut_short)
@@ -88,7 +96,14 @@ def observe_replication(
                 yield replace(seen, index=seen.index - 1)
         yield _observation(row)
         if lost:
-            yield replace(seen, sequence=row.end)
+            yield replace(seen, sequence=row.end, text=_reason(reasons, row))
+
+
+def _reason(reasons: Reasons, row: _Row) -> str | None:
+    """Why bytes behind a frame are missing; None when none is: they are no frame."""
+    ends = reasons.get(row.direction, [])
+    at = bisect_right(ends, (row.end, "~"))
+    return ends[at][1] if at < len(ends) else None
 
 
 def _lost_behind(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> list[bool]:
