@@ -164,13 +164,13 @@ def test_holes_are_found_where_bytes_were_lost(tmp_path: Path) -> None:
 def test_a_snap_length_makes_truncated_holes_and_a_retransmission_may_fill_them(tmp_path: Path) -> None:
     packets = [
         Packet(CLIENT, SERVER, 0, b"", SYN),
-        Packet(CLIENT, SERVER, 1, b"aaaa", payload_wire=10),
+        Packet(CLIENT, SERVER, 1, letters(4), payload_wire=10),
         Packet(CLIENT, SERVER, 11, b"bbbb", payload_wire=10),
         Packet(CLIENT, SERVER, 1, letters(10)),
     ]
     found, data = connections(tmp_path, packets)
     side = found[0].sides[1]
-    assert text(side, data) == "aaaaefghijbbbb"
+    assert text(side, data) == "abcdefghijbbbb"
     assert side is not None
     assert holes(side) == [(14, 20, "truncated")]
 

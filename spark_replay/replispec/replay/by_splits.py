@@ -189,13 +189,18 @@ def by_flow(flows: Iterable[FlowPart]) -> list[list[FlowPart]]:
     return [sorted(parts, key=lambda part: part.split) for parts in found.values()]
 
 
+def ground_of_splits(data: CaptureBytes, splits: Mapping[int, Split]) -> Ground:
+    """The ground of a capture, from all its splits."""
+    reader = SplitReader(splits, {})
+    return lay_ground(data, [survey(reader.surveyed(number)) for number in splits])
+
+
 def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
     """What `decode_capture` gives, by way of splits of about `split_bytes`."""
     hints = hints or Hints()
     with open_rotation(source) as capture:
         splits = {split.number: split for split in capture.cuts(split_bytes)}
-        reader = SplitReader(splits, {})
-        ground = lay_ground(capture.data, [survey(reader.surveyed(number)) for number in splits])
+        ground = ground_of_splits(capture.data, splits)
         reader = SplitReader(splits, {0: ground})
         decoded = [
             decode_split(split, reader.data(number), reader.packets(number), hints)

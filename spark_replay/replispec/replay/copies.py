@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from replispec.replay.capture_records import CaptureBytes, Integers
+from replispec.replay.layers import Flags
 from replispec.replay.packets import PROBE, VOUCHED
 from replispec.replay.pieces import Intervals, Pieces, concatenate, merged, no_pieces
 
@@ -143,12 +144,18 @@ class _Cluster:
             return index
         own, taken = self._bytes(row, start, end), self._bytes(other, start, end)
         if own == taken:
-            return self._cut(index, start, end, other, trust) if trust > known else index
+            first = row if known == PROBE else other
+            return self._cut(index, start, end, first, trust) if trust > known else index
         if trust == PROBE:
             return index
         if known == PROBE:
             return self._cut(index, start, end, row, trust)
-        self.disputes.extend((start + low, start + high) for low, high in _differences(own, taken))
+        differs = np.frombuffer(own, np.uint8) != np.frombuffer(taken, np.uint8)
+        self.disputes.extend((start + low, start + high) for low, high in _runs(differs))
+        for low, high in _runs(~differs) if trust > known else []:
+            while self.ends[index] <= start + low:
+                index += 1
+            index = self._cut(index, start + low, start + high, other, trust)
         return index
 
     def _cut(self, index: int, start: int, end: int, row: int, trust: int) -> int:
@@ -203,10 +210,9 @@ def _within(intervals: Intervals, start: int, end: int) -> Iterator[tuple[int, i
             yield max(low, start), min(high, end)
 
 
-def _differences(first: bytes, second: bytes) -> Intervals:
-    """The runs of places where two byte strings of the same length differ."""
-    differs = np.frombuffer(first, np.uint8) != np.frombuffer(second, np.uint8)
-    borders = np.flatnonzero(np.diff(np.concatenate([[False], differs, [False]])))
+def _runs(mask: Flags) -> Intervals:
+    """Where a mask is set, as intervals."""
+    borders = np.flatnonzero(np.diff(np.concatenate([[False], mask, [False]])))
     return list(zip(borders[::2].tolist(), borders[1::2].tolist(), strict=True))
 
 
@@ -226,14 +232,17 @@ def resolve(data: CaptureBytes, disputed: Pieces) -> tuple[Pieces, Intervals]:
     for at, rows in enumerate(copies[:-1]):
         if not rows:
             continue
-        start, end = places[at], places[at + 1]
-        best = [row for row in rows if disputed.trust[row] == VOUCHED] or rows
-        offsets = [int(disputed.payload_offset[row]) + start - int(disputed.start[row]) for row in best]
-        contents = {data[offset : offset + end - start] for offset in offsets}
-        if len(contents) == 1:
-            kept.append((best[0], start, end))
-        else:
-            ambiguous.append((start, end))
+        start, size = places[at], places[at + 1] - places[at]
+        offsets = [int(disputed.payload_offset[row]) + start - int(disputed.start[row]) for row in rows]
+        contents = np.array([np.frombuffer(data[offset : offset + size], np.uint8) for offset in offsets])
+        vouched = disputed.trust[rows] == VOUCHED
+        best = contents[vouched] if vouched.any() else contents
+        differs = (best != best[0]).any(axis=0)
+        ambiguous.extend((start + low, start + high) for low, high in _runs(differs))
+        # Of copies that have the byte that counts, the first tells when it came.
+        first = np.where(differs, -1, (contents == best[0]).argmax(axis=0))
+        for row in np.unique(first[~differs]).tolist():
+            kept.extend((rows[row], start + low, start + high) for low, high in _runs(first == row))
     return _clipped(disputed, kept), merged(ambiguous)
 
 

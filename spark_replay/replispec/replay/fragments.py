@@ -41,6 +41,8 @@ PARTS_MAXIMUM = 1 << 10
 DATAGRAM_BYTES_MAXIMUM = 0xFFFF
 # Fragments further apart are of two datagrams: hosts give up after 15 s to 60 s.
 WAIT_NS_MAXIMUM = 60 * 10**9
+# A fragment that repeats one of a datagram that was complete this long before was captured twice.
+REPEAT_NS_MAXIMUM = 50 * 10**6
 # Fragments in tunnels whose packets are fragments themselves: so often is looked again.
 NESTING_MAXIMUM = 4
 _CHUNK_BYTES = 1 << 25
@@ -90,7 +92,7 @@ def packets_of_fragments(data: CaptureBytes, fragments: Fragments | None) -> Joi
     counts[EXCESSIVE] += excessive
     counts[CONTRADICTED] += counted
     packets = join_packets([rows for rows, _ in found])
-    counts[TCP] += len(packets)
+    counts[TCP] += len(np.unique(packets.record_offset))
     remarks = total([packets.remarks, Remarks(dict(counts))])
     return Joined(replace(packets, remarks=Remarks()), remarks)
 
@@ -102,7 +104,7 @@ def _datagrams(
     counts: Counter[str] = Counter()
     whole: list[tuple[list[tuple[int, int, int]], int]] = []
     open_: dict[tuple[int, ...], _Datagram] = defaultdict(_Datagram)
-    finished: dict[tuple[int, ...], list[tuple[int, int, int]]] = {}
+    finished: dict[tuple[int, ...], _Datagram] = {}
     columns = (
         *(pool.source_high, pool.source_low, pool.destination_high, pool.destination_low),
         *(pool.protocol, pool.identification),
@@ -112,7 +114,7 @@ def _datagrams(
         keys, pool.first.tolist(), pool.wire.tolist(), pool.more.tolist(), pool.time_ns.tolist(), strict=True
     )
     for row, (key, first, size, more, time_ns) in enumerate(rows):
-        if key in finished and _repeats(data, pool, finished[key], first, row):
+        if key in finished and key not in open_ and _repeats(data, pool, finished[key], first, row):
             continue
         datagram = open_[key]
         if datagram.parts and abs(time_ns - datagram.last_ns) > WAIT_NS_MAXIMUM:
@@ -122,7 +124,7 @@ def _datagrams(
         _take(data, pool, datagram, (first, first + size, row), last=not more)
         if datagram.complete:
             del open_[key]
-            finished[key] = datagram.parts
+            finished[key] = datagram
             if datagram.fault is None:
                 whole.append((datagram.parts, row))
                 counts[DATAGRAMS] += 1
@@ -180,13 +182,13 @@ def _bytes(data: CaptureBytes, pool: Fragments, row: int, begin: int, stop: int)
     return data[at + begin - start : at + max(begin, known) - start]
 
 
-def _repeats(
-    data: CaptureBytes, pool: Fragments, parts: Sequence[tuple[int, int, int]], first: int, row: int
-) -> bool:
+def _repeats(data: CaptureBytes, pool: Fragments, whole: _Datagram, first: int, row: int) -> bool:
     """Whether a fragment says what a datagram that is already complete holds at its place."""
+    if abs(int(pool.time_ns[row]) - whole.last_ns) > REPEAT_NS_MAXIMUM:
+        return False
     end = first + int(pool.wire[row])
     covered = 0
-    for begin, stop, known in parts:
+    for begin, stop, known in whole.parts:
         low, high = max(begin, first), min(stop, end)
         if low < high:
             if not _agree(data, pool, (row, known), low, high):

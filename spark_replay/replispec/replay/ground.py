@@ -103,7 +103,9 @@ def wire(ground: Ground, parts: Iterable[Remarks]) -> Wire:
 
 def keep_packets(packets: Packets, path: Path) -> None:
     """Write the columns of some packets, without what is about all of them."""
-    np.save(path, np.array([column.view(np.int64) for column in packets.columns()]).reshape(len(COLUMNS), -1))
+    columns = np.array([column.view(np.int64) for column in packets.columns()]).reshape(len(COLUMNS), -1)
+    with path.open("wb") as file:
+        np.save(file, columns)
 
 
 def kept_packets(path: Path) -> Packets:

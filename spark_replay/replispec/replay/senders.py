@@ -47,9 +47,11 @@ def tally(packets: Packets) -> Tally:
     if not senders:
         return Tally()
     payload = packets.payload_wire > 0
+    # A packet that was joined from fragments counts once.
+    head = np.append([True], packets.record_offset[1:] != packets.record_offset[:-1])
     columns = []
     for bit in COUNTED:
-        mask = packets.checks & bit != 0
+        mask = head & (packets.checks & bit != 0)
         if bit in (TCP_RIGHT, TCP_WRONG, TCP_UNFILLED):
             mask &= payload
         columns.append(np.bincount(number[mask], minlength=len(senders)).tolist())

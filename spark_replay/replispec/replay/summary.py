@@ -95,7 +95,7 @@ class Summary:
 
     @property
     def exit_code(self) -> int:
-        """2 when a capture was unusable or held nothing to judge, else 1 after a violation or a loss, else 0."""
+        """2 when a capture could not be used or judged, else 1 after a violation or a loss, else 0."""
         if any(capture.error for capture in self.captures):
             return EXIT_UNUSABLE
         violated = self.losses or any(finding.verdict is Verdict.VIOLATED for finding in self.findings)

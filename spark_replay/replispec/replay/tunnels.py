@@ -83,12 +83,11 @@ def _mpls(view: BigEndian, layer: Layer) -> Layer:
         if not open_.any():
             break
     nibble = view.at(at, 1) >> 4
-    # A control word (first nibble 0) stands before a bridged frame; without it the frame is told by its type.
+    # A bridged frame is told by its type; else a first nibble of 0 is a control word before the frame.
     known = np.isin(view.at(at + 12, 2), (ETHER_IPV4, ETHER_IPV6, *ETHER_TAGS))
-    kind = np.where(known, ETHERNET, NOTHING)
-    kind = np.where(nibble == 0, ETHERNET, kind)
+    kind = np.where(known | (nibble == 0), ETHERNET, NOTHING)
     kind = np.where(_is_ip(view, at), IP_PACKET, kind)
-    behind = np.where((nibble == 0) & ~(known & (view.at(at, 4) != 0)), at + 4, at)
+    behind = np.where((nibble == 0) & ~known, at + 4, at)
     return layer.inside(behind, kind).keep(~open_ & (behind < layer.end))
 
 
