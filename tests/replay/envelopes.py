@@ -68,10 +68,10 @@ def put_into(frames: Iterable[Seen], *envelopes: Envelope) -> list[Seen]:
 def checksum(data: bytes) -> int:
     """The Internet checksum of some bytes, written down plainly."""
     padded = data + bytes(len(data) % 2)
-    total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
+    total: int = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
+    return 0xFFFF - total
 
 
 def ethernet(ether_type: int, content: bytes) -> bytes:
@@ -317,8 +317,8 @@ def in_fragments(
     six: bool = False,
 ) -> list[Seen]:
     """Every packet in fragments, those of one packet in the given order."""
+    found: list[Seen] = []
     tear = torn_6 if six else torn
-    found = []
     for number, each in enumerate(frames):
         content = len(each.frame) - (54 if six else 34)
         parts = tear(each.frame, size, number + 1) if content > size else [each.frame]

@@ -61,7 +61,7 @@ def parts_of_connections(
         row = int(read[np.searchsorted(read[:-1], first)])
         if connection[row] == at and packets.trust[row] > CORRUPT and packets.flags[row] & (SYN | RST) == SYN:
             opening = (int(grouped.direction[row]), int(packets.sequence[row]))
-        found.append(Incarnation(grouped.keys[int(grouped.flow[row])], int(number[row]), pair, opening))
+        found.append(Incarnation(grouped.keys[int(grouped.flow[first])], int(number[first]), pair, opening))
     return found
 
 
