@@ -61,7 +61,7 @@ def settled_bytes(data: bytes, group: npt.NDArray[np.int64], pieces: Pieces) -> 
         kept, ambiguous = resolve(data, settled.disputed.take(np.flatnonzero(settled.disputed_group == side)))
         own = concatenate([settled.pieces.take(np.flatnonzero(settled.group == side)), kept])
         own = own.take(np.argsort(own.start, kind="stable"))
-        _, own = coalesced(np.zeros(len(own), np.int64), own)
+        own = coalesced(own)
         for start, end, offset, record, _, _ in zip(*(c.tolist() for c in own.columns()), strict=True):
             for place in range(start, end):
                 assert (side, place) not in chosen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -146,6 +147,42 @@ def test_a_capture_of_which_nothing_can_be_opened_is_no_all_clear(name: str) -> 
 def test_tcp_of_which_nothing_is_a_frame_is_no_all_clear() -> None:
     frames = [each for each in read(CAPTURES / f"{SMALL}.pcap") if len(each.frame) < 80][:7]
     assert "7 TCP packets" in capture_row("made.pcap", decoded(frames)).error
+
+
+def test_what_linux_put_into_vxlan_and_tore_up_is_read(tmp_path: Path) -> None:
+    """A connection over a VXLAN device whose outer packets Linux had to fragment, captured on both devices."""
+    data = (Path(__file__).parent / "data/linux_vxlan.pcapng").read_bytes()
+    blocks, at = [], 0
+    while at < len(data):
+        kind, size = struct.unpack_from("<II", data, at)
+        blocks.append((kind, data[at : at + size]))
+        at += size
+    found = []
+    for devices in ((0, 1), (0,), (1,)):
+        path = tmp_path / "made.pcapng"
+        path.write_bytes(
+            b"".join(
+                block
+                for kind, block in blocks
+                if kind != 6 or struct.unpack_from("<I", block, 8)[0] in devices
+            )
+        )
+        local, split = decode_capture(path), decode_by_splits(path, 5000)
+        assert (local.frames, local.holes, local.wire) == (split.frames, split.holes, split.wire)
+        found.append(local)
+    both, outside, inside = found
+    assert both.frames.num_rows == 48
+    assert both.holes.num_rows == 0
+    assert (both.wire.remarks["datagrams"], outside.wire.remarks["datagrams"]) == (6, 6)
+    assert both.wire.remarks.named("opened: ") == outside.wire.remarks.named("opened: ") == {"VXLAN": 70}
+    assert inside.wire.remarks.named("opened: ") == {}
+    assert both.wire.checked == outside.wire.checked + inside.wire.checked == 108
+    moments = (*PLACES, "time_ns")
+    told = [
+        [{key: value for key, value in row.items() if key not in moments} for row in each.frames.to_pylist()]
+        for each in found
+    ]
+    assert told[0] == told[1] == told[2]
 
 
 # Bytes behind a real header of each kind, so that garbage gets into every parser.

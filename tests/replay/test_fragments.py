@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replispec.replay import fragments
+from replispec.replay.by_splits import decode_by_splits
+from replispec.replay.local import decode_capture
 from tests.replay.envelopes import (
     Seen,
     as_ipv6,
@@ -72,6 +74,22 @@ def test_interleaved_fragments_find_together() -> None:
         frames += [own[at] for at in range(longest) for own in parts if at < len(own)]
     whole = [each for pair in zip(FRAMES[::2], FRAMES[1::2], strict=False) for each in pair]
     assert rows(decoded(frames))[0] == rows(decoded(whole))[0]
+
+
+def test_fragments_in_several_files_are_joined(tmp_path: Path) -> None:
+    frames = in_fragments(FRAMES, 64)
+    cut = len(frames) // 2
+    while frames[cut].time_us != frames[cut - 1].time_us:
+        cut += 1
+    parts = [tmp_path / "part.pcap", tmp_path / "part.pcap1"]
+    for path, own in zip(parts, (frames[:cut], frames[cut:]), strict=True):
+        path.write_bytes(written(own))
+    one = tmp_path / "one"
+    one.mkdir()
+    (one / "part.pcap").write_bytes(written(frames))
+    whole = decode_capture(one / "part.pcap")
+    for found in (decode_capture(parts), decode_by_splits(parts, 3000)):
+        assert (found.frames, found.holes, found.wire) == (whole.frames, whole.holes, whole.wire)
 
 
 def test_a_loss_is_found_in_fragments() -> None:
@@ -174,12 +192,3 @@ def test_any_fragments_are_joined_without_a_fault(
     remarks = decoded(frames).wire.remarks
     told = sum(remarks[name] for name in ("datagrams", "unfinished", "disagreeing", "excessive"))
     assert told <= len(parts)
-    assert written(frames)
-
-
-def test_the_bytes_of_the_maker_are_what_they_say() -> None:
-    """An independent reader joins what `torn` tears: the captures are no invention of these tests."""
-    whole = FRAMES[10].frame
-    parts = torn(whole, 16, 3)
-    assert b"".join(part[34:] for part in parts) == whole[34 : 14 + int.from_bytes(whole[16:18], "big")]
-    assert Path(CAPTURES).is_dir()

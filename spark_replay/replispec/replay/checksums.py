@@ -18,7 +18,7 @@ from replispec.replay.layers import BigEndian, Flags, Layer
 TCP_RIGHT, TCP_WRONG, TCP_UNFILLED, HEADER_RIGHT, HEADER_WRONG = 1, 2, 4, 8, 16
 IP_TCP = 6
 # Sums are formed over so many 32-bit words at a time, so that they stay in the processor's cache.
-_WORDS_A_TURN = 1 << 15
+_WORDS_A_TURN = 1 << 16
 
 
 def tcp_checks(view: BigEndian, layer: Layer) -> Integers:
@@ -62,28 +62,29 @@ def ranges(view: BigEndian, start: Integers, end: Integers) -> Integers:
             at = begin + place
             weight = np.where((at & 1) == odd, 256, 1)
             total += np.where(at < stop, view.at(at, 1) * weight, 0)
-    # A range from an odd offset on has its bytes in the other halves of the words.
-    total += _word_sums(view, first // 4, last // 4) % 0xFFFF * np.where(odd == 1, 256, 1)
+    # The words are turned round; those of a range from an odd offset on were so already.
+    total += _word_sums(view, first // 4, last // 4) % 0xFFFF * np.where(odd == 1, 1, 256)
     return total
 
 
 def _word_sums(view: BigEndian, first: Integers, last: Integers) -> Integers:
-    """The sums of the aligned 32-bit words [first, last) of each range."""
+    """The sums of the aligned 32-bit words [first, last) of each range, least significant byte first."""
     sums = np.zeros(len(first), np.int64)
     # Ranges in order of their place, so that each turn reads one stretch of the file.
     filled = np.flatnonzero(last > first)
     order = filled[np.argsort(first[filled], kind="stable")]
+    borders = np.column_stack([first[order], last[order]])
+    found = np.zeros(len(order), np.int64)
     at = 0
     while at < len(order):
-        low = int(first[order[at]])
-        stop = int(np.searchsorted(first[order], low + _WORDS_A_TURN))
-        stop = max(at + 1, stop)
-        rows = order[at:stop]
-        high = int(last[rows].max())
-        words = np.append(view.words(low, high).astype(np.int64), 0)
-        borders = np.column_stack([first[rows], last[rows]]).ravel() - low
-        sums[rows] = np.add.reduceat(words, borders)[::2]
+        low = int(borders[at, 0])
+        stop = max(at + 1, int(np.searchsorted(borders[:, 0], low + _WORDS_A_TURN)))
+        high = int(borders[at:stop, 1].max())
+        words = np.zeros(high - low + 1, np.int64)
+        words[:-1] = view.turned_words[low:high]
+        found[at:stop] = np.add.reduceat(words, (borders[at:stop] - low).ravel())[::2]
         at = stop
+    sums[order] = found
     return sums
 
 

@@ -246,23 +246,21 @@ def resolve(data: CaptureBytes, disputed: Pieces) -> tuple[Pieces, Intervals]:
     return _clipped(disputed, kept), merged(ambiguous)
 
 
-def coalesced(group: Integers, pieces: Pieces) -> tuple[Integers, Pieces]:
+def coalesced(pieces: Pieces) -> Pieces:
     """Neighbours of one packet that follow each other as one piece, as if nothing had ever cut them."""
-    if len(pieces) < 2:
-        return group, pieces
+    one_packet = pieces.record_offset[1:] == pieces.record_offset[:-1]
+    if not one_packet.any():
+        return pieces
     size = pieces.end - pieces.start
     goes_on = (
-        (group[1:] == group[:-1])
+        one_packet
         & (pieces.start[1:] == pieces.end[:-1])
-        & (pieces.record_offset[1:] == pieces.record_offset[:-1])
         & (pieces.payload_offset[1:] == pieces.payload_offset[:-1] + size[:-1])
         & (pieces.payload_offset[:-1] >= 0)
     )
-    if not goes_on.any():
-        return group, pieces
     first = np.flatnonzero(np.append([True], ~goes_on))
     last = np.append(first[1:], len(pieces)) - 1
-    return group[first], replace(pieces.take(first), end=pieces.end[last])
+    return replace(pieces.take(first), end=pieces.end[last])
 
 
 def _running_maximum(group: Integers, end: Integers) -> Integers:

@@ -36,6 +36,8 @@ class BigEndian:
             size: np.ndarray((max(0, self.size - size + 1),), f">u{size}", data, 0, (1,))
             for size in (1, 2, 4, 8)
         }
+        # All aligned 32-bit words, the other way round: the sums of checksums can be turned afterwards.
+        self.turned_words: npt.NDArray[np.uint32] = np.ndarray((self.size // 4,), "<u4", data)
 
     def at(self, offsets: Integers, size: int) -> Integers:
         """The integers of `size` bytes (1, 2 or 4) at the offsets."""
@@ -45,15 +47,19 @@ class BigEndian:
         """As `at`, also of 8 bytes."""
         return self._gather(offsets, size).astype(np.uint64)
 
-    def words(self, start: int, end: int) -> npt.NDArray[np.unsignedinteger]:
-        """The aligned 32-bit words in bytes [4 * start, 4 * end), most significant byte first."""
-        return self._views[4][4 * start : 4 * end : 4] if len(self._views[4]) else self._views[4]
-
     def _gather(self, offsets: Integers, size: int) -> npt.NDArray[np.unsignedinteger]:
         view = self._views[size]
         if not len(view):
             return np.zeros(len(offsets), view.dtype)
         return view[np.minimum(offsets, len(view) - 1)]
+
+
+def distinct(values: Integers) -> dict[int, int]:
+    """The values, ascending, and how often each is there."""
+    if len(values) and (values == values[0]).all():
+        return {int(values[0]): len(values)}
+    found, counts = np.unique(values, return_counts=True)
+    return dict(zip(found.tolist(), counts.tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True)

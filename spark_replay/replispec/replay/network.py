@@ -27,6 +27,7 @@ from replispec.replay.layers import (
     BigEndian,
     Layer,
     bottom,
+    distinct,
 )
 from replispec.replay.remarks import CONTRADICTED, OPENED, UNOPENED, Remarks
 from replispec.replay.tunnels import IP_IPV4, IP_IPV6, OPENERS
@@ -77,8 +78,8 @@ class Opened:
 def lowest_layers(view: BigEndian, records: Records) -> Iterator[Layer]:
     """The captured records without their link headers, one layer for each link type."""
     rows = np.arange(len(records.record_offset), dtype=np.int64)
-    for link_type in np.unique(records.link_type).tolist():
-        row = rows[records.link_type == link_type]
+    for link_type, count in distinct(records.link_type).items():
+        row = rows if count == len(rows) else rows[records.link_type == link_type]
         start = records.data_offset[row]
         layer = bottom(row, start, start + records.captured[row], start + records.wire[row], ETHERNET)
         if link_type in LINK_HEADERS:
@@ -92,11 +93,10 @@ def lowest_layers(view: BigEndian, records: Records) -> Iterator[Layer]:
 
 def strange_links(records: Records) -> Remarks:
     """Packets of link types that nobody reads."""
-    found, counts = np.unique(records.link_type, return_counts=True)
     return Remarks(
         {
             f"{UNOPENED}link type {link}": count
-            for link, count in zip(found.tolist(), counts.tolist(), strict=True)
+            for link, count in distinct(records.link_type).items()
             if link not in LINK_HEADERS and link != LINK_ETHERNET
         }
     )
@@ -129,8 +129,7 @@ def open_headers(view: BigEndian, layers: Sequence[Layer]) -> Opened:
 
 def _inside(view: BigEndian, layer: Layer, opened: Opened, counts: Counter[str]) -> Iterator[Layer]:
     """What is inside of the rows of a layer; what is final is put into `opened`, or counted."""
-    found, number = np.unique(layer.kind, return_counts=True)
-    for kind, count in zip(found.tolist(), number.tolist(), strict=True):
+    for kind, count in distinct(layer.kind).items():
         if kind in IP_KINDS:
             if kind in IP_IN_IP:
                 counts[OPENED + IP_IN_IP[kind]] += count

@@ -53,7 +53,7 @@ class Pieces:
 
     def columns(self) -> tuple[Integers, ...]:
         """The columns in the order of the fields."""
-        return tuple(getattr(self, item.name) for item in fields(self))
+        return (self.start, self.end, self.payload_offset, self.record_offset, self.time_ns, self.trust)
 
     def shifted(self, by: int) -> Pieces:
         """The same bytes, `by` positions further on."""
@@ -76,13 +76,17 @@ class Hole:
 
 
 def no_numbers() -> Integers:
-    """No number at all."""
-    return np.zeros(0, np.int64)
+    """No number at all; the same array for everybody."""
+    return _NO_NUMBERS
 
 
 def no_pieces() -> Pieces:
     """Pieces without a row."""
-    return Pieces(*(np.zeros(0, np.int64) for _ in fields(Pieces)))
+    return _NO_PIECES
+
+
+_NO_NUMBERS: Integers = np.zeros(0, np.int64)
+_NO_PIECES = Pieces(*(_NO_NUMBERS for _ in fields(Pieces)))
 
 
 def concatenate(parts: Sequence[Pieces]) -> Pieces:

@@ -35,7 +35,7 @@ def resolve_side(data: CaptureBytes, side: FlowSide) -> None:
         pieces = concatenate([pieces, kept])
         pieces = pieces.take(np.argsort(pieces.start, kind="stable"))
         side.ambiguous_start, side.ambiguous_end = np.array(ambiguous, np.int64).reshape(-1, 2).T
-    side.pieces = coalesced(np.zeros(len(pieces), np.int64), pieces)[1]
+    side.pieces = coalesced(pieces)
 
 
 def parts_of_connections(
