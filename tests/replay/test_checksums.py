@@ -163,6 +163,18 @@ def test_a_damaged_address_is_nobody() -> None:
     assert (rows(found), findings(found)) == clean(as_ipv6)
 
 
+def test_findings_and_timelines_tell_why_bytes_are_missing() -> None:
+    frames = put_into(read(CAPTURES / "hung_master.pcap"), filled)
+    found = decoded(with_copies(frames, 3, 0.03, ["instead"]))
+    observations = observe(found.frames, found.holes, found.streams)
+    result = judged(capture_row("made.pcap", found), observations, Options())
+    why = "captured with a wrong checksum only"
+    assert any(why in proof.text for each in result.findings for proof in each.proofs)
+    assert any(why in repr(event) for each in result.timelines for event in each.events)
+    told = {row["text"] for row in observations.to_pylist() if row["kind"] in ("unseen", "gap")}
+    assert "corrupt" in told
+
+
 def test_truncated_packets_cannot_be_verified() -> None:
     short = [Seen(each.time_us, each.frame[:100], each.wire) for each in FILLED]
     plain = [Seen(each.time_us, each.frame[:100], each.wire) for each in FRAMES]

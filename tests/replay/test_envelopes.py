@@ -150,7 +150,7 @@ def test_tcp_of_which_nothing_is_a_frame_is_no_all_clear() -> None:
 
 
 def test_what_linux_put_into_vxlan_and_tore_up_is_read(tmp_path: Path) -> None:
-    """A connection over a VXLAN device whose outer packets Linux had to fragment, captured on both devices."""
+    """One connection over a VXLAN device, whose packets Linux had to fragment, captured on both devices."""
     data = (Path(__file__).parent / "data/linux_vxlan.pcapng").read_bytes()
     blocks, at = [], 0
     while at < len(data):

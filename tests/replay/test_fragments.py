@@ -78,9 +78,8 @@ def test_interleaved_fragments_find_together() -> None:
 
 def test_fragments_in_several_files_are_joined(tmp_path: Path) -> None:
     frames = in_fragments(FRAMES, 64)
-    cut = len(frames) // 2
-    while frames[cut].time_us != frames[cut - 1].time_us:
-        cut += 1
+    half = len(frames) // 2
+    cut = next(at for at in range(half, len(frames)) if frames[at].time_us == frames[at - 1].time_us)
     parts = [tmp_path / "part.pcap", tmp_path / "part.pcap1"]
     for path, own in zip(parts, (frames[:cut], frames[cut:]), strict=True):
         path.write_bytes(written(own))

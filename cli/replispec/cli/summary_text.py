@@ -45,9 +45,9 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     for part in (_findings(model), _captures(summary)):
         console.print()
         console.print(part)
+    console.print()
     for line in _wire(model):
         console.print(_shown(line), soft_wrap=True)
-    console.print()
     for line in applied(model):
         console.print(_shown(line), soft_wrap=True)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in summary.verdicts.items())

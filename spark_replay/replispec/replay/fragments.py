@@ -11,7 +11,7 @@ Source: RFC 791, RFC 8200, RFC 5722.
 from __future__ import annotations
 
 import struct
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -50,18 +50,18 @@ _CHUNK_BYTES = 1 << 25
 
 @dataclass(slots=True)
 class _Datagram:
-    """What has come of one datagram: `parts` are disjoint, ascending (first, end, row)."""
+    """What has come of one datagram: `parts` are disjoint, ascending (first, end, row); `held` bytes."""
 
     parts: list[tuple[int, int, int]] = field(default_factory=list)
+    held: int = 0
     size: int | None = None
     fault: str | None = None
     last_ns: int = 0
 
     @property
     def complete(self) -> bool:
-        if self.size is None or not self.parts or self.parts[-1][1] < self.size:
-            return False
-        return sum(end - first for first, end, _ in self.parts) == self.size
+        """Whether every byte is there; nothing lies behind the last one, or there is a fault."""
+        return self.held == self.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,31 +140,36 @@ def _take(
 ) -> None:
     """Add a fragment to its datagram, or say what is wrong with both."""
     first, end, row = part
-    if last and datagram.size not in (None, end):
+    parts = datagram.parts
+    size = end if last else datagram.size
+    if size is not None and max(end, parts[-1][1] if parts else 0) > size:
         datagram.fault = DISAGREEING
-    elif end > DATAGRAM_BYTES_MAXIMUM or len(datagram.parts) >= PARTS_MAXIMUM:
+        return
+    if datagram.size not in (None, size):
+        datagram.fault = DISAGREEING
+        return
+    if end > DATAGRAM_BYTES_MAXIMUM or len(parts) >= PARTS_MAXIMUM:
         datagram.fault = EXCESSIVE
         return
-    if last:
-        datagram.size = end
+    datagram.size = size
     at = first
-    added: list[tuple[int, int, int]] = []
-    index = max(0, bisect_left(datagram.parts, (first, 0, 0)) - 1)
-    for known in datagram.parts[index:]:
-        begin, stop = max(at, known[0]), min(end, known[1])
-        if known[0] >= end:
-            break
+    index = max(0, bisect_left(parts, (first, 0, 0)) - 1)
+    while index < len(parts) and parts[index][0] < end:
+        known_first, known_end, known = parts[index]
+        begin, stop = max(at, known_first), min(end, known_end)
+        index += 1
         if begin >= stop:
             continue
         if at < begin:
-            added.append((at, begin, row))
-        if not _agree(data, pool, (row, known[2]), begin, stop):
+            parts.insert(index - 1, (at, begin, row))
+            datagram.held += begin - at
+            index += 1
+        if not _agree(data, pool, (row, known), begin, stop):
             datagram.fault = DISAGREEING
         at = stop
     if at < end:
-        added.append((at, end, row))
-    if added:
-        datagram.parts = sorted([*datagram.parts, *added])
+        insort(parts, (at, end, row))
+        datagram.held += end - at
 
 
 def _agree(data: CaptureBytes, pool: Fragments, rows: tuple[int, int], begin: int, stop: int) -> bool:
