@@ -10,7 +10,6 @@ Source: RFC 791, RFC 8200, RFC 5722.
 
 from __future__ import annotations
 
-import struct
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -273,10 +272,10 @@ def _packets(
 
 def _addresses(pool: Fragments, row: int) -> bytes:
     """Source and destination of a fragment as they are on the wire."""
-    low = int(pool.source_low[row]), int(pool.destination_low[row])
-    if pool.family[row] == 4:
-        return struct.pack("!II", *low)
-    return struct.pack("!QQQQ", int(pool.source_high[row]), low[0], int(pool.destination_high[row]), low[1])
+    ends = ((pool.source_high, pool.source_low), (pool.destination_high, pool.destination_low))
+    numbers = [int(high[row]) << 64 | int(low[row]) for high, low in ends]
+    size = 4 if pool.family[row] == 4 else 16
+    return b"".join(number.to_bytes(size, "big") for number in numbers)
 
 
 def _overlaps(copy: _Copy, start: Integers, end: Integers) -> tuple[Integers, Integers, Integers, Integers]:
