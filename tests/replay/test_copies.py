@@ -9,7 +9,7 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.copies import coalesced, resolve, settle
+from replispec.replay.copies import resolve, settle
 from replispec.replay.packets import PLAIN, PROBE, VOUCHED
 from replispec.replay.pieces import Pieces, concatenate
 
@@ -44,12 +44,23 @@ def by_byte(rows: list[Row]) -> Chosen:
         for at, byte in enumerate(data):
             found[side, start + at].append((byte, number, trust))
     chosen: Chosen = {}
+    sure: set[tuple[int, int]] = set()
+    doubtful: set[int] = set()
+    denied: set[int] = set()
     for place, all_copies in found.items():
         # The byte of a keep-alive counts where there is no other, and the first one then.
         best = [copy for copy in all_copies if copy[2] > PROBE] or all_copies[:1]
         vouched = [copy for copy in best if copy[2] == VOUCHED]
         bytes_ = {copy[0] for copy in vouched or best}
         chosen[place] = next(copy for copy in best if copy[0] in bytes_)[:2] if len(bytes_) == 1 else None
+        if vouched:
+            sure.add(place)
+        if len(bytes_) > 1:
+            told = (next(copy[1] for copy in best if copy[0] == byte) for byte in bytes_)
+            (denied if vouched else doubtful).update(told)
+    for place, kept in chosen.items():
+        if kept is not None and (kept[1] in denied or (kept[1] in doubtful and place not in sure)):
+            chosen[place] = None
     return chosen
 
 
@@ -58,10 +69,8 @@ def settled_bytes(data: bytes, group: npt.NDArray[np.int64], pieces: Pieces) -> 
     settled = settle(data, group, pieces)
     chosen: Chosen = {}
     for side in (0, 1):
-        kept, ambiguous = resolve(data, settled.disputed.take(np.flatnonzero(settled.disputed_group == side)))
-        own = concatenate([settled.pieces.take(np.flatnonzero(settled.group == side)), kept])
-        own = own.take(np.argsort(own.start, kind="stable"))
-        own = coalesced(own)
+        disputed = settled.disputed.take(np.flatnonzero(settled.disputed_group == side))
+        own, ambiguous = resolve(data, settled.pieces.take(np.flatnonzero(settled.group == side)), disputed)
         for start, end, offset, record, _, _ in zip(*(c.tolist() for c in own.columns()), strict=True):
             for place in range(start, end):
                 assert (side, place) not in chosen

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from replispec.replay.capture_records import CaptureBytes, Integers
 from replispec.replay.layers import Flags
@@ -216,19 +217,46 @@ def _runs(mask: Flags) -> Intervals:
     return list(zip(borders[::2].tolist(), borders[1::2].tolist(), strict=True))
 
 
-def resolve(data: CaptureBytes, disputed: Pieces) -> tuple[Pieces, Intervals]:
-    """The copies that count of disputed bytes, and what is ambiguous.
+@dataclass(slots=True)
+class _Ruling:
+    """What is ruled of disputed bytes: the copies that count, what is ambiguous, and the packets (by record)
+    that are `doubtful`, or `denied` although their own checksum is right."""
 
-    The copies are of one direction, in order of arrival.
+    kept: list[tuple[int, int, int, int]] = field(default_factory=list)
+    ambiguous: Intervals = field(default_factory=list)
+    doubtful: set[int] = field(default_factory=set)
+    denied: set[int] = field(default_factory=set)
+
+
+def resolve(data: CaptureBytes, pieces: Pieces, disputed: Pieces) -> tuple[Pieces, Intervals]:
+    """The pieces of one direction with the copies that count of what is disputed, and what is ambiguous.
+
+    A packet with ambiguous bytes is not believed in its others either, where nothing else vouches for them:
+    what is left of a damaged header must not be taken for another one.
     """
+    if not len(disputed):
+        return coalesced(pieces), []
+    ruling = _ruling(data, disputed)
+    kept = _clipped(disputed, [(row, start, end) for row, start, end, _ in ruling.kept])
+    kept = replace(kept, trust=np.array([trust for *_, trust in ruling.kept], np.int64))
+    every = concatenate([pieces, kept])
+    every = every.take(np.argsort(every.start, kind="stable"))
+    doubtful = np.isin(every.record_offset, list(ruling.doubtful)) & (every.trust < VOUCHED)
+    out = doubtful | np.isin(every.record_offset, list(ruling.denied))
+    lost = every.take(np.flatnonzero(out))
+    intervals = zip(lost.start.tolist(), lost.end.tolist(), strict=True)
+    return coalesced(every.take(np.flatnonzero(~out))), merged([*ruling.ambiguous, *intervals])
+
+
+def _ruling(data: CaptureBytes, disputed: Pieces) -> _Ruling:
+    """Compare all copies of each disputed stretch; they are in order of arrival."""
     places = sorted({*disputed.start.tolist(), *disputed.end.tolist()})
     copies: list[list[int]] = [[] for _ in places]
     position = {place: at for at, place in enumerate(places)}
     for row, (start, end) in enumerate(zip(disputed.start.tolist(), disputed.end.tolist(), strict=True)):
         for at in range(position[start], position[end]):
             copies[at].append(row)
-    kept: list[tuple[int, int, int]] = []
-    ambiguous: Intervals = []
+    ruling = _Ruling()
     for at, rows in enumerate(copies[:-1]):
         if not rows:
             continue
@@ -238,12 +266,34 @@ def resolve(data: CaptureBytes, disputed: Pieces) -> tuple[Pieces, Intervals]:
         vouched = disputed.trust[rows] == VOUCHED
         best = contents[vouched] if vouched.any() else contents
         differs = (best != best[0]).any(axis=0)
-        ambiguous.extend((start + low, start + high) for low, high in _runs(differs))
+        if differs.any():
+            ruling.ambiguous.extend((start + low, start + high) for low, high in _runs(differs))
+            suspects = ruling.denied if vouched.any() else ruling.doubtful
+            told = _told(contents[:, differs], vouched)
+            suspects.update(disputed.record_offset[[rows[number] for number in told]].tolist())
         # Of copies that have the byte that counts, the first tells when it came.
         first = np.where(differs, -1, (contents == best[0]).argmax(axis=0))
-        for row in np.unique(first[~differs]).tolist():
-            kept.extend((rows[row], start + low, start + high) for low, high in _runs(first == row))
-    return _clipped(disputed, kept), merged(ambiguous)
+        for number in np.unique(first[~differs]).tolist():
+            row = rows[number]
+            trust = VOUCHED if vouched.any() else int(disputed.trust[row])
+            ruling.kept.extend(
+                (row, start + low, start + high, trust) for low, high in _runs(first == number)
+            )
+    return ruling
+
+
+def _told(contents: npt.NDArray[np.uint8], vouched: Flags) -> list[int]:
+    """The rows of bytes that first told one of the contents which contradict each other in some column.
+
+    Where some rows are vouched for, only contents that one of them has contradict each other.
+    """
+    found = []
+    for row, own in enumerate(contents):
+        fresh = ~(contents[:row] == own).any(axis=0)
+        backed = (contents[vouched] == own).any(axis=0) if vouched.any() else True
+        if (fresh & backed).any():
+            found.append(row)
+    return found
 
 
 def coalesced(pieces: Pieces) -> Pieces:

@@ -20,8 +20,8 @@ from replispec.wire.rocketmq import ha
 MASTER = "ha_master"
 _PLACE = ("capture", "time_ns", "connection", "direction", "sequence", "index")
 _FIELDS = (
-    "protocol source destination size message sync_from_last_file async_learner broker_id broker_address"
-    " max_offset epochs offset epoch epoch_start_offset confirm_offset body_size body_digest"
+    "protocol source destination size complete message sync_from_last_file async_learner broker_id"
+    " broker_address max_offset epochs offset epoch epoch_start_offset confirm_offset body_size body_digest"
 )
 _COLUMNS = (*_PLACE, *_FIELDS.split())
 _ANSWERS = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
@@ -48,6 +48,11 @@ class _Row:
     def end(self) -> int:
         """The position behind the frame's last byte."""
         return int(self.values["sequence"] + self.values["size"])
+
+    @property
+    def is_torn_answer(self) -> bool:
+        """Whether it is a handshake's answer of which bytes are missing."""
+        return self.values["message"] in _ANSWERS and not self.values["complete"]
 
     def seen(self) -> Observation:
         """An observation with the frame's place and the master's replication address."""
@@ -95,14 +100,17 @@ def observe_replication(
             if row.direction not in whole:
                 yield replace(seen, index=seen.index - 1)
         yield _observation(row)
-        if lost:
-            yield replace(seen, sequence=row.end, text=_reason(reasons, row))
+        if row.is_torn_answer:
+            # The missing end may have come at any time up to the next frame.
+            yield replace(seen, sequence=row.end, text=_reason(reasons, row, row.values["sequence"]))
+        elif lost:
+            yield replace(seen, sequence=row.end, text=_reason(reasons, row, row.end))
 
 
-def _reason(reasons: Reasons, row: _Row) -> str | None:
-    """Why bytes behind a frame are missing; None when none is: they are no frame."""
+def _reason(reasons: Reasons, row: _Row, position: int) -> str | None:
+    """Why bytes behind a position are missing; None when none is: they are no frame."""
     ends = reasons.get(row.direction, [])
-    at = bisect_right(ends, (row.end, "~"))
+    at = bisect_right(ends, (position, "~"))
     return ends[at][1] if at < len(ends) else None
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from replispec.replay.capture_records import CaptureBytes, Integers
-from replispec.replay.copies import coalesced, resolve, settle
+from replispec.replay.copies import resolve, settle
 from replispec.replay.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
 from replispec.replay.packets import ACK, CORRUPT, FIN, RST, SYN, Packets
-from replispec.replay.pieces import Pieces, concatenate
+from replispec.replay.pieces import Pieces
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
 
@@ -29,13 +29,8 @@ def read_connections(data: CaptureBytes, packets: Packets) -> list[Incarnation]:
 
 def resolve_side(data: CaptureBytes, side: FlowSide) -> None:
     """Put the copies that count of what is disputed among the pieces; the rest is ambiguous."""
-    pieces = side.pieces
-    if len(side.disputed):
-        kept, ambiguous = resolve(data, side.disputed)
-        pieces = concatenate([pieces, kept])
-        pieces = pieces.take(np.argsort(pieces.start, kind="stable"))
-        side.ambiguous_start, side.ambiguous_end = np.array(ambiguous, np.int64).reshape(-1, 2).T
-    side.pieces = coalesced(pieces)
+    side.pieces, ambiguous = resolve(data, side.pieces, side.disputed)
+    side.ambiguous_start, side.ambiguous_end = np.array(ambiguous, np.int64).reshape(-1, 2).T
 
 
 def parts_of_connections(

@@ -211,7 +211,8 @@ def _decode(data: CaptureBytes, growing: _Growing, hints: Hints, read_again: Rea
 def _lay_out(data: CaptureBytes, growing: _Growing, at: int, read_again: ReadAgain) -> dict[int, Chain]:
     """Give a side its pieces, chains among them; the chains by their start, counted from the side's zero.
 
-    A chain that other packets overlap, or that lies before the side's zero, is replaced by its pieces.
+    A chain that other packets overlap, that lies before the side's zero, or that may hold bytes of a packet
+    of which others are disputed, is replaced by its pieces.
     """
     side = growing.sides[at]
     if side is None:
@@ -228,6 +229,7 @@ def _lay_out(data: CaptureBytes, growing: _Growing, at: int, read_again: ReadAga
             number
             for number, contribution in enumerate(given)
             if any(chain.start < side.zero for chain in contribution.chains)
+            or (contribution.chains and _has_any(contribution, settled.disputed))
         }
         if not torn:
             side.pieces, side.disputed = settled.pieces, settled.disputed
@@ -238,6 +240,12 @@ def _lay_out(data: CaptureBytes, growing: _Growing, at: int, read_again: ReadAga
             return {chain.start: chain for chain in moved}
         for number in sorted(torn):
             _dissolve(growing, at, given[number], read_again)
+
+
+def _has_any(contribution: _Contribution, disputed: Pieces) -> bool:
+    """Whether a contribution has pieces of a packet of which bytes are disputed."""
+    own = np.concatenate([contribution.pieces.record_offset, contribution.disputed.record_offset])
+    return bool(np.isin(disputed.record_offset, own).any())
 
 
 def _opaque(chains: Sequence[Chain], number: int) -> Pieces:
