@@ -89,13 +89,12 @@ def _word_sums(view: BigEndian, first: Integers, last: Integers) -> Integers:
 
 
 def _addresses(view: BigEndian, layer: Layer) -> Integers:
-    """The sum of both addresses of each packet, not folded."""
-    total = np.zeros(len(layer), np.int64)
-    for place in range(0, 32, 2):
-        own = layer.family == 6 if place >= 8 else True
-        total += np.where(own, view.at(layer.addresses + place, 2), 0)
-        if place == 6 and not (layer.family == 6).any():
-            break
+    """The sum of both addresses of each packet, by 32-bit words, not folded."""
+    total = view.at(layer.addresses, 4) + view.at(layer.addresses + 4, 4)
+    six = layer.family == 6
+    if six.any():
+        for place in range(8, 32, 4):
+            total += np.where(six, view.at(layer.addresses + place, 4), 0)
     return total
 
 

@@ -30,6 +30,8 @@ def read_connections(data: CaptureBytes, packets: Packets) -> list[Incarnation]:
 def resolve_side(data: CaptureBytes, side: FlowSide) -> None:
     """Put the copies that count of what is disputed among the pieces; the rest is ambiguous."""
     side.pieces, ambiguous = resolve(data, side.pieces, side.disputed)
+    if not ambiguous:
+        return
     side.ambiguous_start, side.ambiguous_end = np.array(ambiguous, np.int64).reshape(-1, 2).T
 
 
