@@ -169,7 +169,8 @@ STRUCT_ALLOWED = (PRIMITIVES, WIRE)
 
 def reads_captures(path: Path) -> bool:
     """Whether a file reads captures and packets: their formats are not those of the specification."""
-    return module_name(path).startswith(("replispec.replay.capture", "replispec.replay.packets"))
+    readers = ("capture", "packets", "network", "tunnels")
+    return module_name(path).startswith(tuple(f"replispec.replay.{name}" for name in readers))
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.package)

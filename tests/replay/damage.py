@@ -37,7 +37,7 @@ PACKET_FIELDS = (
 )  # fmt: skip
 # Nothing of a replay depends on these; TCP's checksum is not filled in on a loopback interface.
 MEANINGLESS = {"unread", "wire length", "mac", "window", "tcp checksum", "urgent", "tcp options"}
-# These say nothing themselves, but the header's checksum covers them.
+# These say nothing themselves, but the header's checksum covers them: the packet is left out.
 COVERED = {"ip service", "ip id", "ip ttl", "ip checksum"}
 
 

@@ -68,7 +68,7 @@ def taken(path: Path) -> Frames:
     """All frames of a capture that begins before its connections and has no hole, in the order of time."""
     found: Frames = []
     with open_capture(path) as capture:
-        for incarnation in read_connections(read_packets(capture.data, capture.records())):
+        for incarnation in read_connections(capture.data, read_packets(capture.data, capture.records())):
             for decoded in decode_connection(capture.data, directions(incarnation), Hints()):
                 side = decoded.direction
                 starts = np.array(decoded.positions, np.int64)

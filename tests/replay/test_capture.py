@@ -12,7 +12,9 @@ import pytest
 
 from replispec.replay.capture import map_split, open_capture, walk
 from replispec.replay.capture_records import CaptureError
-from replispec.replay.packets import Packets, Remarks, read_packets
+from replispec.replay.checksums import HEADER_RIGHT, HEADER_WRONG
+from replispec.replay.packets import Packets, read_packets
+from replispec.replay.remarks import OTHERS, TCP, UNOPENED, Remarks
 from tests.replay.pcap_writer import Conversation, Packet, interface, pcap, pcapng, section
 
 V4 = (("10.0.0.1", 1111), ("10.0.0.2", 2222))
@@ -110,25 +112,16 @@ def test_a_snap_length_leaves_the_length_on_the_wire(tmp_path: Path) -> None:
     assert packets.payload_wire.tolist() == [500]
 
 
-def test_later_fragments_are_counted_and_left_out(tmp_path: Path) -> None:
-    data = bytearray(pcap([Packet(*V4, 1, b"one"), Packet(*V4, 4, b"two")]))
-    second = 24 + 16 + 54 + 3 + 16
-    data[second + 14 + 6 : second + 14 + 8] = b"\x00\x10"
-    packets, _, _ = read(tmp_path, bytes(data))
-    assert len(packets) == 1
-    assert packets.remarks == Remarks(fragments=1)
-
-
 def test_other_protocols_are_passed_over(tmp_path: Path) -> None:
     data = bytearray(pcap([Packet(*V4, 1, b"one"), Packet(*V4, 4, b"two")]))
     data[24 + 16 + 14 + 9] = 17
     packets, warnings, _ = read(tmp_path, bytes(data))
     assert not warnings
     assert packets.sequence.tolist() == [4]
-    assert packets.remarks == Remarks(others=1)
+    assert packets.remarks == Remarks({OTHERS: 1, TCP: 1, UNOPENED + "UDP": 1})
 
 
-def test_an_ipv4_header_that_contradicts_its_checksum_is_counted(tmp_path: Path) -> None:
+def test_the_checksum_of_an_ipv4_header_is_verified_where_there_is_one(tmp_path: Path) -> None:
     plain = pcap([Packet(*V4, 1, b"one")])
     sound, damaged = bytearray(plain), bytearray(plain)
     header = 24 + 16 + 14
@@ -136,7 +129,9 @@ def test_an_ipv4_header_that_contradicts_its_checksum_is_counted(tmp_path: Path)
     for data, checksum in ((sound, 0xFFFF - total % 0xFFFF), (damaged, 0xFFFE - total % 0xFFFF)):
         struct.pack_into("!H", data, header + 10, checksum)
     found = [read(tmp_path, bytes(data))[0] for data in (plain, sound, damaged)]
-    assert [packets.remarks.contradicted for packets in found] == [0, 0, 1]
+    header_bits = HEADER_RIGHT | HEADER_WRONG
+    checks = [packets.checks & header_bits for packets in found]
+    assert [each.tolist() for each in checks] == [[0], [HEADER_RIGHT], [HEADER_WRONG]]
     assert [packets.sequence.tolist() for packets in found] == [[1], [1], [1]]
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.by_splits import decode_by_splits
+from replispec.replay.by_splits import SplitReader, decode_by_splits, ground_of_splits
 from replispec.replay.capture import open_capture
 from replispec.replay.classify import Hints
 from replispec.replay.local import DecodedCapture, decode_capture
@@ -68,9 +68,14 @@ def test_any_size_of_the_splits_gives_the_rows_of_one_pass(
 
 def test_each_split_decodes_its_part_of_the_flow_alone(path: Path, in_one_pass: DecodedCapture) -> None:
     with open_capture(path) as capture:
-        splits = capture.cuts(4 << 20)
-    assert len(splits) == 9
-    decoded = [sum(batch.num_rows for batch in decode_split(split, Hints()).frames) for split in splits]
+        splits = {split.number: split for split in capture.cuts(4 << 20)}
+        assert len(splits) == 9
+        reader = SplitReader(splits, {0: ground_of_splits(capture.data, splits)})
+        parts = [
+            decode_split(split, reader.data(number), reader.packets(number), Hints())
+            for number, split in splits.items()
+        ]
+    decoded = [sum(batch.num_rows for batch in part.frames) for part in parts]
     # Only the frames over a border, and those that prove a start, are left to the stitch.
     assert min(decoded) >= 12
     assert sum(decoded) >= 0.9 * in_one_pass.frames.num_rows

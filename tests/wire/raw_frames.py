@@ -52,7 +52,7 @@ def raw_frames(name: str) -> tuple[RawFrame, ...]:
 
 def _read(path: Path) -> Iterator[RawFrame]:
     with open_capture(path) as capture:
-        for incarnation in read_connections(read_packets(capture.data, capture.records())):
+        for incarnation in read_connections(capture.data, read_packets(capture.data, capture.records())):
             for decoded in decode_connection(capture.data, directions(incarnation), Hints()):
                 sizes = decoded.sizes.tolist()
                 for position, size in zip(decoded.positions, sizes, strict=True):

@@ -104,8 +104,8 @@ def replay(
     on missing packets is judged unknown. report.html shows masters, fail-overs, offsets, latencies and the
     frames that prove a finding; summary.json and the Parquet files are for scripts.
 
-    Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used; the others were
-    replayed.
+    Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used, or nothing in it
+    could be read (only encrypted tunnels, for example); the others were replayed.
     """
     _check(captures)
     engine, said = engines.choose(engine_name)

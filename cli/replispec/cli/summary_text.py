@@ -46,6 +46,8 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
         console.print()
         console.print(part)
     console.print()
+    for line in _wire(model):
+        console.print(_shown(line), soft_wrap=True)
     for line in applied(model):
         console.print(_shown(line), soft_wrap=True)
     counts = ", ".join(f"{count} {verdict}" for verdict, count in summary.verdicts.items())
@@ -84,6 +86,12 @@ def _captures(summary: Summary) -> Table:
         figures = (row.frames_remoting, row.frames_ha, row.bytes_undecoded, row.bytes_foreign, row.holes)
         table.add_row(_shown(row.file), *(_shown(str(figure)) for figure in figures))
     return table
+
+
+def _wire(model: ReportModel) -> list[str]:
+    """What the packets of each capture are; the capture is named where there are several."""
+    several = len(model.captures) > 1
+    return [f"{each.file}: {line}" if several else line for each in model.captures for line in each.wire]
 
 
 def _table(*columns: str) -> Table:

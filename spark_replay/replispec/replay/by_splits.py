@@ -10,6 +10,7 @@ import mmap
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -28,10 +29,11 @@ from replispec.replay.frames import (
     streams_table,
 )
 from replispec.replay.framing import DECODED_KINDS, Decoded
+from replispec.replay.ground import Ground, kept_packets, lay_ground, standing, survey, wire
 from replispec.replay.local import BATCH_FRAMES, DecodedCapture, remarked, without_collector
-from replispec.replay.packets import Remarks, read_packets
+from replispec.replay.packets import Packets, read_packets
 from replispec.replay.rotation import Source, open_rotation
-from replispec.replay.sides import read_connections
+from replispec.replay.sides import parts_of_connections
 from replispec.replay.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.stitch import stitch_flow
 
@@ -51,10 +53,17 @@ SPLITS_KEPT = 8
 
 
 class SplitReader:
-    """Reads single flows of splits again; the packet index of the last few splits is kept."""
+    """Reads the packets of splits, and single flows of them again; what the last few splits hold is kept.
 
-    def __init__(self, splits: Mapping[int, Split]) -> None:
+    `grounds`: by number of the capture; `kept`: the folder that has the packets of each split.
+    """
+
+    def __init__(
+        self, splits: Mapping[int, Split], grounds: Mapping[int, Ground], kept: Path | None = None
+    ) -> None:
         self._splits = splits
+        self._grounds = grounds
+        self._folder = kept
         self._maps: dict[str, mmap.mmap] = {}
         self._joined: dict[int, CaptureBytes] = {}
         self._kept: OrderedDict[int, tuple[Grouped, dict[FlowKey, int]]] = OrderedDict()
@@ -73,12 +82,28 @@ class SplitReader:
         """What rows call a split's capture."""
         return self._splits[number].capture
 
+    def surveyed(self, number: int) -> Packets:
+        """The packets of a split as its file has them."""
+        split = self._splits[number]
+        file = self._map(split)
+        return read_packets(file, walk(file, split)[0]).moved(split.base)
+
+    def packets(self, number: int) -> Packets:
+        """The packets of a split as they are to be read."""
+        split = self._splits[number]
+        ground = self._grounds[split.owner]
+        if self._folder is not None:
+            read, joined = (kept_packets(path) for path in packets_files(self._folder, number))
+            return standing(read, joined, ground.fillers)
+        joined_here = ground.joined_in(split.base + split.start, split.base + split.end)
+        return standing(self.surveyed(number), joined_here, ground.fillers)
+
     def connections(self, number: int, key: FlowKey, before: Handshake | None) -> list[Incarnation]:
         """The connections of one flow in one split; `before`: what earlier packets say of the first."""
         grouped, flows = self._grouped(number)
         at = flows[key]
         rows = np.arange(int(grouped.borders[at]), int(grouped.borders[at + 1]))
-        return read_connections(grouped.packets.take(rows), before)
+        return parts_of_connections(self.data(number), grouped.packets.take(rows), before)
 
     def _map(self, split: Split) -> mmap.mmap:
         if split.path not in self._maps:
@@ -89,13 +114,16 @@ class SplitReader:
         if number in self._kept:
             self._kept.move_to_end(number)
         else:
-            split = self._splits[number]
-            file = self._map(split)
-            grouped = group(read_packets(file, walk(file, split)[0]).moved(split.base))
+            grouped = group(self.packets(number))
             self._kept[number] = (grouped, {key: at for at, key in enumerate(grouped.keys)})
             if len(self._kept) > SPLITS_KEPT:
                 self._kept.popitem(last=False)
         return self._kept[number]
+
+
+def packets_files(folder: Path, number: int) -> tuple[Path, Path]:
+    """Where the packets of a split are kept, and those joined from fragments that belong to it."""
+    return folder / f"packets-{number}.npy", folder / f"joined-{number}.npy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,16 +189,27 @@ def by_flow(flows: Iterable[FlowPart]) -> list[list[FlowPart]]:
     return [sorted(parts, key=lambda part: part.split) for parts in found.values()]
 
 
+def ground_of_splits(data: CaptureBytes, splits: Mapping[int, Split]) -> Ground:
+    """The ground of a capture, from all its splits."""
+    reader = SplitReader(splits, {})
+    return lay_ground(data, [survey(reader.surveyed(number)) for number in splits])
+
+
 def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
     """What `decode_capture` gives, by way of splits of about `split_bytes`."""
     hints = hints or Hints()
     with open_rotation(source) as capture:
         splits = {split.number: split for split in capture.cuts(split_bytes)}
-        decoded = [decode_split(split, hints) for split in splits.values()]
+        ground = ground_of_splits(capture.data, splits)
+        reader = SplitReader(splits, {0: ground})
+        decoded = [
+            decode_split(split, reader.data(number), reader.packets(number), hints)
+            for number, split in splits.items()
+        ]
         flows = by_flow(part for split in decoded for part in split.flows)
-        stitched = stitch_flows(flows, SplitReader(splits), hints)
-        warnings = list(capture.warnings)
-        warnings.extend(remarked(capture.name, sum((split.remarks for split in decoded), Remarks())))
+        stitched = stitch_flows(flows, reader, hints)
+        about = wire(ground, (split.remarks for split in decoded))
+        warnings = (*capture.warnings, *remarked(capture.name, about.remarks))
     chained = pa.Table.from_batches([batch for split in decoded for batch in split.frames], CHAINED_FRAMES)
     placed = placed_frames(chained, pa.concat_tables([PLACEMENTS.empty_table(), *stitched.placements]))
     holes = pa.concat_tables([HOLES.empty_table(), *stitched.holes])
@@ -180,7 +219,8 @@ def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = Non
         frames.sort_by([(name, "ascending") for name in FRAMES_ORDER]),
         holes.sort_by([(name, "ascending") for name in ("capture", "connection", "direction", "start")]),
         streams.sort_by([(name, "ascending") for name in ("capture", "connection", "direction")]),
-        tuple(warnings),
+        warnings,
+        about,
     )
 
 

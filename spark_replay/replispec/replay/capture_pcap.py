@@ -76,4 +76,6 @@ def columns(data: mmap.mmap, split: Split, at: Integers) -> Records:
     ticks = words.at(at + 4)
     time_ns = words.at(at) * 10**9 + ticks * (10**9 // interface.ticks_per_second)
     link_type = np.full(len(at), interface.link_type, np.int64)
-    return Records(at, data_offset, captured, words.at(at + 12), time_ns, link_type)
+    return Records(
+        at, data_offset, captured, words.at(at + 12), time_ns, link_type, np.zeros(len(at), np.int64)
+    )

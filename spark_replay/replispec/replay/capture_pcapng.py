@@ -129,6 +129,7 @@ def _fields(records: Records) -> tuple[Integers, ...]:
         records.wire,
         records.time_ns,
         records.link_type,
+        records.interface,
     )
 
 
@@ -170,7 +171,7 @@ def _section(
         if interface.snap_length:
             captured[mine & simple] = np.minimum(captured[mine & simple], interface.snap_length)
     return Records(
-        at, at + np.where(simple, SIMPLE_DATA_AT, PACKET_DATA_AT), captured, wire, time_ns, link_type
+        at, at + np.where(simple, SIMPLE_DATA_AT, PACKET_DATA_AT), captured, wire, time_ns, link_type, number
     )
 
 

@@ -80,7 +80,8 @@ class Records:
     """Columns, one row a captured packet, in file order.
 
     `record_offset`: file offset of the record; `data_offset`: of its first captured byte;
-    `captured`, `wire`: bytes kept and bytes seen; `time_ns`: UTC; `link_type`: per packet.
+    `captured`, `wire`: bytes kept and bytes seen; `time_ns`: UTC; `link_type`: per packet;
+    `interface`: number of the capturing interface in its section, 0 where the file tells none.
     """
 
     record_offset: Integers
@@ -89,6 +90,7 @@ class Records:
     wire: Integers
     time_ns: Integers
     link_type: Integers
+    interface: Integers
 
 
 class CaptureBytes(Protocol):

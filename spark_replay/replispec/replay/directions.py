@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from replispec.replay.capture_records import Integers
 from replispec.replay.flows import FlowKey, FlowSide, Incarnation, connection_text, endpoint_text
-from replispec.replay.pieces import Hole, Pieces, find_holes
+from replispec.replay.pieces import AMBIGUOUS, CORRUPT_ONLY, TRUNCATED, Hole, Intervals, Pieces, find_holes
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,5 +114,20 @@ def side_holes(side: FlowSide, pieces: Pieces | None = None) -> list[Hole]:
         # One more than was seen is taken for the number of a FIN that was not captured.
         if confirmed > seen_end + 1:
             high = max(high, confirmed)
-    cut_start, cut_end = side.cut_start - zero, side.cut_end - zero
-    return find_holes(pieces, cut_start, cut_end, 0, high, seen_end, starts_known=side.syn is not None)
+    reasons = {
+        TRUNCATED: _intervals(side.cut_start - zero, side.cut_end - zero),
+        AMBIGUOUS: _intervals(side.ambiguous_start - zero, side.ambiguous_end - zero),
+        CORRUPT_ONLY: _corrupt(side, high),
+    }
+    return find_holes(pieces, reasons, 0, high, seen_end, starts_known=side.syn is not None)
+
+
+def _intervals(start: Integers, end: Integers) -> Intervals:
+    return list(zip(start.tolist(), end.tolist(), strict=True))
+
+
+def _corrupt(side: FlowSide, high: int) -> Intervals:
+    """Where in [0, high) copies lay that a checksum contradicts, wherever their 32-bit numbers fit."""
+    first = (side.corrupt_sequence - side.zero) % 2**32
+    starts = ((start, size) for start, size in zip(first.tolist(), side.corrupt_size.tolist(), strict=True))
+    return [(at, at + size) for start, size in starts for at in range(start, high, 2**32)]

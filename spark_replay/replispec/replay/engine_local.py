@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from replispec.replay import remarks as names
 from replispec.replay.classify import Hints
 from replispec.replay.frames import FRAMES
+from replispec.replay.ground import Wire
 from replispec.replay.local import DecodedCapture, decode_capture
 from replispec.replay.observation import SCHEMA
 from replispec.replay.observe import REMOTING, REPLICATION, observe
@@ -25,7 +29,7 @@ from replispec.replay.results import (
     unusable,
 )
 from replispec.replay.rotation import Source, name_of, paths_of
-from replispec.replay.summary import CaptureRow
+from replispec.replay.summary import CaptureRow, nothing_decoded
 from replispec.replay.tls import TLS
 
 ENDS = ("source", "destination")
@@ -86,22 +90,28 @@ def capture_row(source: Source, decoded: DecodedCapture) -> CaptureRow:
     remoting = pc.sum(pc.equal(frames.column("protocol"), REMOTING)).as_py() or 0
     counts = (remoting, frames.num_rows - remoting)
     warnings = tuple(str(warning) for warning in decoded.warnings)
-    return stream_figures(source, counts, decoded.holes.num_rows, decoded.streams, warnings)
+    return stream_figures(source, counts, decoded.holes, decoded.streams, decoded.wire, warnings)
 
 
 def stream_figures(
-    source: Source, frames: tuple[int, int], holes: int, streams: pa.Table, warnings: tuple[str, ...]
+    source: Source,
+    frames: tuple[int, int],
+    holes: pa.Table,
+    streams: pa.Table,
+    wire: Wire,
+    warnings: tuple[str, ...],
 ) -> CaptureRow:
     """The figures of one capture; `frames` are those of remoting and of replication."""
     foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION, TLS]))
     encrypted = streams.filter(pc.field("protocol") == TLS)
-    return CaptureRow(
+    remarks = wire.remarks
+    row = CaptureRow(
         file=name_of(source),
         files=tuple(path.name for path in paths_of(source)),
         frames_remoting=frames[0],
         frames_ha=frames[1],
         bytes_undecoded=_total(streams, "bytes_undecoded"),
-        holes=holes,
+        holes=holes.num_rows,
         bytes_foreign=_total(foreign, "bytes_payload"),
         connections_tls=len(pc.unique(encrypted.column("connection"))),
         bytes_tls=_total(encrypted, "bytes_payload"),
@@ -109,7 +119,17 @@ def stream_figures(
         first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
         last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
         warnings=warnings,
+        holes_by_reason=dict(sorted(Counter(holes.column("kind").to_pylist()).items())),
+        packets_tcp=remarks[names.TCP],
+        packets_vouched=wire.checked,
+        packets_corrupt=remarks[names.CORRUPT],
+        senders_offloaded=wire.left,
+        senders_strange=wire.strange,
+        opened=remarks.named(names.OPENED),
+        unopened=remarks.named(names.UNOPENED),
+        datagrams_joined=remarks[names.DATAGRAMS],
     )
+    return replace(row, error=nothing_decoded(row))
 
 
 def _listener(source: pa.Scalar, destination: pa.Scalar) -> str:

@@ -85,14 +85,15 @@ def _capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, 
     for (capture, protocol), count in decoded.counts.items():
         counts[capture, protocol == REMOTING] += count
     rows = {}
-    for source, said in zip(sources, decoded.warnings, strict=True):
+    for source, said, wire in zip(sources, decoded.warnings, decoded.wires, strict=True):
         name = name_of(source)
         own = pc.field("capture") == name
         rows[name] = stream_figures(
             source,
             (counts[name, True], counts[name, False]),
-            decoded.holes.filter(own).num_rows,
+            decoded.holes.filter(own),
             decoded.streams.filter(own),
+            wire,
             tuple(str(warning) for warning in said),
         )
     return rows

@@ -20,8 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from replispec.replay.capture_records import Integers
-from replispec.replay.packets import RST, SYN, Packets
-from replispec.replay.pieces import Pieces, no_pieces
+from replispec.replay.packets import CORRUPT, RST, SYN, Packets
+from replispec.replay.pieces import Pieces, no_numbers, no_pieces
 
 Endpoint = tuple[int, int, int]  # address high, address low (IPv4 mapped into IPv6), port
 FlowKey = tuple[Endpoint, Endpoint]
@@ -34,7 +34,10 @@ class FlowSide:
     `references`: the first and the last position that was mentioned by a packet; the low 32 bits of
     a position are a TCP sequence number. `syn`: position of the SYN; `fin`: of the FIN;
     `acknowledged`: the furthest that the peer confirmed; None: not seen. `low`, `high`: least and
-    greatest position of payload seen on the wire. `cuts`: tails missing because of the snap length.
+    greatest position of payload seen on the wire. `cut_...`: tails missing because of the snap length.
+    `disputed`: all copies of bytes of which copies differ, in order of arrival; when settled, either
+    among the pieces or `ambiguous_...`. `corrupt_sequence`, `corrupt_size`: 32-bit sequence numbers and
+    lengths of copies that a checksum contradicts: they are no bytes, but tell why bytes are missing.
     `first_plain`: sequence number of its first packet that is neither SYN nor RST. `references` is
     None for a side of which nothing but RST packets was seen.
     """
@@ -52,8 +55,13 @@ class FlowSide:
     first_time_ns: int = 0
     last_time_ns: int = 0
     pieces: Pieces = field(default_factory=no_pieces)
-    cut_start: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
-    cut_end: Integers = field(default_factory=lambda: np.zeros(0, np.int64))
+    cut_start: Integers = field(default_factory=no_numbers)
+    cut_end: Integers = field(default_factory=no_numbers)
+    disputed: Pieces = field(default_factory=no_pieces)
+    ambiguous_start: Integers = field(default_factory=no_numbers)
+    ambiguous_end: Integers = field(default_factory=no_numbers)
+    corrupt_sequence: Integers = field(default_factory=no_numbers)
+    corrupt_size: Integers = field(default_factory=no_numbers)
 
     @property
     def zero(self) -> int:
@@ -106,9 +114,14 @@ class Handshake:
 @lru_cache(maxsize=1 << 16)
 def endpoint_text(endpoint: Endpoint) -> str:
     """ADDRESS:PORT; an IPv6 address stands in brackets."""
-    address = ipaddress.IPv6Address(endpoint[0] << 64 | endpoint[1])
-    mapped = address.ipv4_mapped
-    return f"{mapped}:{endpoint[2]}" if mapped is not None else f"[{address}]:{endpoint[2]}"
+    address = address_text(*endpoint[:2])
+    return f"[{address}]:{endpoint[2]}" if ":" in address else f"{address}:{endpoint[2]}"
+
+
+def address_text(high: int, low: int) -> str:
+    """The address whose halves these are; IPv4 as such when it is mapped into IPv6."""
+    address = ipaddress.IPv6Address(high << 64 | low)
+    return str(address.ipv4_mapped or address)
 
 
 def connection_text(key: FlowKey, number: int) -> str:
@@ -177,7 +190,7 @@ def incarnations(grouped: Grouped, before: Handshake | None = None) -> Integers:
     """
     packets = grouped.packets
     openings = np.zeros(len(packets), np.int64)
-    rows = np.flatnonzero(packets.flags & (SYN | RST) == SYN)
+    rows = np.flatnonzero((packets.flags & (SYN | RST) == SYN) & (packets.trust > CORRUPT))
     for flow, members in _by_flow(grouped.flow[rows], rows):
         state = before or Handshake([None, None], [None, None])
         for row in _openings(grouped, int(grouped.borders[flow]), members, state):
@@ -207,6 +220,7 @@ def _openings(grouped: Grouped, first: int, rows: list[int], state: Handshake) -
         if initial[side] is None and plain[side] is None:
             earlier = slice(begin, row)
             mine = (grouped.direction[earlier] == side) & (packets.flags[earlier] & (SYN | RST) == 0)
+            mine &= packets.trust[earlier] > CORRUPT
             plain[side] = int(packets.sequence[begin + int(mine.argmax())]) if mine.any() else None
         if Handshake(initial, plain).opens(side, sequence):
             begin, initial, plain = row, [None, None], [None, None]

@@ -15,6 +15,7 @@ from replispec.replay.machine_findings import machine_findings
 from replispec.replay.machine_steps import MachineFinding
 from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.pairing import EVERYTHING, PAIRING
+from replispec.replay.pieces import WORDS
 from replispec.replay.stream_events import Judged, StreamEvent, join
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Evidence, Invariant, Judge, Verdict, worst
 from replispec.runtime.rocketmq import rules
@@ -131,6 +132,8 @@ def _machine_finding(file: str, group: str, machine: str, found: MachineFinding)
 
 
 def _proof(row: Observation, text: str, verdict: Verdict) -> Proof:
+    if row.kind in (ObservationKind.UNSEEN, ObservationKind.GAP) and row.text in WORDS:
+        text = f"{text}; bytes here were {WORDS[row.text]}"
     return Proof(row.time_ns, row.connection, row.direction, row.sequence, text, verdict.value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -15,7 +15,8 @@ from replispec.replay.directions import directions
 from replispec.replay.flows import Incarnation, connection_text
 from replispec.replay.frames import FRAMES, HOLES, STREAMS, frames_batch, holes_table, streams_table
 from replispec.replay.framing import Decoded, decode_connection
-from replispec.replay.packets import Remarks
+from replispec.replay.ground import NO_WIRE, Wire, lay_ground, standing, survey, wire
+from replispec.replay.remarks import Remarks
 from replispec.replay.rotation import Source, open_rotation
 from replispec.replay.sides import read_connections
 
@@ -25,12 +26,14 @@ BATCH_FRAMES = 4_000
 
 @dataclass(frozen=True, slots=True)
 class DecodedCapture:
-    """The tables FRAMES, HOLES and STREAMS of one capture, sorted, and what was read around."""
+    """The tables FRAMES, HOLES and STREAMS of one capture, sorted, what was read around, and what the
+    packets of the capture are."""
 
     frames: pa.Table
     holes: pa.Table
     streams: pa.Table
     warnings: tuple[CaptureWarning, ...]
+    wire: Wire = NO_WIRE
 
 
 def decode_capture(
@@ -41,17 +44,19 @@ def decode_capture(
     `tell` is told after each connection how many bytes of payload are decoded, and of how many.
     """
     with open_rotation(source) as capture:
-        packets, data = capture.packets(), capture.data
-        warnings = list(capture.warnings)
-        warnings.extend(remarked(capture.name, packets.remarks))
-        found = in_order(read_connections(packets))
+        read, data = capture.packets(), capture.data
+        ground = lay_ground(data, [survey(read)])
+        packets = standing(read, ground.joined, ground.fillers)
+        about = wire(ground, [packets.remarks])
+        warnings = (*capture.warnings, *remarked(capture.name, about.remarks))
+        found = in_order(read_connections(data, packets))
         decoded = (
             part
             for incarnation in (found if tell is None else _telling(found, tell))
             for part in decode_connection(data, directions(incarnation), hints or Hints())
         )
         with without_collector():
-            return _tables(capture.name, decoded, tuple(warnings))
+            return replace(_tables(capture.name, decoded), warnings=warnings, wire=about)
 
 
 def _telling(found: Sequence[Incarnation], tell: Callable[[int, int], None]) -> Iterator[Incarnation]:
@@ -90,7 +95,7 @@ def remarked(name: str, remarks: Remarks) -> list[CaptureWarning]:
     return [CaptureWarning(name, 0, text) for text in remarks.texts()]
 
 
-def _tables(name: str, decoded: Iterator[Decoded], warnings: tuple[CaptureWarning, ...]) -> DecodedCapture:
+def _tables(name: str, decoded: Iterator[Decoded]) -> DecodedCapture:
     frames: list[pa.RecordBatch] = []
     holes: list[pa.Table] = []
     streams: list[pa.Table] = []
@@ -114,5 +119,5 @@ def _tables(name: str, decoded: Iterator[Decoded], warnings: tuple[CaptureWarnin
         pa.Table.from_batches(frames, FRAMES),
         pa.concat_tables([HOLES.empty_table(), *holes]),
         pa.concat_tables([STREAMS.empty_table(), *streams]),
-        warnings,
+        (),
     )

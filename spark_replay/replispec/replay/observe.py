@@ -18,7 +18,7 @@ from replispec.replay.commands import observe_commands
 from replispec.replay.delivery import column, delivered
 from replispec.replay.observation import SORTED_BY, Observation, ObservationKind, to_table
 from replispec.replay.pairing import pair
-from replispec.replay.replication import observe_replication
+from replispec.replay.replication import Reasons, observe_replication
 
 REMOTING = "remoting"
 REPLICATION = ("ha_replica", "ha_master")
@@ -46,7 +46,8 @@ def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[
 def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
     ordered = delivered(frames.filter(pc.field("protocol").isin(list(REPLICATION))), streams)
     cut_short = _cut_short(ordered.frames, holes)
-    yield from observe_replication(ordered, _begun(ordered.frames, streams, cut_short), cut_short)
+    begun = _begun(ordered.frames, streams, cut_short)
+    yield from observe_replication(ordered, begun, cut_short, _reasons(holes))
 
 
 def _whole(streams: pa.Table) -> Directions:
@@ -79,6 +80,17 @@ def _cut_short(frames: pa.Table, holes: pa.Table) -> Directions:
     )
 
 
+def _reasons(holes: pa.Table) -> Reasons:
+    """Where the holes of each direction end, ascending, and why bytes are missing there."""
+    found: dict[tuple[str, int], list[tuple[int, str]]] = defaultdict(list)
+    names = ("connection", "direction", "end", "kind")
+    for connection, direction, end, kind in zip(*(column(holes, name) for name in names), strict=True):
+        found[connection, direction].append((end, kind))
+    for ends in found.values():
+        ends.sort()
+    return found
+
+
 def _closed(alive: Mapping[str, Observation], streams: pa.Table) -> Iterator[Observation]:
     """The end of each connection that carried heartbeats, as far as the capture shows it."""
     ended = streams.filter(pc.field("closed"))
@@ -109,14 +121,13 @@ def _unseen(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Ob
     ):
         if protocol == REMOTING:
             sources[connection, direction] = (source, time_ns)
-    places_of_holes = ("capture", "connection", "direction", "start")
+    places_of_holes = ("capture", "connection", "direction", "start", "kind")
     rows = zip(*(column(holes, name) for name in places_of_holes), strict=True)
-    for capture, connection, direction, start in rows:
+    for capture, connection, direction, start, kind in rows:
         if (connection, direction) in sources:
             source, first_ns = sources[connection, direction]
             known = before[connection, direction]
             at = bisect_left(known, (start, 0))
             time_ns = known[at - 1][1] if at else first_ns or 0
-            yield Observation(
-                capture, ObservationKind.UNSEEN, 0, time_ns, connection, direction, start, 0, address=source
-            )
+            found = Observation(capture, ObservationKind.UNSEEN, 0, time_ns, connection, direction, start, 0)
+            yield replace(found, address=source, text=kind)

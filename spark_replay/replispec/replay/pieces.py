@@ -1,4 +1,4 @@
-"""Runs of payload bytes in the sequence space of one direction: first arrival wins, holes are named.
+"""Runs of payload bytes in the sequence space of one direction, and the holes between them, with reasons.
 
 Positions are 64-bit and never wrap. A piece says where its bytes lie in the capture file; the bytes
 themselves are not touched here.
@@ -6,8 +6,7 @@ themselves are not touched here.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -15,6 +14,19 @@ import numpy as np
 from replispec.replay.capture_records import Integers
 
 LOST, LOST_AT_START, LOST_AT_END, TRUNCATED = "lost", "lost_at_start", "lost_at_end", "truncated"
+CORRUPT_ONLY, AMBIGUOUS = "corrupt", "ambiguous"
+# Which reason is told of bytes that are missing for several.
+REASONS = (AMBIGUOUS, TRUNCATED, CORRUPT_ONLY)
+# What people are told of a hole of each kind.
+WORDS = {
+    LOST: "not captured",
+    LOST_AT_START: "not captured, at the start of the connection",
+    LOST_AT_END: "not captured, at the end of the connection",
+    TRUNCATED: "cut off by the snap length",
+    CORRUPT_ONLY: "captured with a wrong checksum only",
+    AMBIGUOUS: "captured in copies that differ",
+}
+Intervals = list[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +34,8 @@ class Pieces:
     """Columns, one row a run of bytes [start, end).
 
     `payload_offset`: file offset of the byte at `start`; `record_offset`, `time_ns`: the packet that
-    brought it; `acknowledged`: the number that packet acknowledges, 32 bits, -1 for none.
+    brought it; `acknowledged`: the number that packet acknowledges, 32 bits, -1 for none; `trust`: what
+    its bytes are worth (see `packets`).
     """
 
     start: Integers
@@ -31,6 +44,7 @@ class Pieces:
     record_offset: Integers
     time_ns: Integers
     acknowledged: Integers
+    trust: Integers
 
     def __len__(self) -> int:
         return len(self.start)
@@ -48,6 +62,7 @@ class Pieces:
             self.record_offset,
             self.time_ns,
             self.acknowledged,
+            self.trust,
         )
 
     def shifted(self, by: int) -> Pieces:
@@ -61,7 +76,8 @@ class Hole:
 
     `kind`: lost (between bytes that were seen), lost_at_start (after a SYN that was seen),
     lost_at_end (the peer acknowledged them, or a FIN came after them), truncated (cut off by the
-    capture's snap length).
+    capture's snap length), corrupt (captured only with a checksum that is wrong), ambiguous (captured more
+    than once, and nothing tells which copy is right).
     """
 
     start: int
@@ -69,9 +85,18 @@ class Hole:
     kind: str
 
 
+def no_numbers() -> Integers:
+    """No number at all; the same array for everybody."""
+    return _NO_NUMBERS
+
+
 def no_pieces() -> Pieces:
     """Pieces without a row."""
-    return Pieces(*(np.zeros(0, np.int64) for _ in fields(Pieces)))
+    return _NO_PIECES
+
+
+_NO_NUMBERS: Integers = np.zeros(0, np.int64)
+_NO_PIECES = Pieces(*(_NO_NUMBERS for _ in fields(Pieces)))
 
 
 def concatenate(parts: Sequence[Pieces]) -> Pieces:
@@ -83,86 +108,9 @@ def concatenate(parts: Sequence[Pieces]) -> Pieces:
     )
 
 
-def first_arrival_wins(group: Integers, pieces: Pieces) -> tuple[Integers, Pieces]:
-    """Disjoint pieces, ascending by (group, start): of bytes that came twice the first copy stays.
-
-    `group` numbers the direction of each row; within a group the rows stand in order of arrival.
-    """
-    order = np.lexsort((pieces.start, group))
-    group, pieces = group[order], pieces.take(order)
-    count = len(group)
-    if count < 2:
-        return group, pieces
-    reach = _running_maximum(group, pieces.end)
-    fresh = np.empty(count, np.bool_)
-    fresh[0] = True
-    fresh[1:] = (group[1:] != group[:-1]) | (pieces.start[1:] >= reach[:-1])
-    if fresh.all():
-        return group, pieces
-    # Only clusters of overlapping rows need a look one by one.
-    starts = np.flatnonzero(fresh)
-    sizes = np.diff(np.append(starts, count))
-    alone = np.repeat(sizes == 1, sizes)
-    rows: list[tuple[int, int, int]] = []
-    for first, size in zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
-        members = np.sort(order[first : first + size])
-        rank = {int(row): first + at for at, row in enumerate(order[first : first + size])}
-        rows.extend(_settle([rank[int(row)] for row in members], pieces))
-    kept = np.flatnonzero(alone)
-    source = np.concatenate([kept, np.array([row for row, _, _ in rows], np.int64)])
-    start = np.concatenate([pieces.start[kept], np.array([start for _, start, _ in rows], np.int64)])
-    end = np.concatenate([pieces.end[kept], np.array([end for _, _, end in rows], np.int64)])
-    moved = pieces.payload_offset[source] + (start - pieces.start[source])
-    merged = replace(pieces.take(source), start=start, end=end, payload_offset=moved)
-    group = group[source]
-    order = np.lexsort((start, group))
-    return group[order], merged.take(order)
-
-
-def _running_maximum(group: Integers, end: Integers) -> Integers:
-    """The greatest `end` so far within each group; the groups are contiguous and ascending."""
-    low = int(end.min())
-    span = int(end.max()) - low + 1
-    change = np.empty(len(group), np.int64)
-    change[0] = 0
-    change[1:] = group[1:] != group[:-1]
-    ordinal = np.cumsum(change)
-    if (int(ordinal[-1]) + 1) * span < 2**62:
-        lifted: Integers = np.maximum.accumulate(end - low + ordinal * span) - ordinal * span + low
-        return lifted
-    borders = np.flatnonzero(change).tolist()
-    parts = np.split(end, borders)
-    return np.concatenate([np.maximum.accumulate(part) for part in parts])
-
-
-def _settle(rows: list[int], pieces: Pieces) -> list[tuple[int, int, int]]:
-    """(row, start, end) of what stays of overlapping rows given in order of arrival."""
-    taken_starts: list[int] = []
-    taken_ends: list[int] = []
-    kept: list[tuple[int, int, int]] = []
-    for row in rows:
-        at, end = int(pieces.start[row]), int(pieces.end[row])
-        index = bisect_right(taken_starts, at)
-        if index and taken_ends[index - 1] > at:
-            at = taken_ends[index - 1]
-        while at < end:
-            upto = min(end, taken_starts[index]) if index < len(taken_starts) else end
-            if upto > at:
-                kept.append((row, at, upto))
-                taken_starts.insert(index, at)
-                taken_ends.insert(index, upto)
-                index += 1
-            if index == len(taken_starts):
-                break
-            at = max(at, taken_ends[index])
-            index += 1
-    return kept
-
-
 def find_holes(
     pieces: Pieces,
-    cut_start: Integers,
-    cut_end: Integers,
+    reasons: Mapping[str, Intervals],
     low: int,
     high: int,
     seen_end: int,
@@ -171,7 +119,7 @@ def find_holes(
 ) -> list[Hole]:
     """What is missing of [low, high) between disjoint ascending pieces, in ascending order.
 
-    [cut_start, cut_end) are the tails that the snap length cut off; up to `seen_end` bytes were
+    `reasons`: where bytes may be missing for one of REASONS; up to `seen_end` bytes were
     seen on the wire, after it they are known from acknowledgments only. `starts_known`: `low` is
     the first byte after a SYN, so what is missing there was lost.
     """
@@ -182,24 +130,54 @@ def find_holes(
     gaps = np.flatnonzero(starts > ends)
     if not len(gaps):
         return []
-    cuts = _merged(cut_start, cut_end)
+    known = labelled(reasons)
     holes: list[Hole] = []
     at_cut = 0
     for start, end in zip(ends[gaps].tolist(), starts[gaps].tolist(), strict=True):
-        while at_cut < len(cuts) and cuts[at_cut][1] <= start:
+        while at_cut < len(known) and known[at_cut].end <= start:
             at_cut += 1
         place, index = start, at_cut
         while place < end:
-            if index == len(cuts) or cuts[index][0] >= end:
+            if index == len(known) or known[index].start >= end:
                 holes.extend(_lost(place, end, low, seen_end, starts_known=starts_known))
                 break
-            cut_from, cut_to = cuts[index]
-            if cut_from > place:
-                holes.extend(_lost(place, cut_from, low, seen_end, starts_known=starts_known))
-            holes.append(Hole(max(place, cut_from), min(end, cut_to), TRUNCATED))
-            place = cut_to
+            cut = known[index]
+            if cut.start > place:
+                holes.extend(_lost(place, cut.start, low, seen_end, starts_known=starts_known))
+            holes.append(Hole(max(place, cut.start), min(end, cut.end), cut.kind))
+            place = cut.end
             index += 1
     return holes
+
+
+def labelled(reasons: Mapping[str, Intervals]) -> list[Hole]:
+    """Disjoint ascending stretches, each with the first of REASONS that is told of it."""
+    found: list[Hole] = []
+    for kind in REASONS:
+        fresh = _without(merged(reasons.get(kind, [])), found)
+        found = sorted([*found, *(Hole(start, end, kind) for start, end in fresh)], key=_start)
+    return found
+
+
+def _without(intervals: Intervals, taken: Sequence[Hole]) -> Iterator[tuple[int, int]]:
+    """What of disjoint ascending intervals lies in no disjoint ascending stretch."""
+    at = 0
+    for start, end in intervals:
+        place = start
+        while at < len(taken) and taken[at].end <= place:
+            at += 1
+        index = at
+        while index < len(taken) and taken[index].start < end:
+            if taken[index].start > place:
+                yield place, taken[index].start
+            place = max(place, taken[index].end)
+            index += 1
+        if place < end:
+            yield place, end
+
+
+def _start(hole: Hole) -> int:
+    return hole.start
 
 
 def _unbroken(pieces: Pieces, low: int, high: int) -> bool:
@@ -209,15 +187,15 @@ def _unbroken(pieces: Pieces, low: int, high: int) -> bool:
     return bool((pieces.start[1:] <= pieces.end[:-1]).all())
 
 
-def _merged(start: Integers, end: Integers) -> list[tuple[int, int]]:
+def merged(intervals: Iterable[tuple[int, int]]) -> Intervals:
     """Intervals as a disjoint ascending list."""
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(zip(start.tolist(), end.tolist(), strict=True)):
-        if merged and first <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
-        else:
-            merged.append((first, last))
-    return merged
+    found: Intervals = []
+    for first, last in sorted(intervals):
+        if found and first <= found[-1][1]:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        elif first < last:
+            found.append((first, last))
+    return found
 
 
 def _lost(start: int, end: int, low: int, seen_end: int, *, starts_known: bool) -> list[Hole]:

@@ -6,7 +6,8 @@ two frames is an observation of its own, as everything learnt before it is then 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +20,16 @@ from replispec.wire.rocketmq import ha
 MASTER = "ha_master"
 _PLACE = ("capture", "time_ns", "connection", "direction", "sequence", "index")
 _FIELDS = (
-    "protocol source destination size message sync_from_last_file async_learner broker_id broker_address"
-    " max_offset epochs offset epoch epoch_start_offset confirm_offset body_size body_digest"
+    "protocol source destination size complete message sync_from_last_file async_learner broker_id"
+    " broker_address max_offset epochs offset epoch epoch_start_offset confirm_offset body_size body_digest"
 )
 _COLUMNS = (*_PLACE, *_FIELDS.split())
 _ANSWERS = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
 _HANDSHAKES = (ha.HaHandshakeId.__name__, ha.HaHandshakeAddress.__name__)
+
+
+# Where the holes of each direction (connection, direction) end, ascending, and of which kind they are.
+Reasons = Mapping[tuple[str, int], Sequence[tuple[int, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,11 @@ class _Row:
     def end(self) -> int:
         """The position after the frame's last byte."""
         return int(self.values["sequence"] + self.values["size"])
+
+    @property
+    def is_torn_answer(self) -> bool:
+        """Whether it is a handshake's answer of which bytes are missing."""
+        return self.values["message"] in _ANSWERS and not self.values["complete"]
 
     def seen(self) -> Observation:
         """An observation with the frame's place and the master's replication address."""
@@ -63,14 +73,17 @@ class _Row:
 
 
 def observe_replication(
-    frames: Delivered, whole: Collection[tuple[str, int]], cut_short: Collection[tuple[str, int]]
+    frames: Delivered,
+    whole: Collection[tuple[str, int]],
+    cut_short: Collection[tuple[str, int]],
+    reasons: Reasons,
 ) -> Iterator[Observation]:
     """Observations of replication frames (rows of FRAMES, all replication).
 
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
     those in which bytes after the last frame were lost. A gap stands directly after the frame before
     it: whatever the other direction says after that moment may answer what was lost. Where a direction
-    was not seen from its first byte, one stands before its first frame.
+    was not seen from its first byte, one stands before its first frame. `reasons`: why bytes are missing.
     """
     rows = list(_rows(frames.frames, frames.order.tolist()))
     lost_after = _lost_after(rows, cut_short)
@@ -87,8 +100,18 @@ def observe_replication(
             if row.direction not in whole:
                 yield replace(seen, index=seen.index - 1)
         yield _observation(row)
-        if lost:
-            yield replace(seen, sequence=row.end)
+        if row.is_torn_answer:
+            # The missing end may have come at any time up to the next frame.
+            yield replace(seen, sequence=row.end, text=_reason(reasons, row, row.values["sequence"]))
+        elif lost:
+            yield replace(seen, sequence=row.end, text=_reason(reasons, row, row.end))
+
+
+def _reason(reasons: Reasons, row: _Row, position: int) -> str | None:
+    """Why bytes behind a position are missing; None when none is: they are no frame."""
+    ends = reasons.get(row.direction, [])
+    at = bisect_right(ends, (position, "~"))
+    return ends[at][1] if at < len(ends) else None
 
 
 def _lost_after(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> list[bool]:

@@ -8,16 +8,37 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from replispec.replay.capture_records import Integers
+from replispec.replay.capture_records import CaptureBytes, Integers
+from replispec.replay.copies import resolve, settle
 from replispec.replay.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
-from replispec.replay.packets import ACK, FIN, RST, SYN, Packets
-from replispec.replay.pieces import Pieces, first_arrival_wins
+from replispec.replay.packets import ACK, CORRUPT, FIN, RST, SYN, Packets
+from replispec.replay.pieces import Pieces
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
 
 
-def read_connections(packets: Packets, before: Handshake | None = None) -> list[Incarnation]:
-    """All connections of the packets, in order of their endpoints and then of time.
+def read_connections(data: CaptureBytes, packets: Packets) -> list[Incarnation]:
+    """All connections of the packets of a capture, in order of their endpoints and then of time."""
+    found = parts_of_connections(data, packets)
+    for incarnation in found:
+        for side in incarnation.sides:
+            if side is not None:
+                resolve_side(data, side)
+    return found
+
+
+def resolve_side(data: CaptureBytes, side: FlowSide) -> None:
+    """Put the copies that count of what is disputed among the pieces; the rest is ambiguous."""
+    side.pieces, ambiguous = resolve(data, side.pieces, side.disputed)
+    if not ambiguous:
+        return
+    side.ambiguous_start, side.ambiguous_end = np.array(ambiguous, np.int64).reshape(-1, 2).T
+
+
+def parts_of_connections(
+    data: CaptureBytes, packets: Packets, before: Handshake | None = None
+) -> list[Incarnation]:
+    """What some packets say of connections, of which other packets may say more; disputes are left open.
 
     `before`: what earlier packets say of the first connection, when all packets are of one flow.
     """
@@ -28,14 +49,16 @@ def read_connections(packets: Packets, before: Handshake | None = None) -> list[
     number = incarnations(grouped, before)
     change = (np.diff(grouped.flow, prepend=grouped.flow[0]) != 0) | (np.diff(number, prepend=number[0]) != 0)
     connection = np.cumsum(change)
-    sides = _sides(grouped, connection)
+    sides = _sides(data, grouped, connection)
     found: list[Incarnation] = []
-    for at, row in enumerate(np.flatnonzero(np.append([True], change[1:])).tolist()):
+    read = np.append(np.flatnonzero(packets.trust > CORRUPT), 0)
+    for at, first in enumerate(np.flatnonzero(np.append([True], change[1:])).tolist()):
         pair = (sides.get(2 * at), sides.get(2 * at + 1))
         opening = None
-        if packets.flags[row] & (SYN | RST) == SYN:
+        row = int(read[np.searchsorted(read[:-1], first)])
+        if connection[row] == at and packets.trust[row] > CORRUPT and packets.flags[row] & (SYN | RST) == SYN:
             opening = (int(grouped.direction[row]), int(packets.sequence[row]))
-        found.append(Incarnation(grouped.keys[int(grouped.flow[row])], int(number[row]), pair, opening))
+        found.append(Incarnation(grouped.keys[int(grouped.flow[first])], int(number[first]), pair, opening))
     return found
 
 
@@ -61,7 +84,7 @@ def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     """
     packets = grouped.packets
     count = len(packets)
-    plain = packets.flags & RST == 0
+    plain = (packets.flags & RST == 0) & (packets.trust > CORRUPT)
     mentions = np.empty((count, 2), np.int64)
     mentions[:, 0], mentions[:, 1] = packets.sequence, packets.acknowledgment
     space = np.empty((count, 2), np.int64)
@@ -92,7 +115,7 @@ def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     return _Positions(pair[:, 0], pair[:, 1], valid[:, 0], valid[:, 1], references)
 
 
-def _sides(grouped: Grouped, connection: Integers) -> dict[int, FlowSide]:
+def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[int, FlowSide]:
     """2 * connection + direction -> what its packets and the peer's acknowledgments say."""
     packets = grouped.packets
     positions = _unwrap(grouped, connection)
@@ -113,14 +136,15 @@ def _sides(grouped: Grouped, connection: Integers) -> dict[int, FlowSide]:
     peer_reducer = _Reducer(peer, np.argsort(peer, kind="stable"))
     for side, value in peer_reducer.run(np.maximum, positions.acknowledged, positions.has_acknowledged):
         sides[side].acknowledged = value
-    _add_pieces(sides, packets, own_side, start, payload)
+    _add_pieces(data, sides, packets, own_side, start, payload)
+    _add_corrupt(sides, packets, own_side)
     return sides
 
 
 def _add_packets(sides: dict[int, FlowSide], packets: Packets, reducer: _Reducer) -> None:
     """What all packets of a side say: how many, when, and whether it was closed."""
     count = len(packets)
-    everything = np.ones(count, np.bool_)
+    everything = packets.trust > CORRUPT
     for side, value in reducer.run(np.add, np.ones(count, np.int64), everything):
         sides[side].packets = value
     for side, value in reducer.run(np.minimum, packets.time_ns, everything):
@@ -134,8 +158,8 @@ def _add_packets(sides: dict[int, FlowSide], packets: Packets, reducer: _Reducer
 def _add_marks(
     sides: dict[int, FlowSide], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
 ) -> None:
-    """What the SYN and FIN packets say, and the first packet after them."""
-    plain = packets.flags & (SYN | RST) == 0
+    """What the SYN and FIN packets say, and the first packet behind them."""
+    plain = (packets.flags & (SYN | RST) == 0) & (packets.trust > CORRUPT)
     for side, row in reducer.run(np.minimum, np.arange(len(packets)), plain):
         sides[side].first_plain = int(packets.sequence[row])
     syn = positions.has_own & (packets.flags & SYN != 0)
@@ -167,6 +191,7 @@ class _Reducer:
 
 
 def _add_pieces(
+    data: CaptureBytes,
     sides: dict[int, FlowSide],
     packets: Packets,
     own_side: Integers,
@@ -182,10 +207,14 @@ def _add_pieces(
         packets.record_offset[rows],
         packets.time_ns[rows],
         np.where(packets.flags[rows] & ACK != 0, packets.acknowledgment[rows], -1),
+        packets.trust[rows],
     )
-    side, pieces = first_arrival_wins(own_side[rows], pieces)
-    for number, at, upto in _runs(side):
-        sides[number].pieces = pieces.take(slice(at, upto))
+    settled = settle(data, own_side[rows], pieces)
+    for number, at, upto in _runs(settled.group):
+        sides[number].pieces = settled.pieces.take(slice(at, upto))
+    order = np.argsort(settled.disputed_group, kind="stable")
+    for number, at, upto in _runs(settled.disputed_group[order]):
+        sides[number].disputed = settled.disputed.take(order[at:upto])
     rows = np.flatnonzero(payload & (packets.payload_captured < packets.payload_wire))
     rows = rows[np.argsort(own_side[rows], kind="stable")]
     cut_start, cut_end = (
@@ -194,6 +223,16 @@ def _add_pieces(
     )
     for number, at, upto in _runs(own_side[rows]):
         sides[number].cut_start, sides[number].cut_end = cut_start[at:upto], cut_end[at:upto]
+
+
+def _add_corrupt(sides: dict[int, FlowSide], packets: Packets, own_side: Integers) -> None:
+    """What a checksum contradicts is kept as numbers only: it tells why bytes are missing."""
+    rows = np.flatnonzero((packets.trust == CORRUPT) & (packets.payload_wire > 0))
+    rows = rows[np.argsort(own_side[rows], kind="stable")]
+    for number, at, upto in _runs(own_side[rows]):
+        own = rows[at:upto]
+        sides[number].corrupt_sequence = packets.sequence[own] + (packets.flags[own] & SYN != 0)
+        sides[number].corrupt_size = packets.payload_wire[own]
 
 
 def _runs(values: Integers) -> Iterator[tuple[int, int, int]]:

@@ -16,7 +16,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,12 +26,21 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from replispec.replay.by_splits import PLACEMENTS, SplitReader, by_flow, placed_frames, stitch_flows
+from replispec.replay.by_splits import (
+    PLACEMENTS,
+    SplitReader,
+    by_flow,
+    packets_files,
+    placed_frames,
+    stitch_flows,
+)
 from replispec.replay.capture_records import CaptureWarning, Split
 from replispec.replay.classify import Hints
 from replispec.replay.frames import FRAMES, HOLES, STREAMS
+from replispec.replay.ground import Ground, Survey, Wire, keep_packets, lay_ground, survey, wire
 from replispec.replay.local import remarked
-from replispec.replay.packets import Remarks
+from replispec.replay.packets import no_packets
+from replispec.replay.remarks import NO_REMARKS, Remarks
 from replispec.replay.rotation import Source, name_of, open_rotation
 from replispec.replay.split import CHAINED_FRAMES, FlowPart, decode_split
 
@@ -45,7 +54,7 @@ EVEN_SPLIT_BYTES_MINIMUM = 1 << 20
 SPLITS_A_BUCKET = 8
 BUCKETS_MAXIMUM = 256
 REMARKS: pa.Schema = pa.schema(
-    [pa.field("split", pa.int32()), *(pa.field(item.name, pa.int64()) for item in fields(Remarks))]
+    [pa.field("split", pa.int32()), pa.field("name", pa.string()), pa.field("count", pa.int64())]
 )
 COUNTS: pa.Schema = pa.schema(
     [pa.field("capture", pa.string()), pa.field("protocol", pa.string()), pa.field("count", pa.int64())]
@@ -70,20 +79,26 @@ Batches = Iterator[pa.RecordBatch]
 @dataclass(frozen=True, slots=True)
 class SparkFrames:
     """FRAMES of all captures as a DataFrame on Parquet files, in no order; HOLES and STREAMS, one row a
-    direction; how many frames each (capture, protocol) has; and what was read around in each capture."""
+    direction; how many frames each (capture, protocol) has; and of each capture what was read around, and
+    what its packets are."""
 
     frames: DataFrame
     holes: pa.Table
     streams: pa.Table
     counts: dict[tuple[str, str], int]
     warnings: tuple[tuple[CaptureWarning, ...], ...]
+    wires: tuple[Wire, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """What every task is told. `staging`, `folder`: where frames without and with their places go."""
+    """What every task is told. `staging`, `folder`: where frames without and with their places go.
+
+    `grounds`: of each capture, without its packets: these are in `staging`.
+    """
 
     splits: dict[int, Split]
+    grounds: dict[int, Ground]
     hints: Hints
     staging: Path
     folder: Path
@@ -109,7 +124,10 @@ def decode_on_spark(
         staging = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
         _make_empty(folder)
         buckets = min(BUCKETS_MAXIMUM, max(cores, len(splits) // SPLITS_A_BUCKET))
-        job = _Job(splits, hints or Hints(), staging, folder.absolute(), buckets)
+        surveyed = _Job(splits, {}, hints or Hints(), staging, folder.absolute(), buckets)
+        grounds = _grounds(spark, surveyed)
+        light = {at: replace(ground, joined=None, remarks=NO_REMARKS) for at, ground in grounds.items()}
+        job = replace(surveyed, grounds=light)
         found = _answers(_stitched(spark, job))
         with pa.ipc.new_file(staging / "placements", PLACEMENTS) as writer:
             writer.write_table(found["placements"])
@@ -117,17 +135,19 @@ def decode_on_spark(
         for table in (found["counts"], _answers(_placed(spark, job, max(2 * cores, buckets)))["counts"]):
             for row in table.to_pylist():
                 counts[row["capture"], row["protocol"]] += row["count"]
-    remarks: dict[int, Remarks] = defaultdict(Remarks)
+    remarks: dict[int, list[Remarks]] = defaultdict(list)
     for row in found["remarks"].to_pylist():
-        remarks[splits[row.pop("split")].owner] += Remarks(**row)
-    for at, own in sorted(remarks.items()):
-        warnings[at].extend(remarked(name_of(sources[at]), own))
+        remarks[splits[row["split"]].owner].append(Remarks({row["name"]: row["count"]}))
+    wires = tuple(wire(grounds[at], remarks[at]) for at in range(len(sources)))
+    for source, own, about in zip(sources, warnings, wires, strict=True):
+        own.extend(remarked(name_of(source), about.remarks))
     return SparkFrames(
         frames=spark.read.schema(_schema(FRAMES)).parquet(str(folder)),
         holes=found["holes"],
         streams=found["streams"],
         counts=dict(counts),
         warnings=tuple(tuple(own) for own in warnings),
+        wires=wires,
     )
 
 
@@ -174,6 +194,36 @@ def _numbers(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
     return spark.range(0, count, 1, numPartitions=max(1, min(count, tasks)))
 
 
+def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
+    """The ground of each capture; the packets of each split are kept in the staging folder."""
+
+    def look(batches: Batches) -> Batches:
+        reader = SplitReader(job.splits, {})
+        for number in (number for batch in batches for number in batch.column(0).to_pylist()):
+            packets = reader.surveyed(number)
+            with _whole(packets_files(job.staging, number)[0]) as path:
+                keep_packets(packets, path)
+            yield _answer([(str(number), zlib.compress(pickle.dumps(survey(packets), 5), 1))])
+
+    answers = _numbers(spark, job, len(job.splits)).mapInArrow(look, schema=_schema(ANSWERS))
+    found: dict[int, Survey] = {}
+    for row in answers.toArrow().to_pylist():
+        found[int(row["table"])] = pickle.loads(zlib.decompress(row["payload"]))
+    reader = SplitReader(job.splits, {})
+    owners: dict[int, list[int]] = defaultdict(list)
+    for number, split in sorted(job.splits.items()):
+        owners[split.owner].append(number)
+    grounds = {}
+    for owner, own in owners.items():
+        ground = lay_ground(reader.data(own[0]), [found[number] for number in own])
+        for number in own:
+            split = job.splits[number]
+            joined = ground.joined_in(split.base + split.start, split.base + split.end)
+            keep_packets(joined or no_packets(), packets_files(job.staging, number)[1])
+        grounds[owner] = ground
+    return grounds
+
+
 def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
     """Decode each split in a task of its own and stitch what is left; rows as ANSWERS."""
 
@@ -200,7 +250,8 @@ def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
 def _left(job: _Job, number: int) -> pa.RecordBatch:
     """Decode one split, stage its frames, and give what is left for the stitch, as LEFT."""
     split = job.splits[number]
-    decoded = decode_split(split, job.hints)
+    reader = SplitReader(job.splits, job.grounds, job.staging)
+    decoded = decode_split(split, reader.data(number), reader.packets(number), job.hints)
     with (
         _whole(job.staging / f"split-{number}") as path,
         pa.ipc.new_file(path, CHAINED_FRAMES, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
@@ -214,7 +265,8 @@ def _left(job: _Job, number: int) -> pa.RecordBatch:
         (bucket, FLOWS, zlib.compress(pickle.dumps(found, 5), 1)) for bucket, found in sorted(parts.items())
     ]
     if decoded.remarks:
-        table = pa.table([[number], *([count] for count in astuple(decoded.remarks))], schema=REMARKS)
+        names, counts = zip(*decoded.remarks.counts.items(), strict=True)
+        table = pa.table([[number] * len(names), names, counts], schema=REMARKS)
         rows.append((0, "remarks", _packed(table)))
     columns = zip(*rows, strict=True) if rows else ([] for _ in LEFT)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, LEFT, strict=True)]
@@ -227,7 +279,7 @@ def _stitch(job: _Job, bucket: int, parts: Sequence[FlowPart]) -> pa.RecordBatch
     for part in parts:
         flows[job.splits[part.split].owner].append(part)
     whole = [found for own in flows.values() for found in by_flow(own)]
-    found = stitch_flows(whole, SplitReader(job.splits), job.hints)
+    found = stitch_flows(whole, SplitReader(job.splits, job.grounds, job.staging), job.hints)
     counts = []
     with (
         _whole(job.folder / f"part-stitched-{bucket:05d}.parquet") as path,

@@ -16,18 +16,18 @@ import numpy as np
 import pyarrow as pa
 
 from replispec.replay.anchors import PROOF_FRAMES
-from replispec.replay.capture import map_split, walk
-from replispec.replay.capture_records import CaptureBytes, Integers, JoinedBytes, Split
+from replispec.replay.capture_records import CaptureBytes, Integers, Split
 from replispec.replay.classify import Hints
 from replispec.replay.directions import directions
 from replispec.replay.flows import FlowKey, FlowSide, Incarnation
 from replispec.replay.frames import FRAMES, frames_batch
 from replispec.replay.framing import DECODED_KINDS, Decoded, decode_connection
 from replispec.replay.local import BATCH_FRAMES, without_collector
-from replispec.replay.packets import Remarks, read_packets
+from replispec.replay.packets import Packets
 from replispec.replay.pieces import Pieces, concatenate
 from replispec.replay.readers import FOREIGN
-from replispec.replay.sides import read_connections
+from replispec.replay.remarks import Remarks
+from replispec.replay.sides import parts_of_connections
 from replispec.replay.space import Chain
 
 # The frames of chains: `sequence` and `index` count from the chain's start, `chain` numbers the chains
@@ -72,13 +72,11 @@ class DecodedSplit:
     remarks: Remarks
 
 
-def decode_split(split: Split, hints: Hints) -> DecodedSplit:
-    """Decode the packets of one split and nothing else."""
-    file = map_split(split)
-    packets = read_packets(file, walk(file, split)[0]).moved(split.base)
-    data = JoinedBytes([(split.base + split.start, split.base, file)]) if split.base else file
+def decode_split(split: Split, data: CaptureBytes, packets: Packets, hints: Hints) -> DecodedSplit:
+    """Decode the packets of one split and nothing else; `data`: the bytes of its capture."""
     with without_collector():
-        return _SplitDecoder(data, split, hints).run(read_connections(packets), packets.remarks)
+        found = parts_of_connections(data, packets)
+        return _SplitDecoder(data, split, hints).run(found, packets.remarks)
 
 
 class _SplitDecoder:

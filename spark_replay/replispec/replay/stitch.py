@@ -15,10 +15,12 @@ import numpy as np
 
 from replispec.replay.capture_records import CaptureBytes
 from replispec.replay.classify import Hints
+from replispec.replay.copies import settle
 from replispec.replay.directions import directions
 from replispec.replay.flows import FlowKey, FlowSide, Handshake, Incarnation
 from replispec.replay.framing import Decoded, decode_connection
-from replispec.replay.pieces import Pieces, concatenate, first_arrival_wins, no_pieces
+from replispec.replay.pieces import Pieces, concatenate, no_pieces
+from replispec.replay.sides import resolve_side
 from replispec.replay.space import Chain, NeedsBytes
 from replispec.replay.split import FlowPart, PartSide, SplitPart
 
@@ -28,7 +30,7 @@ ReadAgain = Callable[[int, FlowKey, Handshake | None], list[Incarnation]]
 
 @dataclass(slots=True)
 class _Contribution:
-    """What one split gave to one side: pieces and chains in the side's positions.
+    """What one split gave to one side: pieces, copies of disputed bytes, and chains in the side's positions.
 
     `ordinal`: which of the split's connections of this flow it was; `shift`: added to its positions.
     """
@@ -37,6 +39,7 @@ class _Contribution:
     ordinal: int
     shift: int
     pieces: Pieces
+    disputed: Pieces
     chains: list[Chain]
 
 
@@ -124,7 +127,8 @@ def _add(growing: _Growing, part: SplitPart, split: int, ordinal: int) -> None:
             shift = last + (first - last + 2**31) % 2**32 - 2**31 - first
         growing.sides[at] = _shifted(new, shift) if known is None else _merged(known, _shifted(new, shift))
         chains = [replace(chain, start=chain.start + shift, end=chain.end + shift) for chain in given.chains]
-        growing.given[at].append(_Contribution(split, ordinal, shift, new.pieces.shifted(shift), chains))
+        moved = new.pieces.shifted(shift), new.disputed.shifted(shift)
+        growing.given[at].append(_Contribution(split, ordinal, shift, *moved, chains))
 
 
 def _shifted(side: FlowSide, by: int) -> FlowSide:
@@ -143,6 +147,7 @@ def _shifted(side: FlowSide, by: int) -> FlowSide:
         low=moved(side.low),
         high=moved(side.high),
         pieces=no_pieces(),
+        disputed=no_pieces(),
         cut_start=side.cut_start + by,
         cut_end=side.cut_end + by,
     )
@@ -170,6 +175,8 @@ def _merged(first: FlowSide, second: FlowSide) -> FlowSide:
         last_time_ns=max((side.last_time_ns for side in seen), default=0),
         cut_start=np.concatenate([first.cut_start, second.cut_start]),
         cut_end=np.concatenate([first.cut_end, second.cut_end]),
+        corrupt_sequence=np.concatenate([first.corrupt_sequence, second.corrupt_sequence]),
+        corrupt_size=np.concatenate([first.corrupt_size, second.corrupt_size]),
     )
 
 
@@ -187,7 +194,7 @@ def _decode(data: CaptureBytes, growing: _Growing, hints: Hints, read_again: Rea
     Each round replaces at least one contribution's chains by its pieces, so it ends.
     """
     while True:
-        chains = (_lay_out(growing, 0, read_again), _lay_out(growing, 1, read_again))
+        chains = (_lay_out(data, growing, 0, read_again), _lay_out(data, growing, 1, read_again))
         incarnation = Incarnation(
             growing.key, growing.number, (growing.sides[0], growing.sides[1]), growing.opening
         )
@@ -201,10 +208,11 @@ def _decode(data: CaptureBytes, growing: _Growing, hints: Hints, read_again: Rea
                         _dissolve(growing, at, contribution, read_again)
 
 
-def _lay_out(growing: _Growing, at: int, read_again: ReadAgain) -> dict[int, Chain]:
+def _lay_out(data: CaptureBytes, growing: _Growing, at: int, read_again: ReadAgain) -> dict[int, Chain]:
     """Give a side its pieces, chains among them; the chains by their start, counted from the side's zero.
 
-    A chain that other packets overlap, or that lies before the side's zero, is replaced by its pieces.
+    A chain that other packets overlap, that lies before the side's zero, or that may hold bytes of a packet
+    of which others are disputed, is replaced by its pieces.
     """
     side = growing.sides[at]
     if side is None:
@@ -213,27 +221,31 @@ def _lay_out(growing: _Growing, at: int, read_again: ReadAgain) -> dict[int, Cha
         given = growing.given[at]
         parts: list[Pieces] = []
         for number, contribution in enumerate(given):
-            parts.extend([contribution.pieces, _opaque(contribution.chains, number)])
+            parts.extend([contribution.pieces, contribution.disputed, _opaque(contribution.chains, number)])
         pieces = concatenate(parts)
-        _, pieces = first_arrival_wins(np.zeros(len(pieces), np.int64), pieces)
-        opaque = pieces.take(np.flatnonzero(pieces.payload_offset < 0))
-        left = set(
-            zip(opaque.start.tolist(), opaque.end.tolist(), opaque.record_offset.tolist(), strict=True)
-        )
-        chains: dict[int, Chain] = {}
-        torn = []
-        for number, contribution in enumerate(given):
-            for chain in contribution.chains:
-                if chain.start < side.zero or (chain.start, chain.end, -1 - number) not in left:
-                    torn.append(contribution)
-                    break
-                start = chain.start - side.zero
-                chains[start] = replace(chain, start=start, end=chain.end - side.zero)
+        settled = settle(data, np.zeros(len(pieces), np.int64), pieces)
+        torn = {-1 - record for record in pieces.record_offset[settled.torn].tolist()}
+        torn |= {
+            number
+            for number, contribution in enumerate(given)
+            if any(chain.start < side.zero for chain in contribution.chains)
+            or (contribution.chains and _has_any(contribution, settled.disputed))
+        }
         if not torn:
-            side.pieces = pieces
-            return chains
-        for contribution in torn:
-            _dissolve(growing, at, contribution, read_again)
+            side.pieces, side.disputed = settled.pieces, settled.disputed
+            resolve_side(data, side)
+            chains = (chain for contribution in given for chain in contribution.chains)
+            zero = side.zero
+            moved = (replace(chain, start=chain.start - zero, end=chain.end - zero) for chain in chains)
+            return {chain.start: chain for chain in moved}
+        for number in sorted(torn):
+            _dissolve(growing, at, given[number], read_again)
+
+
+def _has_any(contribution: _Contribution, disputed: Pieces) -> bool:
+    """Whether a contribution has pieces of a packet of which bytes are disputed."""
+    own = np.concatenate([contribution.pieces.record_offset, contribution.disputed.record_offset])
+    return bool(np.isin(disputed.record_offset, own).any())
 
 
 def _opaque(chains: Sequence[Chain], number: int) -> Pieces:
@@ -241,7 +253,7 @@ def _opaque(chains: Sequence[Chain], number: int) -> Pieces:
     zeros = np.zeros(len(chains), np.int64)
     start = np.array([chain.start for chain in chains], np.int64)
     end = np.array([chain.end for chain in chains], np.int64)
-    return Pieces(start, end, zeros - 1, zeros - 1 - number, zeros, zeros - 1)
+    return Pieces(start, end, zeros - 1, zeros - 1 - number, zeros, zeros - 1, zeros)
 
 
 def _dissolve(growing: _Growing, at: int, contribution: _Contribution, read_again: ReadAgain) -> None:
@@ -250,4 +262,5 @@ def _dissolve(growing: _Growing, at: int, contribution: _Contribution, read_agai
     if side is None:
         raise AssertionError("a split gave something else the second time")
     contribution.pieces = side.pieces.shifted(contribution.shift)
+    contribution.disputed = side.disputed.shifted(contribution.shift)
     contribution.chains = []

@@ -12,6 +12,7 @@ from itertools import pairwise
 from replispec.replay.judge import FindingRow, LossRow
 from replispec.replay.observation import Observation, ObservationKind
 from replispec.replay.offsets import curves, lags
+from replispec.replay.pieces import WORDS
 from replispec.replay.report.model import MasterBand, Switch, Timeline, TimelineEvent, TimelineEventKind
 from replispec.replay.report.wording import seconds
 from replispec.replay.stream_events import Judged, Tenure
@@ -182,5 +183,6 @@ def _holes(rows: list[Observation]) -> Iterator[TimelineEvent]:
     for row in lost[:MARKS_MAX]:
         begun = row.kind == ObservationKind.UNSEEN or row.index >= 0
         what = "bytes are missing" if begun else "the beginning was not captured"
+        why = f", {WORDS[row.text]}" if row.text in WORDS else ""
         where = f"at byte {row.sequence} of direction {row.direction} of {row.connection}"
-        yield TimelineEvent(row.time_ns, TimelineEventKind.HOLE, "", f"{what} {where}")
+        yield TimelineEvent(row.time_ns, TimelineEventKind.HOLE, "", f"{what} {where}{why}")

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from replispec.replay.directions import Direction, directions
+from replispec.replay.ground import standing_alone
 from replispec.replay.rotation import open_rotation
 from replispec.replay.sides import read_connections
 from replispec.replay.space import SequenceSpace
@@ -58,8 +59,8 @@ def read_messages(path: Path, streams: tuple[Stream, Stream], kinds: Mapping[str
     """
     found: list[SeenMessage] = []
     with open_rotation(path) as capture:
-        packets, data = capture.packets(), capture.data
-        for incarnation in read_connections(packets):
+        data = capture.data
+        for incarnation in read_connections(data, standing_alone(data, capture.packets())):
             for direction in directions(incarnation):
                 if direction is not None and direction.initiator is not None:
                     stream = streams[0] if direction.initiator else streams[1]

@@ -19,6 +19,11 @@ class CaptureRow:
 
     `files`: the names of its files as they were given, more than one when it was rotated. `tls_at`: the
     listeners of connections that TLS encrypted (`connections_tls`, `bytes_tls`): nothing in them is known.
+    `holes_by_reason`: of `holes`, how many are for which reason. `packets_tcp`: all that were read;
+    `packets_vouched`: of those with payload, whose checksum is right and filled in by their sender;
+    `packets_corrupt`: left out for a wrong one. `senders_offloaded`: leave checksums to their network card,
+    `senders_strange`: whose are wrong as a rule; nothing is concluded from either. `opened`, `unopened`:
+    headers around packets by name. `datagrams_joined`: IP packets put together from fragments.
     """
 
     file: str
@@ -35,6 +40,35 @@ class CaptureRow:
     connections_tls: int = 0
     bytes_tls: int = 0
     tls_at: tuple[str, ...] = ()
+    holes_by_reason: dict[str, int] = field(default_factory=dict)
+    packets_tcp: int = 0
+    packets_vouched: int = 0
+    packets_corrupt: int = 0
+    senders_offloaded: tuple[str, ...] = ()
+    senders_strange: tuple[str, ...] = ()
+    opened: dict[str, int] = field(default_factory=dict)
+    unopened: dict[str, int] = field(default_factory=dict)
+    datagrams_joined: int = 0
+
+
+def nothing_decoded(row: CaptureRow) -> str:
+    """What was seen instead, when a capture holds packets and no frame at all; else empty.
+
+    Such a capture proves nothing, and to pass over it would look like an all-clear.
+    """
+    if row.frames_remoting or row.frames_ha:
+        return ""
+    seen = []
+    if row.packets_tcp:
+        seen.append(f"{row.packets_tcp} TCP packets")
+    if row.packets_corrupt:
+        seen.append(f"{row.packets_corrupt} of them left out for a wrong checksum")
+    if row.bytes_tls:
+        seen.append(f"{row.connections_tls} connections encrypted by TLS")
+    if row.bytes_foreign or row.bytes_undecoded:
+        seen.append(f"{row.bytes_foreign + row.bytes_undecoded} bytes that are no frame")
+    seen.extend(f"{count} {name}" for name, count in row.unopened.items())
+    return f"nothing was decoded; seen: {', '.join(seen)}" if seen else ""
 
 
 @dataclass(slots=True)
@@ -56,7 +90,7 @@ class Summary:
 
     @property
     def exit_code(self) -> int:
-        """2 when a capture was unusable, else 1 when something was violated or lost, else 0."""
+        """2 when a capture could not be used or judged, else 1 after a violation or a loss, else 0."""
         if any(capture.error for capture in self.captures):
             return EXIT_UNUSABLE
         violated = self.losses or any(finding.verdict is Verdict.VIOLATED for finding in self.findings)

@@ -15,6 +15,7 @@ from replispec.replay.report.model import (
     Switch,
     Timeline,
 )
+from replispec.replay.report.wire_words import wire_lines
 from replispec.replay.summary import CaptureRow, Summary
 from replispec.runtime.primitives.invariants import Verdict
 
@@ -48,6 +49,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
         connections_tls=row.connections_tls,
         bytes_tls=row.bytes_tls,
         tls_at=row.tls_at,
+        wire=wire_lines(row),
     )
 
 

@@ -69,7 +69,7 @@ class CaptureInfo:
     """One capture; `error` says why it could not be replayed, or not to its end (empty: it could).
 
     `files`: its files when it was rotated. `connections_tls` with `bytes_tls` were encrypted, their
-    listeners are at `tls_at`.
+    listeners are at `tls_at`. `wire`: what its packets are, a line each.
     """
 
     file: str
@@ -85,6 +85,7 @@ class CaptureInfo:
     connections_tls: int = 0
     bytes_tls: int = 0
     tls_at: tuple[str, ...] = ()
+    wire: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

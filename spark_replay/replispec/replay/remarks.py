@@ -1,0 +1,60 @@
+"""What was seen around the packets that are read, counted by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+# Names of counts that have a sentence; the others are of opened and unopened headers, named after them.
+TCP, OTHERS, CONTRADICTED, CORRUPT = "tcp", "others", "contradicted", "corrupt"
+DATAGRAMS, UNFINISHED, DISAGREEING, EXCESSIVE = "datagrams", "unfinished", "disagreeing", "excessive"
+OPENED, UNOPENED = "opened: ", "unopened: "
+SENTENCES = {
+    OTHERS: "packets were left out: no TCP over IP, or cut before its end",
+    CONTRADICTED: "IPv4 headers around tunnels or of fragments do not match their checksum",
+    CORRUPT: "packets were left out: their checksum is wrong, though their sender fills it in",
+    UNFINISHED: "fragmented IP packets were left out: fragments are missing",
+    DISAGREEING: "fragmented IP packets were left out: their fragments overlap and differ",
+    EXCESSIVE: "IP fragments were left out: there are too many to be joined",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Remarks:
+    """How many packets, headers or datagrams there were of what has a name above.
+
+    `tcp` counts the rows of packets, which are also there when they are corrupt.
+    """
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", {name: count for name, count in self.counts.items() if count})
+
+    def __add__(self, more: Remarks) -> Remarks:
+        return Remarks({name: self[name] + more[name] for name in sorted({*self.counts, *more.counts})})
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __getitem__(self, name: str) -> int:
+        return self.counts.get(name, 0)
+
+    def named(self, kind: str) -> dict[str, int]:
+        """The counts of opened or of unopened headers by their names."""
+        found = {
+            name.removeprefix(kind): count for name, count in self.counts.items() if name.startswith(kind)
+        }
+        return {name: found[name] for name in sorted(found) if found[name]}
+
+    def texts(self) -> list[str]:
+        """What there is to say, a line each."""
+        return [f"{self[name]} {text}" for name, text in SENTENCES.items() if self[name]]
+
+
+NO_REMARKS = Remarks()
+
+
+def total(parts: Iterable[Remarks]) -> Remarks:
+    """All of them together."""
+    return sum(parts, NO_REMARKS)
