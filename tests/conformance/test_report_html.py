@@ -143,7 +143,7 @@ def test_no_text_of_a_subject_becomes_markup(words: str) -> None:
     hostile = Reader(html_page([hostile_run(words or "x")]))
     assert [tag for tag, _ in hostile.tags] == tags
     assert not any(name.startswith("on") for _, values in hostile.tags for name in values)
-    assert "49" not in hostile.text or "49" in words
+    assert "7 * 7" not in words or "49" not in hostile.text
 
 
 def test_control_characters_are_made_visible() -> None:
