@@ -103,7 +103,8 @@ REFUSALS = [
     ),
     pytest.param(
         REMOTING,
-        'option (on_wire) = { layout: BINARY  also: JSON  order: "ALPHABETICAL"  hot: "in every request and answer"\n'
+        'option (on_wire) = { layout: BINARY  also: JSON  order: "ALPHABETICAL"  '
+        'hot: "in every request and answer"\n'
         '                       clause: "WIRE-HEADER-1" };',
         "",
         r"remoting\.proto:\d+: RemotingHeader has no layout\. say how it lies on the wire",
