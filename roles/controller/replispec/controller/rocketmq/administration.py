@@ -13,7 +13,7 @@ from typing import Any, Final
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.runtime.configuration.properties import read_properties
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.primitives.machines import step
+from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Prepared, Request
@@ -61,9 +61,11 @@ class Administration:
         self._take(request, event)
 
     def _take(self, request: Request, event: machine.Event) -> None:
-        taken = step(machine.MACHINE, self._state, self._variables, event, rules)
-        self._state, self._variables = taken.state, taken.variables
-        for effect in taken.effects:
+        edge = edge_of(machine.MACHINE, self._state, self._variables, event, rules)
+        if edge.assign:
+            self._variables = assigned(edge.assign, self._variables, event, rules)
+        self._state = edge.to
+        for effect in edge.do:
             if effect in wire.ANSWERS:
                 self._answer(request, effect, event)
             else:
