@@ -27,7 +27,7 @@ from typing import Any
 
 from benchmarks.family import Dissected, measured_family
 from lab import families
-from replispec.replay.capture import open_capture
+from replispec.replay.capture.files import open_capture
 
 ROOT = Path(__file__).parents[1]
 OUT = ROOT / "out/bench"

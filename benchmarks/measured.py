@@ -21,8 +21,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lab.processes import cpu_seconds, usage
-from replispec.replay.local import decode_capture
-from replispec.replay.observe import observe
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.observe import observe
 
 MEGABYTE = 10**6
 Figures = dict[str, float]
@@ -77,9 +77,9 @@ def local(capture: Path, out: Path) -> Figures:
 
 def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], Figures]:
     """The Spark engine's stages in a session that is started now."""
-    from replispec.replay.spark_events import observed
-    from replispec.replay.spark_frames import decode_on_spark
-    from replispec.replay.spark_session import spark_session
+    from replispec.replay.engines.spark_events import observed
+    from replispec.replay.engines.spark_frames import decode_on_spark
+    from replispec.replay.engines.spark_session import spark_session
 
     events_log = Path(tempfile.mkdtemp(prefix="replispec-bench-"))
     settings = {

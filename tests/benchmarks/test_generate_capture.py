@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from benchmarks.rocketmq.generate_capture import generate, line
-from replispec.replay.local import decode_capture
+from replispec.replay.engines.decoding import decode_capture
 
 SIZE_MB = 0.2
 SEED_WITH_A_MID_STREAM_START = 2

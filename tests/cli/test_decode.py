@@ -7,8 +7,8 @@ import pytest
 
 from replispec.cli.frame_text import json_line, text_line
 from replispec.cli.rocketmq.family import FAMILY
-from replispec.replay.frames import FRAMES
-from replispec.replay.local import decode_capture
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.frames.tables import FRAMES
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 from tests.cli.command import CAPTURES, replispec
 

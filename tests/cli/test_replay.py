@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from replispec.replay.capture import open_capture
+from replispec.replay.capture.files import open_capture
 from tests.cli.command import CAPTURES, replispec
 
 LOSING = CAPTURES / "failover_lost.pcap"

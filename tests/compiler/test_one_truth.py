@@ -25,8 +25,8 @@ FILTER = "rocketmq.ext.alter_sync_state_set_request.master_epoch"
 # What a consumer sees: the encoded header, transitions of a machine, findings about a real capture.
 WITNESS = """
 import json, pathlib, sys
-from replispec.replay.results import Options
-from replispec.replay.run import EngineName, replay
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.primitives.errors import ProtocolError
 from replispec.runtime.primitives.machines import step

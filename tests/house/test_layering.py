@@ -163,14 +163,30 @@ LAYERS = (
         ("asyncio", "trio", "urllib", *COMMAND_LINE, *SPARK, "grpc_tools", *PROTOBUF),
     ),
 )
+# The rooms of the replay: each imports only those that stand before it.
+REPLAY = ("capture", "tcp", "frames", "pairing", "events", "machines", "judges", "report", "engines")
 # Where positions in bytes are the subject; everything else goes through generated codecs.
 STRUCT_ALLOWED = (PRIMITIVES, WIRE)
 
 
 def reads_captures(path: Path) -> bool:
     """Whether a file reads captures and packets: their formats are not those of the specification."""
-    readers = ("capture", "packets", "network", "tunnels")
+    readers = ("capture", "tcp.packets", "tcp.network", "tcp.tunnels")
     return module_name(path).startswith(tuple(f"replispec.replay.{name}" for name in readers))
+
+
+@pytest.mark.parametrize("room", REPLAY)
+def test_a_room_of_the_replay_imports_only_those_before_it(room: str) -> None:
+    before = [f"replispec.replay.{name}" for name in REPLAY[: REPLAY.index(room) + 1]]
+    inside = [path for path in files("spark_replay", suffix=".py") if within(module_name(path), before[-1:])]
+    assert inside
+    complaints = [
+        f"{shown(path)}: imports {name}"
+        for path in inside
+        for _, name in imports(path.read_text())
+        if within(name, ("replispec.replay",)) and not within(name, tuple(before))
+    ]
+    assert complaints == []
 
 
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.package)

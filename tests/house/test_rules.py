@@ -15,9 +15,9 @@ OWN = ("replispec.runtime.rocketmq.rules", "replispec.wire")
 
 
 def test_an_import_of_a_room_above_is_found_at_any_depth() -> None:
-    source = "from replispec.wire import rocketmq\n\ndef late():\n    import replispec.replay.judge\n"
+    source = "from replispec.wire import rocketmq\n\ndef late():\n    import replispec.replay.judges.judge\n"
     assert list(forbidden_imports(source, OWN, ())) == [
-        "line 4: imports replispec.replay.judge, a room it may not know"
+        "line 4: imports replispec.replay.judges.judge, a room it may not know"
     ]
 
 

@@ -44,7 +44,7 @@ def hand_written(*under: str) -> Iterator[Path]:
 
 
 def module_name(path: Path) -> str:
-    """The dotted import name of a file, in a room or not, such as replispec.replay.capture or lab.ports."""
+    """The dotted import name of a file, in a room or not, such as replispec.replay.tcp.flows or lab.ports."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     room = next((len(Path(room).parts) for room in ROOMS if path.is_relative_to(ROOT / room)), 0)
     inside = parts[room:]

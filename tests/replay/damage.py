@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.engine_local import capture_row, hints
-from replispec.replay.local import DecodedCapture, decode_capture
-from replispec.replay.observe import observe
-from replispec.replay.results import Options, judged
-from replispec.replay.summary import CaptureRow
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.engines.local import capture_row, hints
+from replispec.replay.engines.results import Options, judged
+from replispec.replay.events.observe import observe
+from replispec.replay.report.summary import CaptureRow
 
 SOURCE = Path(__file__).parents[2] / "spark_replay/captures/c_syncstateset.pcap"
 # (port, port) -> how many packets are taken from the start of that connection.

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from replispec.replay.capture import open_capture
-from replispec.replay.classify import Hints
-from replispec.replay.directions import directions
-from replispec.replay.framing import decode_connection
-from replispec.replay.packets import read_packets
-from replispec.replay.readers import HA_MASTER, HA_REPLICA, REMOTING
-from replispec.replay.sides import read_connections
+from replispec.replay.capture.files import open_capture
+from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.framing import decode_connection
+from replispec.replay.frames.rocketmq.readers import HA_MASTER, HA_REPLICA, REMOTING
+from replispec.replay.tcp.directions import directions
+from replispec.replay.tcp.packets import read_packets
+from replispec.replay.tcp.sides import read_connections
 from replispec.runtime.primitives.commands import Body
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import broker, controller, ha

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replispec.replay.capture import map_split, open_capture, walk
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.checksums import HEADER_RIGHT, HEADER_WRONG
-from replispec.replay.packets import Packets, read_packets
-from replispec.replay.remarks import OTHERS, TCP, UNOPENED, Remarks
+from replispec.replay.capture.files import map_split, open_capture, walk
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.tcp.checksums import HEADER_RIGHT, HEADER_WRONG
+from replispec.replay.tcp.packets import Packets, read_packets
+from replispec.replay.tcp.remarks import OTHERS, TCP, UNOPENED, Remarks
 from tests.replay.pcap_writer import Conversation, Packet, interface, pcap, pcapng, section
 
 V4 = (("10.0.0.1", 1111), ("10.0.0.2", 2222))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.local import decode_capture
+from replispec.replay.engines.decoding import decode_capture
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay" / "captures"
 # Counted by an independent decoder: frames of remoting, frames of replication.

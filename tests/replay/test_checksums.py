@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.checksums import ranges
-from replispec.replay.engine_local import capture_row
-from replispec.replay.layers import BigEndian
-from replispec.replay.local import DecodedCapture
-from replispec.replay.observe import observe
+from replispec.replay.engines.decoding import DecodedCapture
+from replispec.replay.engines.local import capture_row
+from replispec.replay.engines.results import Options, judged
+from replispec.replay.events.observe import observe
 from replispec.replay.report.wire_words import wire_lines
-from replispec.replay.results import Options, judged
+from replispec.replay.tcp.checksums import ranges
+from replispec.replay.tcp.layers import BigEndian
 from tests.replay.envelopes import (
     Seen,
     as_ipv6,

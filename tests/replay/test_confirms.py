@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.confirms import confirms
-from replispec.replay.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.confirms import confirms
 
 OLD, NEW = "replica<->old master", "replica<->new master"
 

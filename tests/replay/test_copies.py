@@ -9,9 +9,9 @@ import numpy.typing as npt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.copies import resolve, settle
-from replispec.replay.packets import PLAIN, PROBE, VOUCHED
-from replispec.replay.pieces import Pieces, concatenate
+from replispec.replay.tcp.copies import resolve, settle
+from replispec.replay.tcp.packets import PLAIN, PROBE, VOUCHED
+from replispec.replay.tcp.pieces import Pieces, concatenate
 
 Chosen = dict[tuple[int, int], tuple[int, int] | None]
 # One row: start, bytes, direction, trust.

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.delivery import Delivered, delivered
-from replispec.replay.frames import FRAMES, STREAMS
+from replispec.replay.frames.tables import FRAMES, STREAMS
+from replispec.replay.pairing.delivery import Delivered, delivered
 
 OPENER, ACCEPTOR = 0, 1
 SIZE = 10

@@ -10,9 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from replispec.replay.frames import FRAMES_ORDER
-from replispec.replay.observation import SORTED_BY
-from replispec.replay.results import (
+from replispec.replay.engines.results import (
     EVENTS_NAME,
     FINDINGS_NAME,
     FRAMES_NAME,
@@ -20,7 +18,9 @@ from replispec.replay.results import (
     SUMMARY_NAME,
     Options,
 )
-from replispec.replay.run import EngineName, replay
+from replispec.replay.engines.run import EngineName, replay
+from replispec.replay.events.observation import SORTED_BY
+from replispec.replay.frames.tables import FRAMES_ORDER
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 FILES = sorted(CAPTURES.glob("*.pcap"))

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay.by_splits import decode_by_splits
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.engine_local import capture_row
-from replispec.replay.local import DecodedCapture, decode_capture
-from replispec.replay.observe import observe
-from replispec.replay.results import Options, judged
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.engines.by_splits import decode_by_splits
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.engines.local import capture_row
+from replispec.replay.engines.results import Options, judged
+from replispec.replay.events.observe import observe
 from tests.replay.envelopes import (
     ENVELOPES,
     ENVELOPES_6,

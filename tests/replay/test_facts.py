@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replispec.replay.command import Command
-from replispec.replay.commands import observe_command
-from replispec.replay.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.command import Command
+from replispec.replay.events.rocketmq.commands import observe_command
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.failovers import failovers
-from replispec.replay.judge import judge_capture
-from replispec.replay.local import decode_capture
-from replispec.replay.observation import from_table
-from replispec.replay.observe import observe
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.observation import from_table
+from replispec.replay.events.observe import observe
+from replispec.replay.judges.judge import judge_capture
 from replispec.replay.report.failover import anatomy
+from replispec.replay.report.failovers import failovers
 from replispec.replay.report.model import FailOver, Moment, MomentKind
 from replispec.replay.report.timeline import RIGHT, WIDTH
 from replispec.replay.report.wording import failover_sentence

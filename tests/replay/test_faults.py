@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.judge import judge_capture
-from replispec.replay.local import decode_capture
-from replispec.replay.observation import from_table
-from replispec.replay.observe import observe
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.observation import from_table
+from replispec.replay.events.observe import observe
+from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.capture import open_capture
-from replispec.replay.copies import settle
-from replispec.replay.flows import FlowSide, Incarnation, connection_text
-from replispec.replay.packets import PLAIN, read_packets
-from replispec.replay.pieces import TRUNCATED, Pieces, find_holes
-from replispec.replay.sides import read_connections
+from replispec.replay.capture.files import open_capture
+from replispec.replay.tcp.copies import settle
+from replispec.replay.tcp.flows import FlowSide, Incarnation, connection_text
+from replispec.replay.tcp.packets import PLAIN, read_packets
+from replispec.replay.tcp.pieces import TRUNCATED, Pieces, find_holes
+from replispec.replay.tcp.sides import read_connections
 from tests.replay.pcap_writer import ACK, RST, SYN, Conversation, Packet, pcap, with_times
 
 CLIENT, SERVER = ("10.0.0.9", 40_000), ("10.0.0.2", 10_911)
@@ -148,7 +148,7 @@ def test_a_syn_may_carry_data(tmp_path: Path) -> None:
 
 
 def holes(side: FlowSide) -> list[tuple[int, int, str]]:
-    from replispec.replay.directions import side_holes
+    from replispec.replay.tcp.directions import side_holes
 
     return [(hole.start, hole.end, hole.kind) for hole in side_holes(side)]
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay import fragments
-from replispec.replay.by_splits import decode_by_splits
-from replispec.replay.local import decode_capture
+from replispec.replay.engines.by_splits import decode_by_splits
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.tcp import fragments
 from tests.replay.envelopes import (
     Seen,
     as_ipv6,

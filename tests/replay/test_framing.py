@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay.anchors import places
-from replispec.replay.classify import Hints
-from replispec.replay.local import DecodedCapture, decode_capture
-from replispec.replay.readers import quick_measure
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.frames.anchors import places
+from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.rocketmq.readers import quick_measure
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.streams import Stream
 from replispec.wire.rocketmq import ha, streams

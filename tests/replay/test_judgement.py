@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay.judge import Judgement, judge_capture
-from replispec.replay.local import DecodedCapture, decode_capture
-from replispec.replay.observation import from_table
-from replispec.replay.observe import observe
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.events.observation import from_table
+from replispec.replay.events.observe import observe
+from replispec.replay.judges.judge import Judgement, judge_capture
 from tests.replay.expectations import SEND_SURVIVES, Row, Scenario
 from tests.replay.pcap_writer import Packet, pcap, pcapng, with_times
 from tests.replay.scenarios import FAULTS, half_message_cut_off, lost_messages, nothing_wrong

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay import durations as durations_module
-from replispec.replay.latencies import latencies
-from replispec.replay.local import decode_capture
-from replispec.replay.observation import Observation, ObservationKind, from_table, to_table
-from replispec.replay.observe import observe
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.observation import Observation, ObservationKind, from_table, to_table
+from replispec.replay.events.observe import observe
+from replispec.replay.pairing import durations as durations_module
+from replispec.replay.report.latencies import latencies
 from replispec.replay.report.model import Latency
 from replispec.wire.rocketmq import remoting
 from tests.replay.pcap_writer import Conversation, pcap

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from replispec.replay.local import decode_capture
+from replispec.replay.engines.decoding import decode_capture
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.machines import Configuration, Machine, distinct, everywhere, step_all
 from replispec.runtime.rocketmq import rules

@@ -11,10 +11,10 @@ from typing import Protocol
 
 import pytest
 
-from replispec.replay.engine_local import capture_row
-from replispec.replay.local import decode_capture
-from replispec.replay.observe import observe
-from replispec.replay.results import CaptureResult, Options, judged
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.local import capture_row
+from replispec.replay.engines.results import CaptureResult, Options, judged
+from replispec.replay.events.observe import observe
 from tests.replay import mess
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"

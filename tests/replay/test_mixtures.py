@@ -15,8 +15,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay.by_splits import decode_by_splits
-from replispec.replay.local import DecodedCapture, decode_capture
+from replispec.replay.engines.by_splits import decode_by_splits
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from tests.replay.pcap_writer import SYN, Conversation, Packet, pcap, pcapng, with_times
 from tests.replay.random_traffic import command, remoting_talk, replication_talk
 

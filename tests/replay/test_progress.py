@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replispec.replay.results import Options
-from replispec.replay.run import EngineName, replay
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.digests import digest, joined
-from replispec.replay.observation import Observation, ObservationKind
-from replispec.replay.ranges import ranges
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.frames.digests import digest, joined
 
 LOG = bytes(range(256)) * 4
 

@@ -7,6 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.report.model import (
     CaptureInfo,
     Curve,
@@ -38,8 +40,6 @@ from replispec.replay.report.wording import (
     seconds,
     switch_sentence,
 )
-from replispec.replay.results import Options
-from replispec.replay.run import EngineName, replay
 from tests.house.tree import ROOT
 
 SECOND = 10**9

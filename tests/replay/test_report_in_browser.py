@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.capture import open_capture
-from replispec.replay.results import Options
-from replispec.replay.run import EngineName, replay
+from replispec.replay.capture.files import open_capture
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 from tests.house.tree import ROOT
 from tests.replay.browser import BROWSER, colours, measure, screenshot, show
 

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay import results, run
-from replispec.replay.by_splits import decode_by_splits
-from replispec.replay.capture import open_capture
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.frames import FRAMES_ORDER
-from replispec.replay.local import DecodedCapture, decode_capture
-from replispec.replay.observation import SORTED_BY
-from replispec.replay.rotation import look_rotated, natural, open_rotation
+from replispec.replay.capture.files import open_capture
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.engines import results, run
+from replispec.replay.engines.by_splits import decode_by_splits
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.events.observation import SORTED_BY
+from replispec.replay.frames.tables import FRAMES_ORDER
+from replispec.replay.tcp.rotation import look_rotated, natural, open_rotation
 from tests.replay.pcap_writer import START_NS, Packet, interface, pcap, pcapng, section
 from tests.replay.random_traffic import HARMLESS, Harm, random_capture
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.local import decode_capture
-from replispec.replay.observe import observe
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.observe import observe
 from tests.replay.pcap_writer import Packet, pcap, pcapng
 from tests.replay.world import World
 

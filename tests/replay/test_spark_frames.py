@@ -8,11 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.frames import FRAMES_ORDER, HOLES_ORDER, STREAMS_ORDER
-from replispec.replay.local import decode_capture
-from replispec.replay.spark_frames import decode_on_spark
-from replispec.replay.spark_session import spark_session
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.spark_frames import decode_on_spark
+from replispec.replay.engines.spark_session import spark_session
+from replispec.replay.frames.tables import FRAMES_ORDER, HOLES_ORDER, STREAMS_ORDER
 from tests.replay.pcap_writer import pcap
 from tests.replay.random_traffic import Harm, random_capture
 

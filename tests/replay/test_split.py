@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay.by_splits import decode_by_splits
-from replispec.replay.capture_records import CaptureError
-from replispec.replay.local import DecodedCapture, decode_capture
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.engines.by_splits import decode_by_splits
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from tests.replay.pcap_writer import RST, SYN, Conversation, Packet, pcap, pcapng, with_times
 from tests.replay.random_traffic import HARMLESS, Harm, batch, command, random_capture
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.capture import open_capture
-from replispec.replay.judge import judge_capture
-from replispec.replay.local import decode_capture
-from replispec.replay.observation import from_table
-from replispec.replay.observe import observe
+from replispec.replay.capture.files import open_capture
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.observation import from_table
+from replispec.replay.events.observe import observe
+from replispec.replay.judges.judge import judge_capture
 from replispec.replay.report.model import Switch, Timeline, TimelineEventKind
-from replispec.replay.story import switches, timelines
+from replispec.replay.report.story import switches, timelines
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 OLD, NEW = "broker 1 (127.0.0.1:30910)", "broker 2 (127.0.0.1:30920)"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.judge import judge_capture
-from replispec.replay.observation import Observation, ObservationKind
-from replispec.replay.stream_events import join
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.stream_events import join
+from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
 

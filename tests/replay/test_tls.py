@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay import results, run
-from replispec.replay.by_splits import decode_by_splits
-from replispec.replay.classify import Hints
-from replispec.replay.local import DecodedCapture, decode_capture
+from replispec.replay.engines import results, run
+from replispec.replay.engines.by_splits import decode_by_splits
+from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.frames.classify import Hints
 from replispec.replay.report.model import CaptureInfo
 from replispec.replay.report.wording import tls_line
 from tests.replay.pcap_writer import Conversation, Packet, in_time_order, pcap

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from replispec.replay.engine_local import capture_row
-from replispec.replay.local import decode_capture
-from replispec.replay.observe import observe
-from replispec.replay.results import Options, judged
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.local import capture_row
+from replispec.replay.engines.results import Options, judged
+from replispec.replay.events.observe import observe
 from tests.replay.envelopes import Seen, filled, in_fragments, put_into, read, torn, with_copies, written
 from tests.replay.test_envelopes import CAPTURES
 

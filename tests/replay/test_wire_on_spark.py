@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from replispec.replay.results import SUMMARY_NAME, Options
-from replispec.replay.run import EngineName, replay
+from replispec.replay.engines.results import SUMMARY_NAME, Options
+from replispec.replay.engines.run import EngineName, replay
 from tests.replay.envelopes import ENVELOPES, Seen, filled, in_fragments, put_into, read, with_copies, written
 from tests.replay.test_envelopes import CAPTURES, SEALED, SMALL
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.results import Options
-from replispec.replay.run import EngineName, replay
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 from replispec.runtime.primitives.invariants import Verdict
 from tests.house.tree import ROOT
 from tests.replay.pcap_writer import pcap

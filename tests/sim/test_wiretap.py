@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from replispec.replay.local import decode_capture
+from replispec.replay.engines.decoding import decode_capture
 from replispec.runtime.sim import NetworkConditions, World
 from replispec.runtime.world import Member
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode

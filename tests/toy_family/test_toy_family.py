@@ -26,7 +26,7 @@ from replispec.compiler.generate import generate, write
 from replispec.conformance.cases import load
 from replispec.conformance.results import CaseVerdict, RunResult
 from replispec.conformance.run import RunPlan, run_on_trio
-from replispec.replay.stream_messages import JudgedMessage, judge_messages, read_messages
+from replispec.replay.machines.stream_messages import JudgedMessage, judge_messages, read_messages
 from replispec.runtime.net.clock import Clock
 from replispec.runtime.net.host_shell import Addresses, Process, serve
 from replispec.runtime.net.log_shell import Log

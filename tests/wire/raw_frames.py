@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from replispec.replay.capture import open_capture
-from replispec.replay.classify import Hints
-from replispec.replay.directions import directions
-from replispec.replay.framing import decode_connection
-from replispec.replay.packets import read_packets
-from replispec.replay.sides import read_connections
+from replispec.replay.capture.files import open_capture
+from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.framing import decode_connection
+from replispec.replay.tcp.directions import directions
+from replispec.replay.tcp.packets import read_packets
+from replispec.replay.tcp.sides import read_connections
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 REPLICA, MASTER, REMOTING = "ha_replica", "ha_master", "remoting"

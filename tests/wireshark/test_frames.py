@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from replispec.replay.capture import open_capture
-from replispec.replay.classify import Hints
-from replispec.replay.local import decode_capture
+from replispec.replay.capture.files import open_capture
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.frames.classify import Hints
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS, RESPONSE_HEADERS

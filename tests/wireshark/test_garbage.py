@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
-from replispec.replay.capture import open_capture
+from replispec.replay.capture.files import open_capture
 from tests.replay.pcap_writer import Packet, pcap
 from tests.replay.random_traffic import Harm, random_capture
 from tests.wireshark.samples import all_frames, talk, write

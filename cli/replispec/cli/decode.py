@@ -48,8 +48,8 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
     from replispec.cli.family import wordings
     from replispec.cli.frame_rows import first_time_ns, rows, totals
     from replispec.cli.frame_text import json_line, text_line
-    from replispec.replay.classify import Hints
-    from replispec.replay.local import decode_capture
+    from replispec.replay.engines.decoding import decode_capture
+    from replispec.replay.frames.classify import Hints
 
     with counting(f"decoding {capture.name}", 1):
         decoded = decode_capture(capture, Hints(ha_ports=frozenset(ha_ports)))

@@ -9,7 +9,7 @@ NO_ROOM = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 def describe(error: Exception) -> str | None:
     """`FILE: reason (at byte N)` for input that cannot be used, None for an error that is ours."""
-    from replispec.replay.capture_records import CaptureError
+    from replispec.replay.capture.records import CaptureError
 
     if isinstance(error, CaptureError):
         return str(error)

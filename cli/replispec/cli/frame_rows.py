@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from replispec.cli.frame_text import Row
-from replispec.replay.local import DecodedCapture
-from replispec.replay.readers import REMOTING
+from replispec.replay.engines.decoding import DecodedCapture
+from replispec.replay.events.observe import REMOTING
 
 # Rows that are turned into Python objects at a time.
 ROWS = 1000

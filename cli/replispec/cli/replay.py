@@ -112,8 +112,8 @@ def replay(
     if said and not quiet:
         click.echo(f"replispec: {said}", err=True)
     from replispec.cli.summary_text import summary_json, summary_text
-    from replispec.replay import results, run
-    from replispec.replay.rotation import look_rotated
+    from replispec.replay.engines import results, run
+    from replispec.replay.tcp.rotation import look_rotated
 
     options = results.Options(
         learners=learners, ha_ports=ha_ports, ha_5_0_0=ha_5_0_0, all_ack=all_ack, bodies=bodies

@@ -11,8 +11,8 @@ from rich.text import Text
 
 from replispec.replay.report.fill import fill
 from replispec.replay.report.model import ReportModel
+from replispec.replay.report.summary import Summary
 from replispec.replay.report.wording import applied, headline
-from replispec.replay.summary import Summary
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.visible import visible
 

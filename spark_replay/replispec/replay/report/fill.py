@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict
 
-from replispec.replay.judge import FindingRow, Proof
+from replispec.replay.judges.judge import FindingRow, Proof
 from replispec.replay.report.model import (
     CaptureInfo,
     Loss,
@@ -15,8 +15,8 @@ from replispec.replay.report.model import (
     Switch,
     Timeline,
 )
+from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.replay.report.wire_words import wire_lines
-from replispec.replay.summary import CaptureRow, Summary
 from replispec.runtime.primitives.invariants import Verdict
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from replispec.replay.pieces import WORDS
-from replispec.replay.summary import CaptureRow
+from replispec.replay.report.summary import CaptureRow
+from replispec.replay.tcp.pieces import WORDS
 
 SENDERS_SHOWN = 5
 NAMES_SHOWN = 12

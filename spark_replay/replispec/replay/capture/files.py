@@ -1,0 +1,177 @@
+"""Packet captures as ranges of bytes: container recognition, record walk, exact cut points.
+
+A capture file (pcap or pcapng, optionally gzip) is mapped, never read whole. A `Split` is a range
+of its records together with everything the container said before that range, so each split can be
+walked alone, in another process. Cut points are exact: they are found by walking the records,
+never by guessing, because a payload may itself hold a capture.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+import zlib
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+import numpy as np
+
+from replispec.replay.capture import pcap as capture_pcap
+from replispec.replay.capture import pcapng as capture_pcapng
+from replispec.replay.capture.records import (
+    ByteOrder,
+    CaptureError,
+    CaptureWarning,
+    Interface,
+    Records,
+    Split,
+)
+
+GZIP_MAGIC = b"\x1f\x8b"
+GZIP_BYTES_MAXIMUM = 64 * 1024**3
+COPY_BYTES = 1 << 20
+# zlib's window argument for a gzip header and trailer.
+GZIP_WINDOW = 31
+
+
+@dataclass(slots=True)
+class Capture:
+    """An open capture: its mapped bytes and the one split that covers all its records."""
+
+    data: mmap.mmap
+    whole: Split
+    warnings: list[CaptureWarning] = field(default_factory=list)
+    copy: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.copy is not None:
+            self.copy.close()
+
+    def records(self) -> Records:
+        """All records. What the walk had to stop at is added to `warnings`."""
+        records, warnings = walk(self.data, self.whole)
+        self.warnings.extend(warnings)
+        return records
+
+    def cuts(self, split_bytes: int) -> list[Split]:
+        """Splits of about `split_bytes` bytes that together hold every record exactly once."""
+        splits, warnings = cuts(self.data, self.whole, split_bytes)
+        self.warnings.extend(warnings)
+        return splits
+
+
+def open_capture(path: str | Path) -> Capture:
+    """Map a capture file. Raises CaptureError when it is none, OSError when it cannot be opened.
+
+    A gzip file is decompressed to a temporary file that lives until the capture is closed.
+    """
+    name = Path(path).name
+    with open(path, "rb") as file:
+        if file.read(2) == GZIP_MAGIC:
+            return _open_gzip(Path(path), name)
+        data = _map(file, name)
+    return Capture(data, recognise(data, str(path), name))
+
+
+def map_split(split: Split) -> mmap.mmap:
+    """The mapped file that a split belongs to."""
+    with open(split.path, "rb") as file:
+        return _map(file, split.name)
+
+
+def recognise(data: mmap.mmap, path: str, name: str) -> Split:
+    """The split of all records of a mapped capture. Raises CaptureError for what is no capture."""
+    magic = data[:4]
+    if magic == capture_pcapng.SECTION_MAGIC:
+        return capture_pcapng.whole(data, path, name)
+    if magic in capture_pcap.MAGICS:
+        return capture_pcap.whole(data, path, name)
+    raise CaptureError(name, 0, f"no packet capture: the file starts with {magic.hex()}")
+
+
+def walk(data: mmap.mmap, split: Split) -> tuple[Records, list[CaptureWarning]]:
+    """The records of a split, and where and why the walk had to stop early, if it did."""
+    warnings: list[CaptureWarning] = []
+    if split.container == "pcap":
+        offsets = np.fromiter(capture_pcap.offsets(data, split, warnings), np.int64)
+        return capture_pcap.columns(data, split, offsets), warnings
+    return capture_pcapng.columns(data, split, warnings), warnings
+
+
+def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], list[CaptureWarning]]:
+    """Exact splits of about `split_bytes` (> 0) each, in file order, and the walk's warnings."""
+    if split_bytes <= 0:
+        raise ValueError(f"split_bytes must be positive, not {split_bytes}")
+    warnings: list[CaptureWarning] = []
+    borders: list[tuple[int, ByteOrder, tuple[Interface, ...]]] = []
+    due = whole.start
+    if whole.container == "pcap":
+        for at in capture_pcap.offsets(data, whole, warnings):
+            if at >= due:
+                borders.append((at, whole.byte_order, whole.interfaces))
+                due = at + split_bytes
+    else:
+        reader = capture_pcapng.BlockWalk(data, whole, warnings)
+        for kind, at in reader:
+            if at >= due and kind in capture_pcapng.PACKET_BLOCK_MINIMUM:
+                borders.append((at, reader.byte_order, tuple(reader.interfaces)))
+                due = at + split_bytes
+    if not borders:
+        return [whole], warnings
+    ends = [at for at, _, _ in borders[1:]] + [whole.end]
+    splits = []
+    for number, ((at, order, interfaces), end) in enumerate(zip(borders, ends, strict=True)):
+        place = replace(whole, number=number, start=at, end=end, is_first=whole.is_first and number == 0)
+        splits.append(replace(place, byte_order=order, interfaces=interfaces))
+    return splits, warnings
+
+
+def _open_gzip(path: Path, name: str) -> Capture:
+    """Decompress to a temporary file, as far as the compressed stream is sound, and map that."""
+    copy = tempfile.NamedTemporaryFile(prefix="replispec-", suffix=".pcap")  # noqa: SIM115 (closed with the capture)
+    try:
+        with open(path, "rb") as packed:
+            reason = _inflate(packed, copy)
+        copy.flush()
+        warnings = [CaptureWarning(name, copy.tell(), reason)] if reason else []
+        data = _map(copy, name)
+        return Capture(data, recognise(data, copy.name, name), warnings, copy)
+    except BaseException:
+        copy.close()
+        raise
+
+
+def _inflate(packed: IO[bytes], copy: IO[bytes]) -> str | None:
+    """Write what a gzip stream holds, member after member; the reason why it stopped early, if it did."""
+    member = zlib.decompressobj(GZIP_WINDOW)
+    block = packed.read(COPY_BYTES)
+    while block:
+        try:
+            copy.write(member.decompress(block, COPY_BYTES))
+        except zlib.error as error:
+            return f"the compressed stream is damaged: {error}"
+        if copy.tell() > GZIP_BYTES_MAXIMUM:
+            return "decompression stopped: the content is too large"
+        if member.eof:
+            block = member.unused_data or packed.read(COPY_BYTES)
+            if block[: len(GZIP_MAGIC)] != GZIP_MAGIC[: len(block)]:
+                return "something that is not compressed follows the compressed stream"
+            if block:
+                member = zlib.decompressobj(GZIP_WINDOW)
+        else:
+            block = member.unconsumed_tail or packed.read(COPY_BYTES)
+    return None if member.eof else "the compressed stream is cut"
+
+
+def _map(file: IO[bytes], name: str) -> mmap.mmap:
+    try:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except ValueError as error:
+        raise CaptureError(name, 0, "the file is empty") from error

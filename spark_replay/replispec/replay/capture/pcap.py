@@ -1,0 +1,81 @@
+"""Classic pcap: the file header and the walk over its records.
+
+Source: draft-ietf-opsawg-pcap-04. Integers are 32 bits in the byte order of the file's magic.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from replispec.replay.capture.records import (
+    RECORD_BYTES_MAXIMUM,
+    ByteOrder,
+    CaptureError,
+    CaptureWarning,
+    Integers,
+    Interface,
+    Records,
+    Split,
+    Words,
+)
+
+MAGICS: dict[bytes, tuple[ByteOrder, int]] = {
+    b"\xd4\xc3\xb2\xa1": ("<", 10**6),
+    b"\xa1\xb2\xc3\xd4": (">", 10**6),
+    b"\x4d\x3c\xb2\xa1": ("<", 10**9),
+    b"\xa1\xb2\x3c\x4d": (">", 10**9),
+}
+HEADER_SIZE = 24
+RECORD_HEADER_SIZE = 16
+LINK_TYPE_MASK = 0x03FFFFFF
+
+
+def whole(data: mmap.mmap, path: str, name: str) -> Split:
+    """The split of all records. Raises CaptureError for a header that is cut or of another version."""
+    if len(data) < HEADER_SIZE:
+        raise CaptureError(name, len(data), "the file ends inside its pcap header")
+    order, ticks = MAGICS[data[:4]]
+    major = struct.unpack_from(order + "H", data, 4)[0]
+    if major != 2:
+        raise CaptureError(name, 4, f"pcap version {major} is not supported, only version 2")
+    snap_length, link = struct.unpack_from(order + "II", data, 16)
+    interface = Interface(link & LINK_TYPE_MASK, ticks, 0, snap_length)
+    return Split(path, name, 0, HEADER_SIZE, len(data), "pcap", order, (interface,))
+
+
+def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> Iterator[int]:
+    """File offsets of the pcap records of a split; a last record that was cut is among them."""
+    length_at = struct.Struct(split.byte_order + "I").unpack_from
+    at, end, size = split.start, split.end, len(data)
+    last = size - RECORD_HEADER_SIZE
+    while at < end:
+        if at > last:
+            warnings.append(CaptureWarning(split.name, at, "the file ends inside a record header"))
+            return
+        captured = length_at(data, at + 8)[0]
+        following = at + RECORD_HEADER_SIZE + captured
+        if following > size:
+            if captured > RECORD_BYTES_MAXIMUM:
+                warnings.append(CaptureWarning(split.name, at, f"a damaged record claims {captured} bytes"))
+                return
+            warnings.append(CaptureWarning(split.name, at, "the file ends inside a packet"))
+        yield at
+        at = following
+
+
+def columns(data: mmap.mmap, split: Split, at: Integers) -> Records:
+    """The packet columns of the records at these file offsets."""
+    interface = split.interfaces[0]
+    words = Words(data, split.byte_order)
+    data_offset = at + RECORD_HEADER_SIZE
+    captured = np.minimum(words.at(at + 8), len(data) - data_offset)
+    ticks = words.at(at + 4)
+    time_ns = words.at(at) * 10**9 + ticks * (10**9 // interface.ticks_per_second)
+    link_type = np.full(len(at), interface.link_type, np.int64)
+    return Records(
+        at, data_offset, captured, words.at(at + 12), time_ns, link_type, np.zeros(len(at), np.int64)
+    )

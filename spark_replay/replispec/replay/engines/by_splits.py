@@ -1,0 +1,249 @@
+"""A capture decoded split by split and stitched: the steps of the distributed engine, as plain functions.
+
+`decode_by_splits` runs them all in this process; it gives the same rows as `local.decode_capture`
+for any size of the splits.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from replispec.replay.capture.files import map_split, walk
+from replispec.replay.capture.records import CaptureBytes, Integers, JoinedBytes, Split
+from replispec.replay.engines.decoding import BATCH_FRAMES, DecodedCapture, remarked, without_collector
+from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
+from replispec.replay.engines.stitch import stitch_flow
+from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.framing import DECODED_KINDS, Decoded
+from replispec.replay.frames.tables import (
+    FRAMES,
+    FRAMES_ORDER,
+    HOLES,
+    STREAMS,
+    frames_batch,
+    holes_table,
+    streams_table,
+)
+from replispec.replay.tcp.flows import FlowKey, Grouped, Handshake, Incarnation, group
+from replispec.replay.tcp.ground import Ground, kept_packets, lay_ground, standing, survey, wire
+from replispec.replay.tcp.packets import Packets, read_packets
+from replispec.replay.tcp.rotation import Source, open_rotation
+from replispec.replay.tcp.sides import parts_of_connections
+
+# Where each chain that was used stands: its frames get this connection, this start (added to their
+# `sequence`), this first index and this `from_start`. Chains that are not named here are void.
+PLACEMENTS: pa.Schema = pa.schema(
+    [
+        pa.field("split", pa.int32()),
+        pa.field("chain", pa.int32()),
+        pa.field("connection", pa.string()),
+        pa.field("start", pa.int64()),
+        pa.field("first_index", pa.int32()),
+        pa.field("from_start", pa.bool_()),
+    ]
+)
+SPLITS_KEPT = 8
+
+
+class SplitReader:
+    """Reads the packets of splits, and single flows of them again; what the last few splits hold is kept.
+
+    `grounds`: by number of the capture; `kept`: the folder that has the packets of each split.
+    """
+
+    def __init__(
+        self, splits: Mapping[int, Split], grounds: Mapping[int, Ground], kept: Path | None = None
+    ) -> None:
+        self._splits = splits
+        self._grounds = grounds
+        self._folder = kept
+        self._maps: dict[str, mmap.mmap] = {}
+        self._joined: dict[int, CaptureBytes] = {}
+        self._kept: OrderedDict[int, tuple[Grouped, dict[FlowKey, int]]] = OrderedDict()
+
+    def data(self, number: int) -> CaptureBytes:
+        """The bytes of the capture that a split belongs to, by position."""
+        owner = self._splits[number].owner
+        if owner not in self._joined:
+            own = [split for split in self._splits.values() if split.owner == owner]
+            first = {split.path: split for split in sorted(own, key=lambda split: -split.start)}
+            files = [(split.base + split.start, split.base, self._map(split)) for split in first.values()]
+            self._joined[owner] = files[0][2] if len(files) == 1 else JoinedBytes(files)
+        return self._joined[owner]
+
+    def name(self, number: int) -> str:
+        """What rows call a split's capture."""
+        return self._splits[number].capture
+
+    def surveyed(self, number: int) -> Packets:
+        """The packets of a split as its file has them."""
+        split = self._splits[number]
+        file = self._map(split)
+        return read_packets(file, walk(file, split)[0]).moved(split.base)
+
+    def packets(self, number: int) -> Packets:
+        """The packets of a split as they are to be read."""
+        split = self._splits[number]
+        ground = self._grounds[split.owner]
+        if self._folder is not None:
+            read, joined = (kept_packets(path) for path in packets_files(self._folder, number))
+            return standing(read, joined, ground.fillers)
+        joined_here = ground.joined_in(split.base + split.start, split.base + split.end)
+        return standing(self.surveyed(number), joined_here, ground.fillers)
+
+    def connections(self, number: int, key: FlowKey, before: Handshake | None) -> list[Incarnation]:
+        """The connections of one flow in one split; `before`: what earlier packets say of the first."""
+        grouped, flows = self._grouped(number)
+        at = flows[key]
+        rows = np.arange(int(grouped.borders[at]), int(grouped.borders[at + 1]))
+        return parts_of_connections(self.data(number), grouped.packets.take(rows), before)
+
+    def _map(self, split: Split) -> mmap.mmap:
+        if split.path not in self._maps:
+            self._maps[split.path] = map_split(split)
+        return self._maps[split.path]
+
+    def _grouped(self, number: int) -> tuple[Grouped, dict[FlowKey, int]]:
+        if number in self._kept:
+            self._kept.move_to_end(number)
+        else:
+            grouped = group(self.packets(number))
+            self._kept[number] = (grouped, {key: at for at, key in enumerate(grouped.keys)})
+            if len(self._kept) > SPLITS_KEPT:
+                self._kept.popitem(last=False)
+        return self._kept[number]
+
+
+def packets_files(folder: Path, number: int) -> tuple[Path, Path]:
+    """Where the packets of a split are kept, and those joined from fragments that belong to it."""
+    return folder / f"packets-{number}.npy", folder / f"joined-{number}.npy"
+
+
+@dataclass(frozen=True, slots=True)
+class Stitched:
+    """What the stitch adds: frames outside chains, where the chains stand, holes and streams."""
+
+    frames: list[pa.Table]
+    placements: list[pa.Table]
+    holes: list[pa.Table]
+    streams: list[pa.Table]
+
+
+def stitch_flows(flows: Iterable[Sequence[FlowPart]], reader: SplitReader, hints: Hints) -> Stitched:
+    """Stitch flows; each is given as the parts that the splits of one capture know, in file order."""
+    stitched = Stitched([], [], [], [])
+    waiting: dict[str, list[Decoded]] = {}
+    rows = 0
+    with without_collector():
+        for parts in flows:
+            first = parts[0].split
+            found = stitch_flow(reader.data(first), parts, hints, reader.connections)
+            for decoded in (part for connection in found for part in connection):
+                waiting.setdefault(reader.name(first), []).append(decoded)
+                rows += 1 + len(decoded.positions)
+            if rows >= BATCH_FRAMES:
+                _flush(stitched, waiting)
+                rows = 0
+        _flush(stitched, waiting)
+    return stitched
+
+
+def _flush(stitched: Stitched, waiting: dict[str, list[Decoded]]) -> None:
+    for name, found in waiting.items():
+        stitched.frames.append(pa.Table.from_batches([frames_batch(name, found)]))
+        stitched.placements.append(placements(found))
+        stitched.holes.append(holes_table(name, found))
+        stitched.streams.append(streams_table(name, found))
+    waiting.clear()
+
+
+def placements(found: Iterable[Decoded]) -> pa.Table:
+    """Where the chains of some directions stand, as PLACEMENTS."""
+    rows = []
+    for decoded in found:
+        if decoded.kind not in DECODED_KINDS:
+            continue
+        earlier = 0
+        for before, chain in decoded.chains:
+            early = chain.start <= decoded.unbroken_until
+            name = decoded.direction.connection
+            rows.append((chain.split, chain.number, name, chain.start, before + earlier, early))
+            earlier += chain.frames
+    columns = zip(*rows, strict=True) if rows else ([] for _ in PLACEMENTS)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, PLACEMENTS, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=PLACEMENTS)
+
+
+def by_flow(flows: Iterable[FlowPart]) -> list[list[FlowPart]]:
+    """The parts of each flow together, in file order."""
+    found: dict[FlowKey, list[FlowPart]] = {}
+    for part in flows:
+        found.setdefault(part.key, []).append(part)
+    return [sorted(parts, key=lambda part: part.split) for parts in found.values()]
+
+
+def ground_of_splits(data: CaptureBytes, splits: Mapping[int, Split]) -> Ground:
+    """The ground of a capture, from all its splits."""
+    reader = SplitReader(splits, {})
+    return lay_ground(data, [survey(reader.surveyed(number)) for number in splits])
+
+
+def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
+    """What `decode_capture` gives, by way of splits of about `split_bytes`."""
+    hints = hints or Hints()
+    with open_rotation(source) as capture:
+        splits = {split.number: split for split in capture.cuts(split_bytes)}
+        ground = ground_of_splits(capture.data, splits)
+        reader = SplitReader(splits, {0: ground})
+        decoded = [
+            decode_split(split, reader.data(number), reader.packets(number), hints)
+            for number, split in splits.items()
+        ]
+        flows = by_flow(part for split in decoded for part in split.flows)
+        stitched = stitch_flows(flows, reader, hints)
+        about = wire(ground, (split.remarks for split in decoded))
+        warnings = (*capture.warnings, *remarked(capture.name, about.remarks))
+    chained = pa.Table.from_batches([batch for split in decoded for batch in split.frames], CHAINED_FRAMES)
+    placed = placed_frames(chained, pa.concat_tables([PLACEMENTS.empty_table(), *stitched.placements]))
+    holes = pa.concat_tables([HOLES.empty_table(), *stitched.holes])
+    streams = pa.concat_tables([STREAMS.empty_table(), *stitched.streams])
+    frames = pa.concat_tables([placed, *stitched.frames])
+    return DecodedCapture(
+        frames.sort_by([(name, "ascending") for name in FRAMES_ORDER]),
+        holes.sort_by([(name, "ascending") for name in ("capture", "connection", "direction", "start")]),
+        streams.sort_by([(name, "ascending") for name in ("capture", "connection", "direction")]),
+        warnings,
+        about,
+    )
+
+
+def placed_frames(chained: pa.Table, placed: pa.Table) -> pa.Table:
+    """The frames of the chains that were used, as FRAMES, in any order."""
+    known = _chain_keys(placed)
+    order = np.argsort(known)
+    wanted = _chain_keys(chained)
+    at = np.searchsorted(known[order], wanted)
+    used = at < len(known)
+    used[used] = known[order][at[used]] == wanted[used]
+    rows = np.flatnonzero(used)
+    table = chained if used.all() else chained.take(pa.array(rows))
+    place = placed.take(pa.array(order[at[rows]]))
+    columns = {name: table[name] for name in FRAMES.names}
+    columns["connection"], columns["from_start"] = place["connection"], place["from_start"]
+    columns["sequence"] = pa.array(np.asarray(table["sequence"]) + np.asarray(place["start"]))
+    columns["index"] = pa.array(np.asarray(table["index"]) + np.asarray(place["first_index"]))
+    return pa.table(columns, schema=FRAMES)
+
+
+def _chain_keys(table: pa.Table) -> Integers:
+    """One number for each row's split and chain."""
+    split, chain = (np.asarray(table[name]).astype(np.int64) for name in ("split", "chain"))
+    keys: Integers = split << 32 | chain
+    return keys

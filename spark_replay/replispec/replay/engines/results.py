@@ -1,0 +1,90 @@
+"""What a replay is told about captures, and what each of them comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from replispec.replay.capture.records import CaptureError
+from replispec.replay.events.observation import from_table
+from replispec.replay.judges.judge import FindingRow, LossRow, judge_capture
+from replispec.replay.report.failovers import failovers
+from replispec.replay.report.latencies import latencies
+from replispec.replay.report.model import FailOver, Latency, Switch, Timeline
+from replispec.replay.report.story import switches, timelines
+from replispec.replay.report.summary import CaptureRow
+from replispec.replay.tcp.rotation import Source, name_of, paths_of
+
+FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events.parquet", "findings.parquet"
+SUMMARY_NAME, REPORT_NAME = "summary.json", "report.html"
+SPARK_LOG_NAME = "spark.log"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a user may say about captures that the bytes do not.
+
+    `learners`: broker ids (or addresses, up to 5.1.0) that are learners; `ha_ports`: listeners of
+    replication whatever their first bytes look like; `ha_5_0_0`: masters answer as release 5.0.0 does;
+    `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
+    `split_bytes`: size of a Spark split.
+    """
+
+    learners: Collection[str] = ()
+    ha_ports: Collection[int] = ()
+    ha_5_0_0: bool = False
+    all_ack: bool = False
+    bodies: bool = False
+    split_bytes: int = 32 << 20
+
+
+@dataclass(slots=True)
+class CaptureResult:
+    """The result of one capture, small enough to send between Spark's processes."""
+
+    capture: CaptureRow
+    findings: list[FindingRow] = field(default_factory=list)
+    losses: list[LossRow] = field(default_factory=list)
+    switches: list[Switch] = field(default_factory=list)
+    timelines: list[Timeline] = field(default_factory=list)
+    failovers: list[FailOver] = field(default_factory=list)
+    latencies: list[Latency] = field(default_factory=list)
+
+
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, how much is done (parts of captures, or stages) and of how much."""
+
+
+def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> CaptureResult:
+    """Judge the observations of one capture (all of them) and tell its story."""
+    judgement = judge_capture(
+        capture.file, from_table(observations), options.learners, all_ack=options.all_ack
+    )
+    assert judgement.joined is not None
+    span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
+    return CaptureResult(
+        capture,
+        judgement.findings,
+        judgement.losses,
+        switches(capture.file, judgement.joined),
+        timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
+        failovers(capture.file, judgement.joined),
+        latencies(capture.file, judgement.joined.rows),
+    )
+
+
+def unusable(source: Source, fault: Exception) -> CaptureResult:
+    """The result of a capture that is none or cannot be read; the reason names the file if not the first."""
+    name, files = name_of(source), tuple(path.name for path in paths_of(source))
+    reason = str(fault)
+    if isinstance(fault, OSError) and fault.strerror:
+        file = Path(fault.filename).name if fault.filename is not None else name
+        reason = fault.strerror if file == name else f"{file}: {fault.strerror}"
+    return CaptureResult(CaptureRow(name, error=reason, files=files))
+
+
+UNUSABLE = (CaptureError, OSError)
+"""What reading a capture may raise through no fault of ours."""

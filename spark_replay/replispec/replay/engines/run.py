@@ -1,0 +1,127 @@
+"""A replay from capture files to an output folder: both engines, the same rows.
+
+Output: frames.parquet, events.parquet and findings.parquet (of the local engine one file each, of
+Spark a folder of parts), summary.json, report.html, and the log of Spark. See docs/replay.md.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from replispec.replay.engines.results import (
+    EVENTS_NAME,
+    FINDINGS_NAME,
+    FRAMES_NAME,
+    REPORT_NAME,
+    SUMMARY_NAME,
+    CaptureResult,
+    Options,
+    Progress,
+)
+from replispec.replay.report import write_report
+from replispec.replay.report.fill import fill
+from replispec.replay.report.summary import Summary
+from replispec.replay.tcp.rotation import Source, name_of
+
+FINDINGS = pa.schema(
+    [
+        ("file", pa.string()),
+        ("group", pa.string()),
+        ("invariant", pa.string()),
+        ("verdict", pa.string()),
+        ("evaluated", pa.int64()),
+        ("evidence", pa.list_(pa.string())),
+    ]
+)
+"""Columns of findings.parquet; evidence is one line of text a piece."""
+
+
+class EngineName(StrEnum):
+    """Where the work is done."""
+
+    SPARK = "spark"
+    LOCAL = "local"
+
+
+class Engine(Protocol):
+    """Decodes, observes and judges captures, and writes frames and events below a folder."""
+
+    def results(
+        self, captures: Sequence[Source], out: Path, options: Options, progress: Progress
+    ) -> Iterator[CaptureResult]:
+        """One result per capture, in order. Raises nothing for an unusable capture: its result says so."""
+        ...
+
+
+def replay(
+    captures: Sequence[Source],
+    out: Path,
+    engine: EngineName,
+    options: Options,
+    progress: Progress | None = None,
+) -> Summary:
+    """Replay captures into the folder `out` (made when absent) and return what they come to.
+
+    A capture is one file, or the files of a rotation together. Rows say which capture they are of by the
+    name of its (first) file: raises ValueError when two share one.
+    """
+    if len({name_of(source) for source in captures}) < len(captures):
+        raise ValueError("two captures share a name")
+    out.mkdir(parents=True, exist_ok=True)
+    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME):
+        _remove(out / name)
+    results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
+    summary = Summary(engine.value)
+    for result in results:
+        summary.captures.append(result.capture)
+        summary.losses += result.losses
+        summary.findings += result.findings
+        summary.failovers += result.failovers
+        summary.latencies += result.latencies
+    _write(summary, results, out)
+    return summary
+
+
+def _engine(name: EngineName) -> Engine:
+    if name is EngineName.LOCAL:
+        from replispec.replay.engines.local import LocalEngine
+
+        return LocalEngine()
+    from replispec.replay.engines.spark import SparkEngine
+
+    return SparkEngine()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _write(summary: Summary, results: Sequence[CaptureResult], out: Path) -> None:
+    rows = [
+        {
+            "file": finding.file,
+            "group": finding.group,
+            "invariant": finding.invariant,
+            "verdict": finding.verdict.value,
+            "evaluated": finding.evaluated,
+            "evidence": [proof.text for proof in finding.proofs],
+        }
+        for finding in summary.findings
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, FINDINGS), out / FINDINGS_NAME)
+    document = orjson.dumps(summary.document(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    (out / SUMMARY_NAME).write_bytes(document)
+    switched = [switch for result in results for switch in result.switches]
+    lived = [timeline for result in results for timeline in result.timelines]
+    write_report(fill(summary, switched, lived), out / REPORT_NAME)

@@ -1,0 +1,99 @@
+"""The Spark engine: captures are decoded inside their splits, rows are judged where they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+
+from replispec.replay.engines.local import hints, stream_figures
+from replispec.replay.engines.results import (
+    EVENTS_NAME,
+    FRAMES_NAME,
+    SPARK_LOG_NAME,
+    UNUSABLE,
+    CaptureResult,
+    Options,
+    Progress,
+    unusable,
+)
+from replispec.replay.engines.spark_events import judgements, observed
+from replispec.replay.engines.spark_frames import SparkFrames, decode_on_spark
+from replispec.replay.engines.spark_session import spark_session
+from replispec.replay.events.observe import REMOTING
+from replispec.replay.report.summary import CaptureRow
+from replispec.replay.tcp.rotation import Source, name_of, open_rotation
+
+_STAGES = ("starting Spark", "decoding", "joining", "judging")
+
+
+class SparkEngine:
+    """Decodes and judges on Spark: memory is bounded by the size of a split, not of a capture."""
+
+    def results(
+        self, captures: Sequence[Source], out: Path, options: Options, progress: Progress
+    ) -> Iterator[CaptureResult]:
+        """One result per capture; frames and events are written as folders of Parquet files."""
+        refused = {name_of(source): fault for source in captures if (fault := _refusal(source)) is not None}
+        usable = [source for source in captures if name_of(source) not in refused]
+        found = _replayed(usable, out, options, progress)
+        for source in captures:
+            fault = refused.get(name_of(source))
+            yield found[name_of(source)] if fault is None else unusable(source, fault)
+
+
+def _refusal(source: Source) -> Exception | None:
+    """Why a capture cannot be replayed; None when it can."""
+    try:
+        with open_rotation(source):
+            return None
+    except UNUSABLE as fault:
+        return fault
+
+
+def _replayed(
+    sources: Sequence[Source], out: Path, options: Options, progress: Progress
+) -> dict[str, CaptureResult]:
+    """The results of usable captures by name."""
+    _tell(progress, 0)
+    spark = spark_session(log=out / SPARK_LOG_NAME)
+    _tell(progress, 1)
+    folder = out / FRAMES_NAME
+    decoded = decode_on_spark(spark, sources, folder, hints(options), split_bytes=options.split_bytes)
+    captures = _capture_rows(sources, decoded)
+    _tell(progress, 2)
+    events = _written(spark, observed(decoded.frames, decoded.holes, decoded.streams), out / EVENTS_NAME)
+    _tell(progress, 3)
+    return judgements(events, captures, options)
+
+
+def _tell(progress: Progress, stage: int) -> None:
+    progress(_STAGES[stage], stage, len(_STAGES))
+
+
+def _written(spark: SparkSession, rows: DataFrame, folder: Path) -> DataFrame:
+    rows.write.mode("overwrite").parquet(str(folder))
+    return spark.read.schema(rows.schema).parquet(str(folder))
+
+
+def _capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, CaptureRow]:
+    """The figures of each capture, by name."""
+    counts: dict[tuple[str, bool], int] = defaultdict(int)
+    for (capture, protocol), count in decoded.counts.items():
+        counts[capture, protocol == REMOTING] += count
+    rows = {}
+    for source, said, wire in zip(sources, decoded.warnings, decoded.wires, strict=True):
+        name = name_of(source)
+        own = pc.field("capture") == name
+        rows[name] = stream_figures(
+            source,
+            (counts[name, True], counts[name, False]),
+            decoded.holes.filter(own),
+            decoded.streams.filter(own),
+            wire,
+            tuple(str(warning) for warning in said),
+        )
+    return rows

@@ -1,0 +1,78 @@
+"""What a master confirms, beside what the members of its SyncStateSet have reported to it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.runtime.primitives.unknown import UNKNOWN
+
+
+@dataclass(slots=True)
+class _Set:
+    """What is known of one group at a moment: master, its epoch, its SyncStateSet, and who reported what.
+
+    A replica's reports count on its latest connection alone: what it told a master that it has left may come
+    much later, and says nothing to the present one.
+    """
+
+    master: str | None = None
+    epoch: int | None = None
+    members: frozenset[str] | None = None
+    replicas: dict[str, str] = field(default_factory=dict)
+    latest: dict[str, str] = field(default_factory=dict)
+    reported: dict[str, int] = field(default_factory=dict)
+
+
+def confirms(rows: Sequence[Observation], *, all_ack: bool) -> Iterator[SimpleNamespace]:
+    """The events of the stream `confirms`: transfer headers with the epoch of the latest known master."""
+    sets: dict[str, _Set] = defaultdict(_Set)
+    for row in rows:
+        if row.group is None:
+            continue
+        now = sets[row.group]
+        if row.kind == ObservationKind.FACT:
+            _learn(now, row)
+        elif row.kind == ObservationKind.HANDSHAKE:
+            replica = now.replicas[row.connection] = str(row.broker_id) if row.text is None else row.text
+            now.latest[replica] = row.connection
+            now.reported.pop(replica, None)
+        elif row.kind == ObservationKind.REPORT and row.connection in now.replicas:
+            replica = now.replicas[row.connection]
+            if now.latest[replica] == row.connection:
+                now.reported[replica] = row.max_offset or 0
+        elif (
+            row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT)
+            and row.epoch == now.epoch
+            and (row.offset or 0) >= 0
+        ):
+            yield SimpleNamespace(
+                row=row,
+                group=row.group,
+                all_ack=all_ack,
+                confirm_offset=row.confirm_offset,
+                covered=_covered(now),
+            )
+
+
+def _learn(now: _Set, row: Observation) -> None:
+    if row.master is not None and row.master_epoch is not None:
+        if row.master_epoch != now.epoch:
+            now.reported.clear()
+        now.master, now.epoch = row.master, row.master_epoch
+    if row.members is not None:
+        now.members = frozenset(row.members)
+
+
+def _covered(now: _Set) -> int | None:
+    """The least that another member of the set reported; none without one, unknown when one was not seen."""
+    unseen: int | None = UNKNOWN
+    if now.members is None or now.master is None:
+        return unseen
+    others = now.members - {now.master}
+    if not others <= now.reported.keys():
+        return unseen
+    return min((now.reported[each] for each in others), default=None)

@@ -1,0 +1,261 @@
+"""The streams of events that invariants speak about, made from the observations of one capture.
+
+Which attributes an event has is declared in spec/invariants/rocketmq/streams.yaml; an attribute whose
+value was not seen is UNKNOWN. Every event carries its observation as `row`, which is its evidence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
+from replispec.replay.events.rocketmq.confirms import confirms
+from replispec.replay.events.rocketmq.facts import BY_ID
+from replispec.replay.events.rocketmq.grants import grants
+from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
+from replispec.replay.events.rocketmq.leaders import leader_changes
+from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.runtime.primitives.unknown import UNKNOWN
+
+_HA = {
+    ObservationKind.OPENED: (),
+    ObservationKind.GAP: (),
+    ObservationKind.HANDSHAKE: ("sync_from_last_file", "async_learner"),
+    ObservationKind.ANSWER: ("max_offset",),
+    ObservationKind.REPORT: ("max_offset",),
+    ObservationKind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
+    ObservationKind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
+}
+_ABOUT_NO_GROUP = (
+    ObservationKind.CONTROLLER,
+    ObservationKind.LEADER,
+    ObservationKind.PAIRED,
+    ObservationKind.MISPAIRED,
+    ObservationKind.LATENCY,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """One event: the stream that it belongs to, its kind there, and the object with its attributes."""
+
+    stream: str
+    name: str
+    event: Any
+
+    @property
+    def group(self) -> str:
+        """The broker group that the event is about."""
+        return str(self.event.group)
+
+
+@dataclass(slots=True)
+class Tenure:
+    """One master in one epoch: its name, its main address, and when the capture first told it."""
+
+    master: str
+    address: str | None
+    order: int
+    time_ns: int
+
+
+@dataclass(slots=True)
+class History:
+    """What a capture tells of each group: who was master of which epoch, and where epochs start."""
+
+    tenures: dict[str, dict[int, Tenure]] = field(default_factory=lambda: defaultdict(dict))
+    starts: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    learners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+
+
+@dataclass(slots=True)
+class Judged:
+    """Everything that one capture's observations were joined to."""
+
+    rows: list[Observation]
+    groups: BrokerGroups
+    history: History
+    events: list[StreamEvent]
+
+
+def join(
+    observations: Sequence[Observation], learners: Collection[str] = (), *, all_ack: bool = False
+) -> Judged:
+    """Join the observations of one capture; `learners` are ids or addresses that the user knows as such.
+
+    `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
+    Sets `group` of every observation.
+    """
+    rows = in_capture_order(observations)
+    groups = learn_groups(rows)
+    for row in rows:
+        if row.kind not in _ABOUT_NO_GROUP:
+            row.group = groups.group(row)
+    history = _history(rows, learners)
+    events = [
+        *_facts(rows, history),
+        *_replication(rows),
+        *_sends(rows, groups, history),
+        *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
+        *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
+        *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
+        *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
+    ]
+    return Judged(rows, groups, history, events)
+
+
+def _history(rows: list[Observation], learners: Collection[str]) -> History:
+    history = History()
+    for row in rows:
+        if row.group is None:
+            continue
+        history.learners[row.group].update(learners)
+        if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
+            tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
+            history.tenures[row.group].setdefault(row.master_epoch, tenure)
+        elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
+            history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
+        elif row.kind in (ObservationKind.ANSWER, ObservationKind.EPOCHS):
+            for entry in row.epochs or ():
+                history.starts[row.group].setdefault(entry["epoch"], entry["start_offset"])
+        elif row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
+            assert row.epoch is not None
+            assert row.epoch_start_offset is not None
+            history.starts[row.group].setdefault(row.epoch, row.epoch_start_offset)
+    return history
+
+
+def _knows_epoch(row: Observation) -> bool:
+    """False for the heartbeat of a master that has no data yet: its offsets are below 0."""
+    return row.epoch is not None and (row.offset or 0) >= 0 and (row.epoch_start_offset or 0) >= 0
+
+
+def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
+    return SimpleNamespace(row=row, group=row.group, **attributes)
+
+
+# ---- facts and alterations -----------------------------------------------------------------------
+
+
+def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
+    naming = _naming(rows)
+    edits: Counter[str] = Counter()
+    for row in rows:
+        if row.kind == ObservationKind.CLEANED and row.text is not None:
+            assert row.group is not None
+            edits[row.group] += 1
+        elif row.kind == ObservationKind.FACT:
+            assert row.group is not None
+            event = _event(
+                row,
+                stream=f"{row.connection} {row.direction}",
+                named_by=row.named_by or naming.get(row.controller, BY_ID),
+                code=row.code,
+                master_epoch=row.master_epoch,
+                sync_state_set_epoch=row.sync_state_set_epoch,
+                master=row.master,
+                members=None if row.members is None else frozenset(row.members),
+                edits=edits[row.group],
+                learners=frozenset(history.learners[row.group]),
+            )
+            yield StreamEvent("facts", "fact", event)
+        elif row.kind == ObservationKind.ALTERATION:
+            yield StreamEvent("alterations", "alteration", _alteration(row, history))
+
+
+def _naming(rows: list[Observation]) -> dict[str | None, str]:
+    """How each controller names brokers: by id or by address."""
+    naming: dict[str | None, str] = {}
+    for row in rows:
+        if row.kind == ObservationKind.FACT and row.named_by is not None:
+            naming.setdefault(row.controller, row.named_by)
+    return naming
+
+
+def _alteration(row: Observation, history: History) -> SimpleNamespace:
+    assert row.group is not None
+    epoch = row.master_epoch
+    tenure = None if epoch is None else history.tenures[row.group].get(epoch)
+    return _event(
+        row,
+        requester=row.requester,
+        named_by=row.named_by,
+        master_epoch=UNKNOWN if epoch is None else epoch,
+        accepted=row.accepted,
+        master=UNKNOWN if tenure is None else tenure.master,
+    )
+
+
+# ---- replication ---------------------------------------------------------------------------------
+
+
+def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
+    known: dict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        kind = ObservationKind(row.kind)
+        if kind not in _HA:
+            continue
+        starts = known[row.connection]
+        starts.update(entry["start_offset"] for entry in row.epochs or ())
+        attributes = {name: getattr(row, name) for name in _HA[kind]}
+        if kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
+            assert row.epoch_start_offset is not None
+            starts.add(row.epoch_start_offset)
+        if kind == ObservationKind.BATCH:
+            attributes["known_starts"] = sorted(starts)
+        yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
+
+
+# ---- sends ---------------------------------------------------------------------------------------
+
+
+def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
+    acknowledged = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
+    written: dict[str, dict[int, Observation]] = defaultdict(dict)
+    for row in acknowledged:
+        assert row.group is not None
+        assert row.offset is not None
+        row.epoch = _epoch_of(row, history.tenures[row.group])
+        if row.epoch is not None:
+            first = written[row.group].setdefault(row.epoch, row)
+            if first.offset is not None and row.offset < first.offset:
+                written[row.group][row.epoch] = row
+    for name in sorted(written.keys() | history.starts.keys()):
+        yield from _epoch_starts(name, history.starts[name], written[name])
+    for name in sorted(history.tenures):
+        for epoch in sorted(history.tenures[name]):
+            event = SimpleNamespace(row=None, group=name, epoch=epoch)
+            yield StreamEvent("sends", "epoch_named", event)
+    for row in acknowledged:
+        epoch = UNKNOWN if row.epoch is None else row.epoch
+        yield StreamEvent("sends", "acknowledged", _event(row, epoch=epoch, offset=row.offset))
+    for row in rows:
+        if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
+            yield StreamEvent("sends", "acknowledged", _event(row, epoch=UNKNOWN, offset=UNKNOWN))
+
+
+def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:
+    """The masterEpoch under which the answering broker was master; None when no fact tells.
+
+    The greatest that had been told by then; for answers before the first fact the smallest.
+    """
+    epochs = [epoch for epoch, tenure in tenures.items() if tenure.address == row.address]
+    told = [epoch for epoch in epochs if tenures[epoch].order <= row.order]
+    return max(told) if told else min(epochs, default=None)
+
+
+def _epoch_starts(
+    group: str, starts: dict[int, int], written: dict[int, Observation]
+) -> Iterator[StreamEvent]:
+    """Known starts, and for epochs without one the first accepted write as the latest possible start."""
+    known = dict(starts)
+    for epoch, row in written.items():
+        assert row.offset is not None
+        known.setdefault(epoch, row.offset)
+    for epoch in sorted(known):
+        event = SimpleNamespace(row=None, group=group, epoch=epoch, start_offset=known[epoch])
+        yield StreamEvent("sends", "epoch_started", event)

@@ -1,0 +1,1 @@
+"""Invariants of the specification, evaluated over events; findings and losses come out."""

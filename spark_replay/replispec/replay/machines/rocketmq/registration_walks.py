@@ -1,0 +1,78 @@
+"""Every broker's way to its id and its registration, walked request by request and answer by answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from replispec.replay.events.content import seen_of
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.registrations import SENT
+from replispec.replay.machines.steps import Findings, MachineFinding, step
+from replispec.replay.machines.walks import Walk, release_of
+from replispec.wire.rocketmq.machines.broker_registration import MACHINE
+from replispec.wire.rocketmq.machines.broker_registration_wire import OUTCOMES
+
+_ANSWERS_OF: Final = {
+    asked: tuple(MACHINE.events[kind].name for kind in kinds) for asked, kinds in OUTCOMES.items()
+}
+"""The events that the answer to a request may be, by the code of the request."""
+_SENT: Final = frozenset(SENT.values())
+_KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
+_OWNING: Final = (ObservationKind.REGISTRATION, ObservationKind.ALIVE)
+
+
+@dataclass(slots=True)
+class _Registration:
+    """One broker's registration: on which connection it was last seen, and what it waits for."""
+
+    walk: Walk
+    connection: str
+    asked: int = 0
+    opaque: int | None = None
+
+
+def owners_of(rows: Sequence[Observation]) -> dict[str, str]:
+    """The address of the broker whose registrations or heartbeats a connection carries."""
+    return {row.connection: row.address for row in rows if row.kind in _OWNING and row.address}
+
+
+def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
+    """Walk the machine of registration for each broker."""
+    owners = owners_of(rows)
+    brokers: dict[tuple[str, str], _Registration] = {}
+    for row in rows:
+        if row.kind != ObservationKind.REGISTRATION:
+            continue
+        key = (row.group or "", owners.get(row.connection) or row.connection)
+        broker = brokers.get(key)
+        if broker is None:
+            walk = Walk(MACHINE, release_of(row.version))
+            broker = brokers[key] = _Registration(walk, row.connection)
+        _register(broker, row, found[key[0], MACHINE.finding])
+
+
+def _register(broker: _Registration, row: Observation, finding: MachineFinding) -> None:
+    """Step one request or answer. Late answers, to other than the last request, decide nothing any more."""
+    sent = row.message in _SENT
+    if not sent and (row.connection, row.opaque) != (broker.connection, broker.opaque):
+        return
+    if sent:
+        _catch_up(broker, row)
+        broker.asked, broker.opaque = row.code or 0, row.opaque
+    else:
+        broker.opaque = None
+    facts = seen_of(row.content, _KINDS[row.message or ""])
+    step(broker.walk, row, facts, finding, sent=sent)
+
+
+def _catch_up(broker: _Registration, row: Observation) -> None:
+    """What may have happened since the request before: its answer was lost, the process began again."""
+    if not row.from_start:
+        broker.walk.forget()
+    if broker.opaque is not None:
+        broker.walk.perhaps(_ANSWERS_OF[broker.asked])
+    if row.connection != broker.connection:
+        broker.walk.perhaps(("restarted",))
+        broker.connection = row.connection

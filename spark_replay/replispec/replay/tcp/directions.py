@@ -1,0 +1,141 @@
+"""One direction of a connection with positions counted from its first byte, and its holes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from replispec.replay.capture.records import Integers
+from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation, connection_text, endpoint_text
+from replispec.replay.tcp.pieces import (
+    AMBIGUOUS,
+    CORRUPT_ONLY,
+    TRUNCATED,
+    Hole,
+    Intervals,
+    Pieces,
+    find_holes,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """What was seen of one direction; position 0 is the byte after its SYN, else the lowest seen.
+
+    `number`: 0 when the lower endpoint sends. `from_syn`: the SYN was seen. `initiator`: it opened
+    the connection; None: unknown. `pieces` are disjoint, ascending, and none lies before 0.
+    `bytes_early`: payload seen before position 0, where nothing can be: a number of it was damaged.
+    `first_number`: the TCP sequence number of position 0.
+    """
+
+    connection: str
+    number: int
+    source: str
+    destination: str
+    source_port: int
+    destination_port: int
+    from_syn: bool
+    initiator: bool | None
+    pieces: Pieces
+    holes: tuple[Hole, ...]
+    first_time_ns: int
+    last_time_ns: int
+    closed: bool
+    bytes_early: int = 0
+    first_number: int = 0
+
+    @property
+    def first_hole(self) -> int | None:
+        """Where the first hole starts; None without one."""
+        return self.holes[0].start if self.holes else None
+
+
+def directions(incarnation: Incarnation) -> tuple[Direction | None, Direction | None]:
+    """Both directions of a connection; None for one of which no packet was seen."""
+    first, second = (
+        _direction(incarnation.key, incarnation.number, incarnation.sides, side) for side in (0, 1)
+    )
+    return first, second
+
+
+def _direction(
+    key: FlowKey, number: int, sides: tuple[FlowSide | None, FlowSide | None], at: int
+) -> Direction | None:
+    side, peer = sides[at], sides[1 - at]
+    if side is None or not side.packets:
+        return None
+    initiator = side.initiator
+    if initiator is None and peer is not None and peer.initiator is not None:
+        initiator = not peer.initiator
+    pieces = _from_zero(side)
+    return Direction(
+        connection=connection_text(key, number),
+        number=at,
+        source=endpoint_text(key[at]),
+        destination=endpoint_text(key[1 - at]),
+        source_port=key[at][2],
+        destination_port=key[1 - at][2],
+        from_syn=side.syn is not None,
+        initiator=initiator,
+        pieces=pieces,
+        holes=tuple(side_holes(side, pieces)),
+        first_time_ns=side.first_time_ns,
+        last_time_ns=side.last_time_ns,
+        closed=side.closed,
+        bytes_early=_bytes_early(side),
+        first_number=side.zero % 2**32,
+    )
+
+
+def _from_zero(side: FlowSide) -> Pieces:
+    """The side's pieces counted from its position zero, without what lies before it."""
+    pieces = side.pieces.shifted(-side.zero)
+    if len(pieces) and int(pieces.start[0]) < 0:
+        pieces = pieces.take(np.flatnonzero(pieces.end > 0))
+        early = np.minimum(pieces.start, 0)
+        moved = pieces.payload_offset - early
+        pieces = replace(pieces, start=pieces.start - early, payload_offset=moved)
+    return pieces
+
+
+def _bytes_early(side: FlowSide) -> int:
+    """Bytes before the side's position zero; not the number of the SYN, which a keep-alive repeats."""
+    first = side.zero - 1
+    if not len(side.pieces) or int(side.pieces.start[0]) >= first:
+        return 0
+    return int((np.minimum(side.pieces.end, first) - np.minimum(side.pieces.start, first)).sum())
+
+
+def side_holes(side: FlowSide, pieces: Pieces | None = None) -> list[Hole]:
+    """The holes of a side, positions counted from its zero; `pieces`: its pieces counted so, if at hand."""
+    pieces = _from_zero(side) if pieces is None else pieces
+    zero = side.zero
+    seen_end = 0 if side.high is None else max(0, side.high - zero)
+    high = seen_end
+    if side.fin is not None:
+        high = max(high, side.fin - zero)
+    if side.acknowledged is not None and (side.syn is not None or side.high is not None):
+        confirmed = side.acknowledged - zero
+        if side.fin is not None and side.acknowledged > side.fin:
+            confirmed = side.fin - zero
+        # One more than was seen is taken for the number of a FIN that was not captured.
+        if confirmed > seen_end + 1:
+            high = max(high, confirmed)
+    reasons = {
+        TRUNCATED: _intervals(side.cut_start - zero, side.cut_end - zero),
+        AMBIGUOUS: _intervals(side.ambiguous_start - zero, side.ambiguous_end - zero),
+        CORRUPT_ONLY: _corrupt(side, high),
+    }
+    return find_holes(pieces, reasons, 0, high, seen_end, starts_known=side.syn is not None)
+
+
+def _intervals(start: Integers, end: Integers) -> Intervals:
+    return list(zip(start.tolist(), end.tolist(), strict=True))
+
+
+def _corrupt(side: FlowSide, high: int) -> Intervals:
+    """Where in [0, high) copies lay that a checksum contradicts, wherever their 32-bit numbers fit."""
+    first = (side.corrupt_sequence - side.zero) % 2**32
+    starts = ((start, size) for start, size in zip(first.tolist(), side.corrupt_size.tolist(), strict=True))
+    return [(at, at + size) for start, size in starts for at in range(start, high, 2**32)]

@@ -1,0 +1,228 @@
+"""TCP connections in sequence space: which packets belong together, and where their bytes lie.
+
+Packets are grouped by their two endpoints, the lower first; a SYN with another initial sequence
+number opens the next incarnation. 32-bit sequence numbers are unwrapped into 64-bit positions by
+their differences in order of arrival; the peer's acknowledgments count too, so a long gap in the
+capture of one direction does not lose the count. Everything that is known of one direction is a
+`Side`; sides of consecutive parts of a capture can be joined (see `stitch`).
+
+Source: RFC 9293, section 3.4.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from replispec.replay.capture.records import Integers
+from replispec.replay.tcp.packets import CORRUPT, RST, SYN, Packets
+from replispec.replay.tcp.pieces import Pieces, no_numbers, no_pieces
+
+Endpoint = tuple[int, int, int]  # address high, address low (IPv4 mapped into IPv6), port
+FlowKey = tuple[Endpoint, Endpoint]
+
+
+@dataclass(slots=True)
+class FlowSide:
+    """One direction of one connection, in unwrapped positions.
+
+    `references`: the first and the last position that was mentioned by a packet; the low 32 bits of
+    a position are a TCP sequence number. `syn`: position of the SYN; `fin`: of the FIN;
+    `acknowledged`: the furthest that the peer confirmed; None: not seen. `low`, `high`: least and
+    greatest position of payload seen on the wire. `cut_...`: tails missing because of the snap length.
+    `disputed`: all copies of bytes of which copies differ, in order of arrival; when settled, either
+    among the pieces or `ambiguous_...`. `corrupt_sequence`, `corrupt_size`: 32-bit sequence numbers and
+    lengths of copies that a checksum contradicts: they are no bytes, but tell why bytes are missing.
+    `first_plain`: sequence number of its first packet that is neither SYN nor RST. `references` is
+    None for a side of which nothing but RST packets was seen.
+    """
+
+    references: tuple[int, int] | None
+    first_plain: int | None = None
+    syn: int | None = None
+    fin: int | None = None
+    acknowledged: int | None = None
+    low: int | None = None
+    high: int | None = None
+    initiator: bool | None = None
+    closed: bool = False
+    packets: int = 0
+    first_time_ns: int = 0
+    last_time_ns: int = 0
+    pieces: Pieces = field(default_factory=no_pieces)
+    cut_start: Integers = field(default_factory=no_numbers)
+    cut_end: Integers = field(default_factory=no_numbers)
+    disputed: Pieces = field(default_factory=no_pieces)
+    ambiguous_start: Integers = field(default_factory=no_numbers)
+    ambiguous_end: Integers = field(default_factory=no_numbers)
+    corrupt_sequence: Integers = field(default_factory=no_numbers)
+    corrupt_size: Integers = field(default_factory=no_numbers)
+
+    @property
+    def zero(self) -> int:
+        """The position that counts as 0: the byte after the SYN, else the lowest byte seen."""
+        if self.syn is not None:
+            return self.syn + 1
+        if self.low is not None:
+            return self.low
+        return self.references[0] if self.references is not None else 0
+
+
+@dataclass(slots=True)
+class Incarnation:
+    """One connection between two endpoints; side 0 is what the lower endpoint sent.
+
+    `opening`: side and sequence number of its first packet, if that is a SYN.
+    """
+
+    key: FlowKey
+    number: int
+    sides: tuple[FlowSide | None, FlowSide | None]
+    opening: tuple[int, int] | None
+
+
+# So far behind its SYN a packet may be that overtook it: what one window without scaling holds.
+OVERTAKING_BYTES = 1 << 16
+
+
+@dataclass(slots=True)
+class Handshake:
+    """What decides whether a SYN opens another connection: for both sides the initial sequence number
+    and the sequence number of the first packet that is neither SYN nor RST; None: not seen."""
+
+    initial: list[int | None]
+    plain: list[int | None]
+
+    def opens(self, side: int, sequence: int) -> bool:
+        """Whether a SYN of this side with this number cannot belong to the present connection.
+
+        A SYN continues a connection when it repeats the side's initial sequence number, or when it
+        is the side's first packet, or when only reordering put packets of that side (the first of
+        them not far behind the SYN) before it.
+        """
+        known, plain = self.initial[side], self.plain[side]
+        if known is not None:
+            return known != sequence
+        return plain is not None and (plain - sequence - 1) % 2**32 >= OVERTAKING_BYTES
+
+
+@lru_cache(maxsize=1 << 16)
+def endpoint_text(endpoint: Endpoint) -> str:
+    """ADDRESS:PORT; an IPv6 address stands in brackets."""
+    address = address_text(*endpoint[:2])
+    return f"[{address}]:{endpoint[2]}" if ":" in address else f"{address}:{endpoint[2]}"
+
+
+def address_text(high: int, low: int) -> str:
+    """The address whose halves these are; IPv4 as such when it is mapped into IPv6."""
+    address = ipaddress.IPv6Address(high << 64 | low)
+    return str(address.ipv4_mapped or address)
+
+
+def connection_text(key: FlowKey, number: int) -> str:
+    """LOWER<->HIGHER#K, K counting the connections between the two endpoints from 1."""
+    return f"{endpoint_text(key[0])}<->{endpoint_text(key[1])}#{number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """Packets sorted by (flow, arrival).
+
+    `flow`: number of the flow of each row, ascending in order of the endpoints; `direction`: 0 when
+    the lower endpoint sent it; `borders`: the first row of each flow, and the number of rows.
+    """
+
+    packets: Packets
+    flow: Integers
+    direction: Integers
+    borders: Integers
+    keys: list[FlowKey]
+
+
+def group(packets: Packets) -> Grouped:
+    """Group packets by their endpoints."""
+    count = len(packets)
+    if not count:
+        return Grouped(packets, np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(1, np.int64), [])
+    high = np.concatenate([packets.source_high, packets.destination_high])
+    low = np.concatenate([packets.source_low, packets.destination_low])
+    port = np.concatenate([packets.source_port, packets.destination_port])
+    endpoints, number = _distinct(high, low, port)
+    source, destination = number[:count], number[count:]
+    direction = (source > destination).astype(np.int64)
+    pair = np.minimum(source, destination) * len(endpoints) + np.maximum(source, destination)
+    pairs, flow = np.unique(pair, return_inverse=True)
+    order = np.argsort(flow, kind="stable")
+    flow = flow[order].astype(np.int64)
+    borders = np.append(np.flatnonzero(np.diff(flow, prepend=-1)), count)
+    keys = [(endpoints[pair // len(endpoints)], endpoints[pair % len(endpoints)]) for pair in pairs.tolist()]
+    return Grouped(packets.take(order), flow, direction[order], borders, keys)
+
+
+def _distinct(
+    high: npt.NDArray[np.uint64], low: npt.NDArray[np.uint64], port: Integers
+) -> tuple[list[Endpoint], Integers]:
+    """The distinct endpoints, ascending, and the number of each row's endpoint among them."""
+    if not high.any() and not (low >> np.uint64(48)).any():
+        keys, number = np.unique(low << np.uint64(16) | port.astype(np.uint64), return_inverse=True)
+        return [(0, key >> 16, key & 0xFFFF) for key in keys.tolist()], number.astype(np.int64)
+    order = np.lexsort((port, low, high))
+    columns = (high[order], low[order], port[order])
+    change = np.zeros(len(order), np.bool_)
+    for column in columns:
+        change[1:] |= column[1:] != column[:-1]
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(change)
+    first = np.flatnonzero(np.append([True], change[1:]))
+    endpoints = list(zip(*(column[first].tolist() for column in columns), strict=True))
+    return endpoints, number
+
+
+def incarnations(grouped: Grouped, before: Handshake | None = None) -> Integers:
+    """The number of the connection, from 1 in each flow, that each row belongs to.
+
+    `before`: what the packets before these say of connection 1 (of a single flow).
+    """
+    packets = grouped.packets
+    openings = np.zeros(len(packets), np.int64)
+    rows = np.flatnonzero((packets.flags & (SYN | RST) == SYN) & (packets.trust > CORRUPT))
+    for flow, members in _by_flow(grouped.flow[rows], rows):
+        state = before or Handshake([None, None], [None, None])
+        for row in _openings(grouped, int(grouped.borders[flow]), members, state):
+            openings[row] += 1
+    total = np.cumsum(openings)
+    first = grouped.borders[:-1]
+    number: Integers = 1 + total - (total[first] - openings[first])[grouped.flow]
+    return number
+
+
+def _by_flow(flow: Integers, rows: Integers) -> Iterator[tuple[int, list[int]]]:
+    """(flow, its rows) for rows that are sorted by flow."""
+    if len(rows):
+        borders = np.flatnonzero(np.diff(flow)) + 1
+        for part in np.split(np.arange(len(rows)), borders):
+            yield int(flow[part[0]]), rows[part].tolist()
+
+
+def _openings(grouped: Grouped, first: int, rows: list[int], state: Handshake) -> Iterator[int]:
+    """Those of a flow's SYN packets (`rows`; `first` is its first row) that open another connection."""
+    packets = grouped.packets
+    begin, initial, plain = first, list(state.initial), list(state.plain)
+    for row in rows:
+        side, sequence = int(grouped.direction[row]), int(packets.sequence[row])
+        if initial[side] == sequence:
+            continue
+        if initial[side] is None and plain[side] is None:
+            earlier = slice(begin, row)
+            mine = (grouped.direction[earlier] == side) & (packets.flags[earlier] & (SYN | RST) == 0)
+            mine &= packets.trust[earlier] > CORRUPT
+            plain[side] = int(packets.sequence[begin + int(mine.argmax())]) if mine.any() else None
+        if Handshake(initial, plain).opens(side, sequence):
+            begin, initial, plain = row, [None, None], [None, None]
+            yield row
+        initial[side] = sequence

@@ -1,0 +1,171 @@
+"""Several files that are one capture: rotated while it was taken, put together without a copy.
+
+`tcpdump -C`, `-G` and `-W`, and `dumpcap -b`, go on in the next file when one is full or old. Positions
+in such a capture are those of the one file that would have been written without rotation: every file
+but the first counts from its first packet, directly after the file before it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+
+from replispec.replay.capture.files import Capture, cuts, open_capture, walk
+from replispec.replay.capture.records import (
+    CaptureBytes,
+    CaptureError,
+    CaptureWarning,
+    JoinedBytes,
+    Split,
+)
+from replispec.replay.tcp.packets import Packets, join_packets, read_packets
+
+Source = str | Path | Sequence[str | Path]
+"""One file, or the files of one capture in any order."""
+
+# Packets of several processors are stamped out of order by less than this, in one file as between two.
+OVERLAP_NS_MAXIMUM = 10**9
+# A quiet network is silent for shorter than this: its brokers send heartbeats every second.
+SILENCE_NS_MAXIMUM = 60 * 10**9
+# The packets in this many bytes (at least one) are looked at to find the first and the last of a file.
+_LOOK_BYTES = 1 << 20
+_DIGITS = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An open file with packets: where its first packet's record is, and the times of first and last."""
+
+    capture: Capture
+    first_offset: int
+    first_ns: int
+    last_ns: int
+
+    @property
+    def name(self) -> str:
+        return self.capture.whole.name
+
+
+@dataclass(slots=True)
+class Rotation:
+    """The open files of one capture in their order; `name` is that of the file that was given first."""
+
+    name: str
+    files: list[Capture]
+    _starts: list[int]
+    _said: list[CaptureWarning]
+
+    @property
+    def data(self) -> CaptureBytes:
+        """The bytes of the capture by position."""
+        if len(self.files) == 1:
+            return self.files[0].data
+        placed = zip(self._starts, self.files, strict=True)
+        return JoinedBytes((start, file.whole.base, file.data) for start, file in placed)
+
+    @property
+    def warnings(self) -> list[CaptureWarning]:
+        """What was read around so far, file after file."""
+        return [*self._said, *(warning for file in self.files for warning in file.warnings)]
+
+    def packets(self) -> Packets:
+        """The packets of all files; their offsets are positions in the capture."""
+        return join_packets(
+            [read_packets(file.data, file.records()).moved(file.whole.base) for file in self.files]
+        )
+
+    def cuts(self, split_bytes: int) -> list[Split]:
+        """Splits of about `split_bytes` bytes, none over the end of a file, numbered through."""
+        found = [split for file in self.files for split in file.cuts(split_bytes)]
+        return [replace(split, number=number) for number, split in enumerate(found)]
+
+
+def paths_of(source: Source) -> tuple[Path, ...]:
+    """The files of a source as they were given."""
+    return (Path(source),) if isinstance(source, str | Path) else tuple(Path(path) for path in source)
+
+
+def name_of(source: Source) -> str:
+    """What rows call a source: the name of the file that was given first."""
+    return paths_of(source)[0].name
+
+
+@contextmanager
+def open_rotation(source: Source) -> Iterator[Rotation]:
+    """Open one file, or all files of one capture, in order of their first packets.
+
+    Raises CaptureError for a file that is no capture, and for files of which one begins more than
+    OVERLAP_NS_MAXIMUM before another one ends: these were taken side by side. OSError when one cannot
+    be opened.
+    """
+    name = name_of(source)
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_capture(path)) for path in paths_of(source)]
+        rotation = Rotation(name, files[:1], [0], []) if len(files) == 1 else _in_order(name, files)
+        for file in rotation.files:
+            file.whole = replace(file.whole, capture=name)
+        yield rotation
+
+
+def _in_order(name: str, files: Sequence[Capture]) -> Rotation:
+    """The files that hold packets by the times of these, each placed after the one before it."""
+    parts = [part for file in files if (part := _look(file)) is not None]
+    parts.sort(key=lambda part: (part.first_ns, natural(part.name)))
+    said = [warning for before, part in pairwise(parts) for warning in _between(before, part)]
+    starts: list[int] = []
+    end = 0
+    for part in parts:
+        whole = part.capture.whole
+        base = end - part.first_offset if starts else 0
+        part.capture.whole = replace(whole, base=base, is_first=not starts)
+        starts.append(base + part.first_offset)
+        end = base + whole.end
+    return Rotation(name, [part.capture for part in parts] or [files[0]], starts or [0], said)
+
+
+def _look(file: Capture) -> _Part | None:
+    """The extent of a file's packets; None when it has none."""
+    splits, _ = cuts(file.data, file.whole, _LOOK_BYTES)
+    first, last = walk(file.data, splits[0])[0], walk(file.data, splits[-1])[0]
+    if not len(first.record_offset):
+        return None
+    return _Part(file, int(first.record_offset[0]), int(first.time_ns[0]), int(last.time_ns[-1]))
+
+
+def _between(before: _Part, part: _Part) -> Iterator[CaptureWarning]:
+    """What is odd about the time between two files. Packets without times (0) tell nothing."""
+    if not before.last_ns or not part.first_ns:
+        return
+    silent_ns = part.first_ns - before.last_ns
+    if silent_ns < -OVERLAP_NS_MAXIMUM:
+        raise CaptureError(
+            part.name,
+            part.first_offset,
+            f"begins {_seconds(-silent_ns)} before {before.name} ends: two captures side by side are not one"
+            " rotated capture; merge them by time first, for example with mergecap",
+        )
+    if silent_ns < 0:
+        reason = f"begins {_seconds(-silent_ns)} before {before.name} ends; taken as its continuation"
+        yield CaptureWarning(part.name, part.first_offset, reason)
+    elif silent_ns > SILENCE_NS_MAXIMUM:
+        reason = f"begins {_seconds(silent_ns)} after {before.name} ends: a file between them may be missing"
+        yield CaptureWarning(part.name, part.first_offset, reason)
+
+
+def _seconds(duration_ns: int) -> str:
+    return f"{duration_ns / 10**9:.3f} s"
+
+
+def natural(name: str) -> tuple[tuple[str, int], ...]:
+    """A key that sorts names as people do: `a.pcap2` before `a.pcap10`."""
+    texts, numbers = _DIGITS.split(name), _DIGITS.findall(name)
+    return tuple(zip(texts, [*map(int, numbers), 0], strict=True))
+
+
+def look_rotated(paths: Sequence[Path]) -> bool:
+    """Whether the names of several files differ in digits only, as those of rotated files do."""
+    return len(paths) > 1 and len({_DIGITS.sub("", path.name.removesuffix(".gz")) for path in paths}) == 1

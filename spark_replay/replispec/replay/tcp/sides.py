@@ -1,0 +1,243 @@
+"""From grouped packets to the sides of connections: unwrapped positions, pieces, and what frames them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from replispec.replay.capture.records import CaptureBytes, Integers
+from replispec.replay.tcp.copies import resolve, settle
+from replispec.replay.tcp.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
+from replispec.replay.tcp.packets import ACK, CORRUPT, FIN, RST, SYN, Packets
+from replispec.replay.tcp.pieces import Pieces
+
+UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
+
+
+def read_connections(data: CaptureBytes, packets: Packets) -> list[Incarnation]:
+    """All connections of the packets of a capture, in order of their endpoints and then of time."""
+    found = parts_of_connections(data, packets)
+    for incarnation in found:
+        for side in incarnation.sides:
+            if side is not None:
+                resolve_side(data, side)
+    return found
+
+
+def resolve_side(data: CaptureBytes, side: FlowSide) -> None:
+    """Put the copies that count of what is disputed among the pieces; the rest is ambiguous."""
+    side.pieces, ambiguous = resolve(data, side.pieces, side.disputed)
+    if not ambiguous:
+        return
+    side.ambiguous_start, side.ambiguous_end = np.array(ambiguous, np.int64).reshape(-1, 2).T
+
+
+def parts_of_connections(
+    data: CaptureBytes, packets: Packets, before: Handshake | None = None
+) -> list[Incarnation]:
+    """What some packets say of connections, of which other packets may say more; disputes are left open.
+
+    `before`: what earlier packets say of the first connection, when all packets are of one flow.
+    """
+    if not len(packets):
+        return []
+    grouped = group(packets)
+    packets = grouped.packets
+    number = incarnations(grouped, before)
+    change = (np.diff(grouped.flow, prepend=grouped.flow[0]) != 0) | (np.diff(number, prepend=number[0]) != 0)
+    connection = np.cumsum(change)
+    sides = _sides(data, grouped, connection)
+    found: list[Incarnation] = []
+    read = np.append(np.flatnonzero(packets.trust > CORRUPT), 0)
+    for at, first in enumerate(np.flatnonzero(np.append([True], change[1:])).tolist()):
+        pair = (sides.get(2 * at), sides.get(2 * at + 1))
+        opening = None
+        row = int(read[np.searchsorted(read[:-1], first)])
+        if connection[row] == at and packets.trust[row] > CORRUPT and packets.flags[row] & (SYN | RST) == SYN:
+            opening = (int(grouped.direction[row]), int(packets.sequence[row]))
+        found.append(Incarnation(grouped.keys[int(grouped.flow[first])], int(number[first]), pair, opening))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Positions:
+    """Unwrapped positions: of each row's own sequence number, and of what it acknowledges.
+
+    Rows where the flag in `has_own`, `has_acknowledged` is off have no position.
+    `references`: side -> first and last position mentioned.
+    """
+
+    own: Integers
+    acknowledged: Integers
+    has_own: npt.NDArray[np.bool_]
+    has_acknowledged: npt.NDArray[np.bool_]
+    references: dict[int, tuple[int, int]]
+
+
+def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
+    """Unwrap sequence and acknowledgment numbers per side, in order of arrival.
+
+    The numbers of a RST are left out: they need not lie near the stream.
+    """
+    packets = grouped.packets
+    count = len(packets)
+    plain = (packets.flags & RST == 0) & (packets.trust > CORRUPT)
+    mentions = np.empty((count, 2), np.int64)
+    mentions[:, 0], mentions[:, 1] = packets.sequence, packets.acknowledgment
+    space = np.empty((count, 2), np.int64)
+    space[:, 0] = 2 * connection + grouped.direction
+    space[:, 1] = 2 * connection + 1 - grouped.direction
+    valid = np.empty((count, 2), np.bool_)
+    valid[:, 0], valid[:, 1] = plain, plain & (packets.flags & ACK != 0)
+    chosen = np.flatnonzero(valid.ravel())
+    chosen = chosen[np.argsort(space.ravel()[chosen], kind="stable")]
+    side, number = space.ravel()[chosen], mentions.ravel()[chosen]
+    positions = np.zeros(2 * count, np.int64)
+    references: dict[int, tuple[int, int]] = {}
+    if len(chosen):
+        fresh = np.append([True], side[1:] != side[:-1])
+        # The signed 32-bit difference of neighbours; a side's first number is its own position.
+        step = np.diff(number, prepend=number[0])
+        step = (step + 2**31) % 2**32 - 2**31
+        first = np.flatnonzero(fresh)
+        step[first] = 0
+        total = np.cumsum(step)
+        sizes = np.diff(np.append(first, len(side)))
+        position = total + np.repeat(number[first] - total[first], sizes)
+        positions[chosen] = position
+        last = np.append(first[1:], len(side)) - 1
+        pairs = zip(position[first].tolist(), position[last].tolist(), strict=True)
+        references = dict(zip(side[first].tolist(), pairs, strict=True))
+    pair = positions.reshape(count, 2)
+    return _Positions(pair[:, 0], pair[:, 1], valid[:, 0], valid[:, 1], references)
+
+
+def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[int, FlowSide]:
+    """2 * connection + direction -> what its packets and the peer's acknowledgments say."""
+    packets = grouped.packets
+    positions = _unwrap(grouped, connection)
+    own_side = 2 * connection + grouped.direction
+    sides = {side: FlowSide(references) for side, references in positions.references.items()}
+    for side in np.unique(own_side).tolist():
+        sides.setdefault(side, FlowSide(None))
+    start = positions.own + (packets.flags & SYN != 0)
+    payload = positions.has_own & (packets.payload_wire > 0)
+    reducer = _Reducer(own_side, np.argsort(own_side, kind="stable"))
+    _add_packets(sides, packets, reducer)
+    _add_marks(sides, packets, positions, start, reducer)
+    for side, value in reducer.run(np.minimum, start, payload):
+        sides[side].low = value
+    for side, value in reducer.run(np.maximum, start + packets.payload_wire, payload):
+        sides[side].high = value
+    peer = own_side ^ 1
+    peer_reducer = _Reducer(peer, np.argsort(peer, kind="stable"))
+    for side, value in peer_reducer.run(np.maximum, positions.acknowledged, positions.has_acknowledged):
+        sides[side].acknowledged = value
+    _add_pieces(data, sides, packets, own_side, start, payload)
+    _add_corrupt(sides, packets, own_side)
+    return sides
+
+
+def _add_packets(sides: dict[int, FlowSide], packets: Packets, reducer: _Reducer) -> None:
+    """What all packets of a side say: how many, when, and whether it was closed."""
+    count = len(packets)
+    everything = packets.trust > CORRUPT
+    for side, value in reducer.run(np.add, np.ones(count, np.int64), everything):
+        sides[side].packets = value
+    for side, value in reducer.run(np.minimum, packets.time_ns, everything):
+        sides[side].first_time_ns = value
+    for side, value in reducer.run(np.maximum, packets.time_ns, everything):
+        sides[side].last_time_ns = value
+    for side, value in reducer.run(np.bitwise_or, packets.flags, everything):
+        sides[side].closed = bool(value & (FIN | RST))
+
+
+def _add_marks(
+    sides: dict[int, FlowSide], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
+) -> None:
+    """What the SYN and FIN packets say, and the first packet behind them."""
+    plain = (packets.flags & (SYN | RST) == 0) & (packets.trust > CORRUPT)
+    for side, row in reducer.run(np.minimum, np.arange(len(packets)), plain):
+        sides[side].first_plain = int(packets.sequence[row])
+    syn = positions.has_own & (packets.flags & SYN != 0)
+    for side, value in reducer.run(np.minimum, positions.own, syn):
+        sides[side].syn = value
+    for side, value in reducer.run(np.minimum, packets.flags & ACK, syn):
+        sides[side].initiator = value == 0
+    fin = positions.has_own & (packets.flags & FIN != 0)
+    for side, value in reducer.run(np.maximum, start + packets.payload_wire, fin):
+        sides[side].fin = value
+
+
+class _Reducer:
+    """Folds a column over the rows of each side."""
+
+    def __init__(self, side: Integers, order: Integers) -> None:
+        self._side = side
+        self._order = order
+
+    def run(self, fold: np.ufunc, column: Integers, mask: npt.NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+        """(side, folded value) for each side that has a row in the mask."""
+        rows = self._order[mask[self._order]]
+        if not len(rows):
+            return
+        side = self._side[rows]
+        first = np.flatnonzero(np.append([True], side[1:] != side[:-1]))
+        values = fold.reduceat(column[rows], first)
+        yield from zip(side[first].tolist(), values.tolist(), strict=True)
+
+
+def _add_pieces(
+    data: CaptureBytes,
+    sides: dict[int, FlowSide],
+    packets: Packets,
+    own_side: Integers,
+    start: Integers,
+    payload: npt.NDArray[np.bool_],
+) -> None:
+    """Give each side its payload, each byte once, and the tails that the snap length cut off."""
+    rows = np.flatnonzero(payload & (packets.payload_captured > 0))
+    pieces = Pieces(
+        start[rows],
+        start[rows] + packets.payload_captured[rows],
+        packets.payload_offset[rows],
+        packets.record_offset[rows],
+        packets.time_ns[rows],
+        np.where(packets.flags[rows] & ACK != 0, packets.acknowledgment[rows], -1),
+        packets.trust[rows],
+    )
+    settled = settle(data, own_side[rows], pieces)
+    for number, at, upto in _runs(settled.group):
+        sides[number].pieces = settled.pieces.take(slice(at, upto))
+    order = np.argsort(settled.disputed_group, kind="stable")
+    for number, at, upto in _runs(settled.disputed_group[order]):
+        sides[number].disputed = settled.disputed.take(order[at:upto])
+    rows = np.flatnonzero(payload & (packets.payload_captured < packets.payload_wire))
+    rows = rows[np.argsort(own_side[rows], kind="stable")]
+    cut_start, cut_end = (
+        start[rows] + packets.payload_captured[rows],
+        start[rows] + packets.payload_wire[rows],
+    )
+    for number, at, upto in _runs(own_side[rows]):
+        sides[number].cut_start, sides[number].cut_end = cut_start[at:upto], cut_end[at:upto]
+
+
+def _add_corrupt(sides: dict[int, FlowSide], packets: Packets, own_side: Integers) -> None:
+    """What a checksum contradicts is kept as numbers only: it tells why bytes are missing."""
+    rows = np.flatnonzero((packets.trust == CORRUPT) & (packets.payload_wire > 0))
+    rows = rows[np.argsort(own_side[rows], kind="stable")]
+    for number, at, upto in _runs(own_side[rows]):
+        own = rows[at:upto]
+        sides[number].corrupt_sequence = packets.sequence[own] + (packets.flags[own] & SYN != 0)
+        sides[number].corrupt_size = packets.payload_wire[own]
+
+
+def _runs(values: Integers) -> Iterator[tuple[int, int, int]]:
+    """(value, first row, row after the last) for each run of equal values."""
+    if len(values):
+        first = np.flatnonzero(np.append([True], values[1:] != values[:-1]))
+        upto = np.append(first[1:], len(values))
+        yield from zip(values[first].tolist(), first.tolist(), upto.tolist(), strict=True)
