@@ -19,7 +19,7 @@ from replispec.replay.engines.results import (
     Options,
 )
 from replispec.replay.engines.run import EngineName, replay
-from replispec.replay.events.observation import SORTED_BY
+from replispec.replay.events.tables import SCHEMAS, SORTED_BY
 from replispec.replay.frames.tables import FRAMES_ORDER
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
@@ -46,12 +46,15 @@ def summary_of(folder: Path) -> dict[str, Any]:
     return document
 
 
-@pytest.mark.parametrize(("name", "order"), [(FRAMES_NAME, FRAMES_ORDER), (EVENTS_NAME, SORTED_BY)])
+@pytest.mark.parametrize(
+    ("name", "order"),
+    [(FRAMES_NAME, FRAMES_ORDER), *((f"{EVENTS_NAME}/{kind}.parquet", SORTED_BY) for kind in SCHEMAS)],
+)
 def test_both_engines_write_the_same_rows(
     outputs: dict[EngineName, Path], name: str, order: tuple[str, ...]
 ) -> None:
     spark, local = (_sorted(pq.read_table(outputs[engine] / name), order) for engine in EngineName)
-    assert spark.num_rows == local.num_rows > 0
+    assert spark.num_rows == local.num_rows
     assert spark.schema.names == local.schema.names
     for column in local.schema.names:
         assert spark.column(column).to_pylist() == local.column(column).to_pylist(), column

@@ -1,6 +1,6 @@
 """A replay from capture files to an output folder: both engines, the same rows.
 
-Output: frames.parquet, events.parquet and findings.parquet (of the local engine one file each, of
+Output: frames.parquet, events/KIND.parquet and findings.parquet (of the local engine one file each, of
 Spark a folder of parts), summary.json, report.html, and the log of Spark. See docs/replay.md.
 """
 

@@ -173,14 +173,11 @@ def _pairing(file: str, rows: Iterable[Observation]) -> FindingRow:
     counts: Counter[str] = Counter()
     proofs: list[Proof] = []
     for row in rows:
-        if row.kind == ObservationKind.PAIRED and row.name is not None:
-            counts[row.name] += row.max_offset or 0
+        if row.kind == ObservationKind.PAIRED and row.verdict is not None:
+            counts[row.verdict] += row.evaluated or 0
         elif row.kind == ObservationKind.MISPAIRED:
-            proofs.append(
-                Proof(
-                    row.time_ns, row.connection, row.direction, row.sequence, row.text or "", row.name or ""
-                )
-            )
+            place = (row.time_ns, row.connection, row.direction, row.sequence)
+            proofs.append(Proof(*place, row.text or "", row.verdict or ""))
     proofs.sort(key=lambda proof: -Verdict(proof.verdict).rank)
     verdict = worst(Verdict(name) for name in counts)
     return FindingRow(

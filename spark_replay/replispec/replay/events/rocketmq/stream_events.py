@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
-from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
+from replispec.replay.events.observation import Acknowledged, Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants
@@ -88,14 +88,13 @@ def join(
     """Join the observations of one capture; `learners` are ids or addresses that the user knows as such.
 
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
-    Sets `group` of every observation.
+    The rows are the observations with their `group`, and the `epoch` of what was acknowledged.
     """
     rows = in_capture_order(observations)
     groups = learn_groups(rows)
-    for row in rows:
-        if row.kind not in _ABOUT_NO_GROUP:
-            row.group = groups.group(row)
+    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in rows]
     history = _history(rows, learners)
+    rows = [_with_epoch(row, history) if isinstance(row, Acknowledged) else row for row in rows]
     events = [
         *_facts(rows, history),
         *_replication(rows),
@@ -219,7 +218,6 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
     for row in acknowledged:
         assert row.group is not None
         assert row.offset is not None
-        row.epoch = _epoch_of(row, history.tenures[row.group])
         if row.epoch is not None:
             first = written[row.group].setdefault(row.epoch, row)
             if first.offset is not None and row.offset < first.offset:
@@ -236,6 +234,11 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
     for row in rows:
         if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
             yield StreamEvent("sends", "acknowledged", _event(row, epoch=UNKNOWN, offset=UNKNOWN))
+
+
+def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
+    assert row.group is not None
+    return replace(row, epoch=_epoch_of(row, history.tenures[row.group]))
 
 
 def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:
