@@ -213,10 +213,12 @@ def border_inside(frames: Frames) -> Frames:
 
 
 def learner_in_the_set(frames: Frames) -> Frames:
-    """A member of the set calls itself a learner in its handshake."""
-    at = of_replica(frames, ha.HaHandshakeId)[0]
-    handshake = ha.HaHandshakeId.decode(frames[at].data)
-    return put(frames, at, replace(frames[at], data=replace(handshake, async_learner=True).encode()))
+    """A member of the set calls itself a learner in all of its handshakes."""
+    changed = list(frames)
+    for at in of_replica(frames, ha.HaHandshakeId):
+        handshake = ha.HaHandshakeId.decode(frames[at].data)
+        changed[at] = replace(frames[at], data=replace(handshake, async_learner=True).encode())
+    return changed
 
 
 def answered_twice(frames: Frames) -> Frames:

@@ -87,8 +87,7 @@ def _is_claim(row: Observation, groups: BrokerGroups) -> bool:
 
 
 def _ends_life(row: Observation, groups: BrokerGroups) -> bool:
-    key = groups.key(row)
-    return key is not None and row.order in groups.lives.get(key, ())
+    return groups.lives.is_end(groups.key(row), row)
 
 
 @dataclass(slots=True)

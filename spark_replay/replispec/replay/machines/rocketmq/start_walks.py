@@ -59,7 +59,7 @@ def walk_starts(rows: Sequence[Observation], groups: BrokerGroups, found: Findin
                 walk.meanwhile([*dict.fromkeys(elsewhere)])
                 message = row.message or HEARTBEAT
                 facts = seen_of(row.content, _KINDS[message])
-                finding = found[groups.group_of(_name(groups, address), row.controller, row.order), _ID]
+                finding = found[groups.group_of(_name(groups, address), row), _ID]
                 sent = message in _SENT
                 step(walk, row, facts, finding, sent=sent, message=message, whole=not broker.holed)
 
