@@ -30,6 +30,7 @@ from tests.replay.expectations import (
     CONTROLLER_GROUP,
     GRANTED_ONCE,
     LEARNER,
+    LOG_HOLDS,
     MASTER_MACHINE,
     OFFSET_CHAIN,
     ONLY_MASTER,
@@ -127,6 +128,13 @@ class World:
         self.register(number)
         return broker
 
+    def restart_shorter(self, number: int, kept: int) -> None:
+        """The master stops and starts again in its epoch; only the first `kept` bytes of its log are left."""
+        self.die(number)
+        del self.brokers[number].log[kept:]
+        self.ledger.cut_off(self.epoch, kept)
+        self.come_back(number)
+
     def ask_leader(self, link: Link, *, broker: bool = False) -> None:
         """1005, which names the controller group; asked by a broker or by an administrator."""
         leader = to_controller.GetMetadataResponse(CONTROLLER_GROUP, "n1", text(self.leader), True, "n1:;")
@@ -156,7 +164,7 @@ class World:
         beat = to_controller.BrokerHeartbeatRequest(CLUSTER, broker.address, self.name, number)
         beat.epoch, beat.max_offset, beat.confirm_offset = self.epoch, len(broker.log), len(broker.log)
         self.traffic.request(other or self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
-        self.ledger.count(REPLICAS_MANAGER)
+        self.ledger.count(REPLICAS_MANAGER, *[LOG_HOLDS] * (number == self.master))
 
     def elect(self, number: int, *, notified_first: bool = False) -> None:
         """1002, asked by the broker that is elected; `notified_first`: its 1008 overtakes the answer."""
@@ -392,6 +400,7 @@ class World:
         entries = [HaEpochEntry(epoch, start) for epoch, start in master.epochs]
         answer = HaHandshakeAnswer(len(master.log), master.epochs[-1][0], entries)
         self._master_says(replica, answer.encode())
+        self.ledger.count(LOG_HOLDS)
         same = 0
         for each, other in zip(replica.epochs, master.epochs, strict=False):
             if each == other:

@@ -201,6 +201,8 @@ def _heartbeat(command: Command) -> Iterator[Observation]:
         broker_id=header.broker_id,
         controller=command.destination,
         timeout_ms=header.heartbeat_timeout_mills,
+        epoch=header.epoch,
+        max_offset=header.max_offset,
         from_start=command.from_start,
     )
 
@@ -336,7 +338,13 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
     header = command.header(broker.SendMessageResponse)
     for text in (header.msg_id or "").split(","):
         address, offset = _message_place(text)
-        yield replace(command.seen, kind=ObservationKind.ACKNOWLEDGED, address=address, offset=offset)
+        yield replace(
+            command.seen,
+            kind=ObservationKind.ACKNOWLEDGED,
+            address=address,
+            offset=offset,
+            text=header.transaction_id,
+        )
 
 
 def _message_place(message_id: str) -> tuple[str, int]:

@@ -18,6 +18,7 @@ from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.leaders import leader_changes
+from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -226,16 +227,25 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
                 written[row.group][row.epoch] = row
     for name in sorted(written.keys() | history.starts.keys()):
         yield from _epoch_starts(name, history.starts[name], written[name])
+    falls = LogFalls(rows, groups, history.tenures)
+    yield from (StreamEvent("logs", "log_end", event) for event in falls.ends())
     for name in sorted(history.tenures):
         for epoch in sorted(history.tenures[name]):
             event = SimpleNamespace(row=None, group=name, epoch=epoch)
             yield StreamEvent("sends", "epoch_named", event)
     for row in acknowledged:
-        epoch = UNKNOWN if row.epoch is None else row.epoch
-        yield StreamEvent("sends", "acknowledged", _event(row, epoch=epoch, offset=row.offset))
+        event = _event(
+            row,
+            epoch=UNKNOWN if row.epoch is None else row.epoch,
+            offset=row.offset,
+            cut_to=falls.cut_to(row),
+            given_again=falls.is_given_again(row),
+        )
+        yield StreamEvent("sends", "acknowledged", event)
     for row in rows:
         if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
-            yield StreamEvent("sends", "acknowledged", _event(row, epoch=UNKNOWN, offset=UNKNOWN))
+            event = _event(row, epoch=UNKNOWN, offset=UNKNOWN, cut_to=None, given_again=False)
+            yield StreamEvent("sends", "acknowledged", event)
 
 
 def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:
