@@ -19,7 +19,7 @@ KEPT = 1
 
 
 def restarted(kept: int | None, *, afterwards: int = 3) -> Scenario:
-    """The only replica is gone, and the master starts again with the first messages of its log (None: all)."""
+    """The replica is gone; the master starts again with the first messages of its log (None: all)."""
     world = two_brokers()
     world.die(2)
     world.alter((1,))

@@ -79,6 +79,14 @@ class BrokerGroups:
                 return address
         return None
 
+    def has_ended(self, group: str) -> bool:
+        """True for a life of a group that another one followed."""
+        return any(
+            group == self._in_life(*key, number)
+            for key, ends in self.lives.items()
+            for number in range(1, len(ends) + 1)
+        )
+
     def _controller_group(self, name: str, controller: str | None) -> str:
         if controller is not None:
             return self.controllers.get(controller, f"{UNKNOWN_GROUP} ({controller})")
@@ -87,6 +95,10 @@ class BrokerGroups:
 
     def _numbered(self, controller_group: str, name: str, order: int) -> str:
         life = bisect_right(self.lives.get((controller_group, name), ()), order) + 1
+        return self._in_life(controller_group, name, life)
+
+    @staticmethod
+    def _in_life(controller_group: str, name: str, life: int) -> str:
         text = f"{controller_group}/{name}"
         return text if life == 1 else f"{text}#{life}"
 

@@ -225,7 +225,9 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
             first = written[row.group].setdefault(row.epoch, row)
             if first.offset is not None and row.offset < first.offset:
                 written[row.group][row.epoch] = row
+    last: dict[str, int] = {}
     for name in sorted(written.keys() | history.starts.keys()):
+        last[name] = max((*history.starts[name], *written[name]), default=0)
         yield from _epoch_starts(name, history.starts[name], written[name])
     falls = LogFalls(rows, groups, history.tenures)
     yield from (StreamEvent("logs", "log_end", event) for event in falls.ends())
@@ -234,17 +236,21 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
             event = SimpleNamespace(row=None, group=name, epoch=epoch)
             yield StreamEvent("sends", "epoch_named", event)
     for row in acknowledged:
+        assert row.group is not None
         event = _event(
             row,
             epoch=UNKNOWN if row.epoch is None else row.epoch,
             offset=row.offset,
             cut_to=falls.cut_to(row),
             given_again=falls.is_given_again(row),
+            is_message=True,
+            followed=row.epoch is not None and last[row.group] > row.epoch,
         )
         yield StreamEvent("sends", "acknowledged", event)
     for row in rows:
         if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
             event = _event(row, epoch=UNKNOWN, offset=UNKNOWN, cut_to=None, given_again=False)
+            event.is_message = event.followed = False
             yield StreamEvent("sends", "acknowledged", event)
 
 
