@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.count import way
+from tests.house.count import WAY_OF_FINDING, captured_1001, way
 from tests.house.places import names_of, naming
 from tests.house.tree import ROOT
 
@@ -66,3 +66,12 @@ def test_the_way_of_a_change_is_the_same_twice_and_goes_through_the_machine() ->
     assert "generated/replispec/wire/rocketmq/machines/broker_set.py" in files
     assert any(file.startswith("roles/controller/") for file in files)
     assert not any(file.startswith(("tests/", "lab/")) for file in files)
+
+
+def test_the_way_to_a_finding_is_the_same_twice_and_passes_all_rooms_but_the_report(tmp_path: Path) -> None:
+    capture = tmp_path / "one.pcap"
+    capture.write_bytes(captured_1001())
+    first, second = (way(ROOT, WAY_OF_FINDING, str(capture)) for _ in range(2))
+    assert first == second
+    rooms = {file.split("/")[3] for file, _ in first if file.startswith("spark_replay/")}
+    assert rooms >= {"capture", "tcp", "frames", "pairing", "events", "machines", "judges", "engines"}
