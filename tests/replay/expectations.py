@@ -24,6 +24,7 @@ PAIRING = "pairing"
 SEND_SURVIVES = "acknowledged-send-survives"
 SAME_BYTES = "same-bytes"
 CONFIRM_COVERS = "confirm-covers-set"
+CONFIRM_HOLDS = "confirm-offset-holds"
 LOG_HOLDS = "log-end-holds"
 GRANTED_ONCE = "id-granted-once"
 HEARTBEATS = "heartbeats-reach-leader"
@@ -45,6 +46,7 @@ OF_GROUP = (
     SEND_SURVIVES,
     SAME_BYTES,
     CONFIRM_COVERS,
+    CONFIRM_HOLDS,
     LOG_HOLDS,
     GRANTED_ONCE,
     HEARTBEATS,

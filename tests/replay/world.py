@@ -27,6 +27,7 @@ from tests.replay.expectations import (
     BROKER_NAME,
     BROKER_SET,
     CONFIRM_COVERS,
+    CONFIRM_HOLDS,
     CONTROLLER_GROUP,
     GRANTED_ONCE,
     LEARNER,
@@ -436,7 +437,7 @@ class World:
         body = bytes(master.log[offset : offset + size])
         header = HaTransferHeader(offset, label, begins, self._confirmed(replica), body)
         self._master_says(replica, header.encode())
-        self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH)
+        self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH, CONFIRM_HOLDS)
         if label == self.epoch and self.ledger.all_ack:
             self.ledger.count(CONFIRM_COVERS)
         link = self.link(replica.replication)
@@ -451,6 +452,7 @@ class World:
         epoch, start = master.epochs[-1]
         offset = len(replica.log) if master.log else -1
         self._master_says(replica, HaTransferHeader(offset, epoch, start, self._confirmed(replica)).encode())
+        self.ledger.count(CONFIRM_HOLDS)
         if offset >= 0 and self.ledger.all_ack:
             self.ledger.count(CONFIRM_COVERS)
 

@@ -55,6 +55,7 @@ class Observation:
     `content` holds its fields or what an answer claims; `opaque` joins the steps of a request and its answer.
     `version` is the one in the header of the broker that tells its address. `duration_ns` is the time from
     the request to the answer that tells the row; `durations_ns`, `unanswered`: all requests of a code.
+    `body_epoch` is the syncStateSetEpoch in a body whose header has one too.
     """
 
     capture: str
@@ -78,6 +79,7 @@ class Observation:
     master_address: str | None = None
     master_epoch: int | None = None
     sync_state_set_epoch: int | None = None
+    body_epoch: int | None = None
     members: list[str] | None = None
     requester: str | None = None
     accepted: bool | None = None
@@ -115,6 +117,7 @@ _TYPES: Mapping[str, pa.DataType] = {
     "code": pa.int32(),
     "master_epoch": pa.int32(),
     "sync_state_set_epoch": pa.int32(),
+    "body_epoch": pa.int32(),
     "members": pa.list_(pa.string()),
     "accepted": pa.bool_(),
     "designated": pa.bool_(),

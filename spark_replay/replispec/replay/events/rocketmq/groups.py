@@ -79,6 +79,12 @@ class BrokerGroups:
                 return address
         return None
 
+    def has_told(self, name: str | None, broker_id: str | None, address: str | None) -> bool:
+        """Whether a broker of this name, and of this id if it told one, said that it has this address."""
+        own = self.ids.get(address or "")
+        known = self.names.get(address or "")
+        return known is not None and (name is None or known == name) and str(own or broker_id) == broker_id
+
     def has_ended(self, group: str) -> bool:
         """True for a life of a group that another one followed."""
         return any(

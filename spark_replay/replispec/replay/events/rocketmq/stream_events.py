@@ -13,7 +13,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
-from replispec.replay.events.rocketmq.confirms import confirms
+from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
+from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
@@ -98,7 +99,7 @@ def join(
             row.group = groups.group(row)
     history = _history(rows, learners)
     events = [
-        *_facts(rows, history),
+        *_facts(rows, groups, history),
         *_replication(rows),
         *_sends(rows, groups, history),
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
@@ -111,6 +112,7 @@ def join(
 
 def _history(rows: list[Observation], learners: Collection[str]) -> History:
     history = History()
+    witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
     for row in rows:
         if row.group is None:
             continue
@@ -120,19 +122,11 @@ def _history(rows: list[Observation], learners: Collection[str]) -> History:
             history.tenures[row.group].setdefault(row.master_epoch, tenure)
         elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
-        elif row.kind in (ObservationKind.ANSWER, ObservationKind.EPOCHS):
-            for entry in row.epochs or ():
-                history.starts[row.group].setdefault(entry["epoch"], entry["start_offset"])
-        elif row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
-            assert row.epoch is not None
-            assert row.epoch_start_offset is not None
-            history.starts[row.group].setdefault(row.epoch, row.epoch_start_offset)
+        else:
+            witnesses[row.group].hear(row)
+    for group, each in witnesses.items():
+        history.starts[group].update(each.believed(history.tenures[group].keys()))
     return history
-
-
-def _knows_epoch(row: Observation) -> bool:
-    """False for the heartbeat of a master that has no data yet: its offsets are below 0."""
-    return row.epoch is not None and (row.offset or 0) >= 0 and (row.epoch_start_offset or 0) >= 0
 
 
 def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
@@ -142,7 +136,7 @@ def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
 # ---- facts and alterations -----------------------------------------------------------------------
 
 
-def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
+def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
     edits: Counter[str] = Counter()
     for row in rows:
@@ -158,7 +152,10 @@ def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
                 code=row.code,
                 master_epoch=row.master_epoch,
                 sync_state_set_epoch=row.sync_state_set_epoch,
+                body_epoch=row.body_epoch,
                 master=row.master,
+                master_address=row.master_address,
+                address_told=groups.has_told(row.name, row.master, row.master_address),
                 members=None if row.members is None else frozenset(row.members),
                 edits=edits[row.group],
                 learners=frozenset(history.learners[row.group]),
@@ -196,6 +193,8 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
 
 def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
     known: dict[str, set[int]] = defaultdict(set)
+    told: dict[str, ToldStarts] = defaultdict(ToldStarts)
+    changes = SetChanges(rows)
     for row in rows:
         kind = ObservationKind(row.kind)
         if kind not in _HA:
@@ -203,9 +202,17 @@ def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
         starts = known[row.connection]
         starts.update(entry["start_offset"] for entry in row.epochs or ())
         attributes = {name: getattr(row, name) for name in _HA[kind]}
-        if kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
-            assert row.epoch_start_offset is not None
-            starts.add(row.epoch_start_offset)
+        if kind == ObservationKind.HANDSHAKE:
+            attributes["by_id"] = row.broker_id is not None
+        elif kind == ObservationKind.ANSWER:
+            told[row.connection].answered(row)
+        elif kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT):
+            attributes["settled"] = changes.none_near(row)
+            if knows_epoch(row):
+                assert row.epoch_start_offset is not None
+                starts.add(row.epoch_start_offset)
+                before = told[row.connection].header(row)
+                attributes |= before if kind == ObservationKind.BATCH else {}
         if kind == ObservationKind.BATCH:
             attributes["known_starts"] = sorted(starts)
         yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
