@@ -28,6 +28,8 @@ PAIRING = "pairing"
 SEND_SURVIVES = "acknowledged-send-survives"
 SAME_BYTES = "same-bytes"
 CONFIRM_COVERS = "confirm-covers-set"
+CONFIRM_HOLDS = "confirm-offset-holds"
+LOG_HOLDS = "log-end-holds"
 GRANTED_ONCE = "id-granted-once"
 HEARTBEATS = "heartbeats-reach-leader"
 REPLICA_MACHINE = "ha-replica-machine"
@@ -48,6 +50,8 @@ OF_GROUP = (
     SEND_SURVIVES,
     SAME_BYTES,
     CONFIRM_COVERS,
+    CONFIRM_HOLDS,
+    LOG_HOLDS,
     GRANTED_ONCE,
     HEARTBEATS,
     REPLICA_MACHINE,
@@ -112,6 +116,7 @@ class Ledger:
     verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
     starts: dict[tuple[str, int], int] = field(default_factory=dict)
     acknowledged: list[tuple[str, int, int]] = field(default_factory=list)
+    cut: list[tuple[str, int, int]] = field(default_factory=list)
     carried: dict[tuple[str, int, int, int], set[int]] = field(default_factory=dict)
     all_ack: bool = False
     facts: Counter[str] = field(default_factory=Counter)
@@ -158,13 +163,21 @@ class Ledger:
         self.count(SEND_SURVIVES)
         self.acknowledged.append((self.group, epoch, offset))
 
+    def cut_off(self, epoch: int, offset: int) -> None:
+        """The log of the master of this epoch ends here from now on: what it had acknowledged is gone."""
+        gone = [key for key in self.acknowledged if key[:2] == (self.group, epoch) and key[2] >= offset]
+        self.acknowledged = [key for key in self.acknowledged if key not in gone]
+        self.cut += gone
+
     def losses(self) -> tuple[Lost, ...]:
-        """The acknowledged messages at or after the start of the epoch after theirs."""
+        """What was cut off, and the acknowledged messages at or after the start of the epoch after theirs."""
         lost: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
         for group, epoch, offset in self.acknowledged:
             later = [key for key in self.starts if key[0] == group and key[1] > epoch]
             if later and offset >= self.starts[min(later)]:
                 lost[group, epoch].append(offset)
+        for group, epoch, offset in self.cut:
+            lost[group, epoch].append(offset)
         return tuple(Lost(*key, min(at), max(at), len(at)) for key, at in sorted(lost.items()))
 
     def add(self, other: Ledger) -> None:
@@ -173,6 +186,7 @@ class Ledger:
         self.verdicts.update(other.verdicts)
         self.starts.update(other.starts)
         self.acknowledged += other.acknowledged
+        self.cut += other.cut
         self.facts.update(other.facts)
         self.learners.update(other.learners)
 

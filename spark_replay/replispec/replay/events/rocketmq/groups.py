@@ -46,9 +46,8 @@ class BrokerGroups:
     def group_of(self, name: str, row: Observation) -> str:
         """The group of a broker name where a row stands, as `group` says it."""
         controller_group = self._controller_group(name, row.controller)
-        life = self.lives.number((controller_group, name), row)
-        text = f"{controller_group}/{name}"
-        return text if life == 1 else f"{text}#{life}"
+        key = controller_group, name
+        return _in_life(key, self.lives.number(key, row))
 
     def key(self, row: Observation) -> Key | None:
         """Controller group and broker name, whichever life; None when the row does not tell both."""
@@ -74,11 +73,30 @@ class BrokerGroups:
                 return address
         return None
 
+    def has_told(self, name: str | None, broker_id: str | None, address: str | None) -> bool:
+        """Whether a broker of this name, and of this id if it told one, said that it has this address."""
+        own = self.ids.get(address or "")
+        known = self.names.get(address or "")
+        return known is not None and (name is None or known == name) and str(own or broker_id) == broker_id
+
+    def has_ended(self, group: str) -> bool:
+        """True for a life of a group that another one followed."""
+        return any(
+            group == _in_life(key, number)
+            for key, ends in self.lives.ends.items()
+            for number in range(1, len(ends) + 1)
+        )
+
     def _controller_group(self, name: str, controller: str | None) -> str:
         if controller is not None:
             return self.controllers.get(controller, f"{UNKNOWN_GROUP} ({controller})")
         spoken = self.spoken.get(name, set())
         return next(iter(spoken)) if len(spoken) == 1 else UNKNOWN_GROUP
+
+
+def _in_life(key: Key, life: int) -> str:
+    text = "/".join(key)
+    return text if life == 1 else f"{text}#{life}"
 
 
 def learn_groups(rows: Iterable[Observation]) -> BrokerGroups:

@@ -35,7 +35,7 @@ class Lives:
 
     def number(self, key: Key, row: Observation) -> int:
         """The life that a row belongs to, from 1 on."""
-        ends = self.moved.get((key, row.connection)) or self.ends.get(key, ())
+        ends = self.moved.get((key, row.connection)) or self.ends.get(key) or []
         return bisect_right(ends, row.order) + 1
 
     def is_end(self, key: Key | None, row: Observation) -> bool:

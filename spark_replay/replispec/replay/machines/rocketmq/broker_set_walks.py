@@ -55,7 +55,11 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
         group = row.group or ""
         if row.kind == ObservationKind.CLEANED and row.text is None:
             sets[group] = _Set(begun=True, holed=holed)
-        if row.kind == ObservationKind.DECISION and row.controller not in by_address and _is_claim(row, groups):
+        if (
+            row.kind == ObservationKind.DECISION
+            and row.controller not in by_address
+            and _is_claim(row, groups)
+        ):
             if group not in sets:
                 sets[group] = _Set(begun=False, holed=holed)
             sets[group].add(row, ends_life=_ends_life(row, groups))

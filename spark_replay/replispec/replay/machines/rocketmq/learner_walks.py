@@ -13,7 +13,12 @@ from replispec.replay.machines.walks import Walk
 from replispec.wire.rocketmq.machines import learner
 
 MACHINE = learner.MACHINE
-_REPLICATION = (ObservationKind.OPENED, ObservationKind.HANDSHAKE, ObservationKind.REPORT, ObservationKind.GAP)
+_REPLICATION = (
+    ObservationKind.OPENED,
+    ObservationKind.HANDSHAKE,
+    ObservationKind.REPORT,
+    ObservationKind.GAP,
+)
 
 
 @dataclass(slots=True)

@@ -64,9 +64,7 @@ def walk_starts(rows: Sequence[Observation], groups: BrokerGroups, found: Findin
                 step(walk, row, facts, finding, sent=sent, message=message, whole=not broker.holed)
 
 
-def _brokers(
-    rows: Sequence[Observation], groups: BrokerGroups, holed: Collection[str]
-) -> dict[str, _Broker]:
+def _brokers(rows: Sequence[Observation], groups: BrokerGroups, holed: Collection[str]) -> dict[str, _Broker]:
     """The rows of each broker that are steps, by its address."""
     owners = owners_of(rows)
     fresh = _first_connections(rows)
