@@ -92,7 +92,11 @@ def values_by_hand(source: str) -> Iterator[str]:
     """
     tree = ast.parse(source)
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and _is_literal(node.value):
+        if (
+            isinstance(node, ast.Assign | ast.AnnAssign)
+            and node.value is not None
+            and _is_literal(node.value)
+        ):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             name, value = ast.unparse(target), ast.unparse(node.value)
             if not name.startswith("__") and not _is_own(name, node.value):
@@ -108,11 +112,11 @@ def _times_by_hand(arguments: ast.arguments) -> Iterator[str]:
     given = zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
     for argument, default in (*given, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
         if argument.arg.endswith("_ms") and isinstance(default, ast.Constant) and default.value:
-            kept = f"{argument.arg} = {default.value}"
+            kept = f"{argument.arg} = {default.value!r}"
             yield f"line {argument.lineno}: keeps {kept}: name it in the specification"
 
 
-def _is_literal(node: ast.expr | None) -> bool:
+def _is_literal(node: ast.expr) -> bool:
     """Whether a value is made of numbers and texts alone, be it by arithmetic or as a pattern."""
     match node:
         case ast.Constant(value=value):
@@ -129,8 +133,7 @@ def _is_literal(node: ast.expr | None) -> bool:
             return False
 
 
-def _is_own(name: str, node: ast.expr | None) -> bool:
-    assert node is not None
+def _is_own(name: str, node: ast.expr) -> bool:
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return bool(PLAIN_WORD.fullmatch(node.value))
     is_number = isinstance(node, ast.Constant | ast.BinOp)
