@@ -131,7 +131,7 @@ class Watch:
         event = read_answer(
             self._outbox,
             outcome,
-            lambda code, fields, body: wire.outcome_of(asked, code, fields, body, self),
+            lambda code, fields, body, release: wire.outcome_of(asked, code, fields, body, self, release),
         )
         if isinstance(event, machine.ReplicaInfoReceived):
             self._serves = True
