@@ -1,6 +1,5 @@
 """The report says the worst first, promises nothing it cannot know, and lets no name act as markup."""
 
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -41,44 +40,12 @@ from replispec.replay.report.wording import (
     switch_sentence,
 )
 from tests.house.tree import ROOT
+from tests.replay.outline import Outline
 
 SECOND = 10**9
 START = 1_795_206_775 * SECOND
 SURVIVES = "acknowledged-send-survives"
-VOID = {"meta", "path", "rect", "line", "circle"}
 INT64 = st.integers(-(2**63), 2**63 - 1)
-
-
-class Outline(HTMLParser):
-    """The elements of a page in order, its attributes, and its text; fails on an element left open."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "td":
-            self.text += " "
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportModel:
