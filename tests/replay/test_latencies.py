@@ -9,7 +9,7 @@ import pytest
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observation import Observation, ObservationKind, from_table, to_table
 from replispec.replay.events.observe import observe
-from replispec.replay.pairing import durations as durations_module
+from replispec.replay.events.rocketmq import durations as durations_module
 from replispec.replay.report.latencies import latencies
 from replispec.replay.report.model import Latency
 from replispec.wire.rocketmq import remoting

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from replispec.replay.report.fill import fill
+from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.model import ReportModel
 from replispec.replay.report.summary import Summary
 from replispec.replay.report.wording import applied, headline
@@ -37,7 +37,7 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     """Losses first, then what is not ok, then the captures and where the report is."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=None if terminal else WIDTH)
-    model = fill(summary, (), ())
+    model = fill(summary, Story())
     said = headline(model)
     console.print(_shown(said.text, TONES[said.tone]))
     for line in said.lines:

@@ -20,6 +20,7 @@ from replispec.replay.engines.results import (
     EVENTS_NAME,
     FINDINGS_NAME,
     FRAMES_NAME,
+    LOST_NAME,
     REPORT_NAME,
     SUMMARY_NAME,
     CaptureResult,
@@ -27,7 +28,9 @@ from replispec.replay.engines.results import (
     Progress,
 )
 from replispec.replay.report import write_report
-from replispec.replay.report.fill import fill
+from replispec.replay.report.fill import Story, fill
+from replispec.replay.report.lost_file import write_lost
+from replispec.replay.report.rocketmq.lost_messages import lost_messages
 from replispec.replay.report.summary import Summary
 from replispec.replay.tcp.rotation import Source, name_of
 
@@ -76,7 +79,7 @@ def replay(
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
     out.mkdir(parents=True, exist_ok=True)
-    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME):
+    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, LOST_NAME):
         _remove(out / name)
     results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
     summary = Summary(engine.value)
@@ -122,6 +125,13 @@ def _write(summary: Summary, results: Sequence[CaptureResult], out: Path) -> Non
     pq.write_table(pa.Table.from_pylist(rows, FINDINGS), out / FINDINGS_NAME)
     document = orjson.dumps(summary.document(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     (out / SUMMARY_NAME).write_bytes(document)
-    switched = [switch for result in results for switch in result.switches]
-    lived = [timeline for result in results for timeline in result.timelines]
-    write_report(fill(summary, switched, lived), out / REPORT_NAME)
+    sends = [send for result in results for send in result.lost]
+    lost = write_lost(lost_messages(out / FRAMES_NAME, sends), out / LOST_NAME)
+    story = Story(
+        switches=tuple(each for result in results for each in result.switches),
+        timelines=tuple(each for result in results for each in result.timelines),
+        causes=tuple(each for result in results for each in result.causes),
+        overlaps=tuple(each for result in results for each in result.overlaps),
+        lost=lost,
+    )
+    write_report(fill(summary, story), out / REPORT_NAME)

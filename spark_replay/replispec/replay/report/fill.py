@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from replispec.replay.judges.judge import FindingRow, Proof
+from replispec.replay.report.lost_file import NOTHING_LOST, Lost
 from replispec.replay.report.model import (
     CaptureInfo,
     Loss,
+    LossCause,
+    Overlap,
     ReportEvidence,
     ReportFinding,
     ReportModel,
@@ -20,17 +22,32 @@ from replispec.replay.report.wire_words import wire_lines
 from replispec.runtime.primitives.invariants import Verdict
 
 
-def fill(summary: Summary, switches: Iterable[Switch], timelines: Iterable[Timeline]) -> ReportModel:
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened, beside what the summary says: of all captures, in their order."""
+
+    switches: tuple[Switch, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    causes: tuple[LossCause, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    lost: Lost = NOTHING_LOST
+
+
+def fill(summary: Summary, story: Story) -> ReportModel:
     """The report's model of a whole replay."""
     return ReportModel(
         engine=summary.engine,
         captures=tuple(_capture(row) for row in summary.captures),
         losses=tuple(Loss(**asdict(row)) for row in summary.losses),
-        switches=tuple(switches),
+        switches=story.switches,
         findings=tuple(_finding(row) for row in summary.findings),
-        timelines=tuple(timelines),
+        timelines=story.timelines,
         failovers=tuple(summary.failovers),
         latencies=tuple(summary.latencies),
+        causes=story.causes,
+        overlaps=story.overlaps,
+        lost=story.lost.messages,
+        lost_counts=story.lost.counts,
     )
 
 
