@@ -103,29 +103,31 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
         ),
         causes=(LossCause("LabDLedger/broker-a", "failover.pcap", 1, (name,), (name, name)),),
         overlaps=(Overlap(name, name, START + 31 * SECOND, START + 32 * SECOND, name, name, 1, 2, 3, 4),),
-        lost=(
-            LostMessage(
-                name,
-                name,
-                1,
-                302_144,
-                name,
-                START + 30 * SECOND,
-                name,
-                0,
-                9,
-                name,
-                3,
-                17,
-                name,
-                name,
-                name,
-                name,
-                name,
-                name,
-            ),
-        ),
+        lost=(_lost_message(name),),
         lost_counts=(LostCount(name, name, name, name, 1),),
+    )
+
+
+def _lost_message(name: str) -> LostMessage:
+    return LostMessage(
+        name,
+        name,
+        1,
+        302_144,
+        name,
+        START + 30 * SECOND,
+        name,
+        0,
+        9,
+        name,
+        3,
+        17,
+        name,
+        name,
+        name,
+        name,
+        name,
+        name,
     )
 
 

@@ -7,7 +7,7 @@ Spark a folder of parts), summary.json, report.html, and the log of Spark. See d
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -28,7 +28,10 @@ from replispec.replay.engines.results import (
     Progress,
 )
 from replispec.replay.report import write_report
+from replispec.replay.report.evidence import Located, locate, proven
+from replispec.replay.report.evidence_file import write_evidence
 from replispec.replay.report.fill import Story, fill
+from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import write_lost
 from replispec.replay.report.rocketmq.lost_messages import lost_messages
 from replispec.replay.report.summary import Summary
@@ -70,11 +73,13 @@ def replay(
     engine: EngineName,
     options: Options,
     progress: Progress | None = None,
+    evidence: Path | None = None,
 ) -> Summary:
     """Replay captures into the folder `out` (made when absent) and return what they come to.
 
     A capture is one file, or the files of a rotation together. Rows say which capture they are of by the
-    name of its (first) file: raises ValueError when two share one.
+    name of its (first) file: raises ValueError when two share one. `evidence`: where the packets of the
+    frames in findings are written as a capture of their own, if anywhere.
     """
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
@@ -89,7 +94,10 @@ def replay(
         summary.findings += result.findings
         summary.failovers += result.failovers
         summary.latencies += result.latencies
-    _write(summary, results, out)
+    located = locate(captures, proven(summary.findings), out / FRAMES_NAME)
+    if evidence is not None:
+        write_evidence(captures, located, proven(summary.findings), evidence)
+    _write(summary, results, located, out)
     return summary
 
 
@@ -110,7 +118,9 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write(summary: Summary, results: Sequence[CaptureResult], out: Path) -> None:
+def _write(
+    summary: Summary, results: Sequence[CaptureResult], located: Mapping[Place, Located], out: Path
+) -> None:
     rows = [
         {
             "file": finding.file,
@@ -133,5 +143,6 @@ def _write(summary: Summary, results: Sequence[CaptureResult], out: Path) -> Non
         causes=tuple(each for result in results for each in result.causes),
         overlaps=tuple(each for result in results for each in result.overlaps),
         lost=lost,
+        located=located,
     )
     write_report(fill(summary, story), out / REPORT_NAME)

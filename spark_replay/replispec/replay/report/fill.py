@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from replispec.replay.judges.judge import FindingRow, Proof
+from replispec.replay.report.evidence import Located, connection_filter, place_of_proof
+from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import NOTHING_LOST, Lost
 from replispec.replay.report.model import (
     CaptureInfo,
@@ -31,6 +34,7 @@ class Story:
     causes: tuple[LossCause, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     lost: Lost = NOTHING_LOST
+    located: Mapping[Place, Located] = field(default_factory=dict)
 
 
 def fill(summary: Summary, story: Story) -> ReportModel:
@@ -40,7 +44,7 @@ def fill(summary: Summary, story: Story) -> ReportModel:
         captures=tuple(_capture(row) for row in summary.captures),
         losses=tuple(Loss(**asdict(row)) for row in summary.losses),
         switches=story.switches,
-        findings=tuple(_finding(row) for row in summary.findings),
+        findings=tuple(_finding(row, story.located) for row in summary.findings),
         timelines=story.timelines,
         failovers=tuple(summary.failovers),
         latencies=tuple(summary.latencies),
@@ -70,7 +74,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
     )
 
 
-def _finding(row: FindingRow) -> ReportFinding:
+def _finding(row: FindingRow, located: Mapping[Place, Located]) -> ReportFinding:
     not_ok = sum(count for verdict, count in row.counts.items() if verdict != Verdict.OK)
     return ReportFinding(
         invariant=row.invariant,
@@ -78,16 +82,24 @@ def _finding(row: FindingRow) -> ReportFinding:
         group=row.group,
         file=row.file,
         evaluated=row.evaluated,
-        evidence=tuple(_evidence(proof) for proof in row.proofs),
+        evidence=tuple(
+            _evidence(proof, located.get(place_of_proof(row.file, proof))) for proof in row.proofs
+        ),
         says=row.says,
         evidence_total=not_ok,
         unknown=row.counts.get(Verdict.UNKNOWN, 0),
     )
 
 
-def _evidence(proof: Proof) -> ReportEvidence:
+def _evidence(proof: Proof, located: Located | None) -> ReportEvidence:
     return ReportEvidence(
-        proof.time_ns, _route(proof.connection, proof.direction), proof.sequence, proof.text
+        time_ns=proof.time_ns,
+        connection=_route(proof.connection, proof.direction),
+        sequence=proof.sequence,
+        text=proof.text,
+        follow=connection_filter(proof.connection),
+        number=None if located is None else located.number,
+        packet_file="" if located is None else located.file,
     )
 
 

@@ -173,7 +173,8 @@ class LostCount:
 class ReportEvidence:
     """One frame that proves a finding: when, at which byte of which direction, and its fields as texts.
 
-    `connection` says who sent to whom, as "SOURCE > DESTINATION #NUMBER".
+    `connection` says who sent to whom, as "SOURCE > DESTINATION #NUMBER", `follow` is the display filter
+    that shows all of it. `number` is that of the packet which completed the frame, from 1 in `packet_file`.
     """
 
     time_ns: int | None
@@ -181,6 +182,9 @@ class ReportEvidence:
     sequence: int | None
     text: str
     fields: tuple[tuple[str, str], ...] = ()
+    follow: str = ""
+    number: int | None = None
+    packet_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)

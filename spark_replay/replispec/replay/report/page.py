@@ -1,14 +1,23 @@
 """The report as one HTML file that needs nothing else: no network, no script, light and dark."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
 import jinja2
 
+from replispec.replay.report.evidence import frames_filter
 from replispec.replay.report.failover import anatomy
-from replispec.replay.report.model import Overlap, ReportFinding, ReportModel, Switch, Timeline, Verdict
+from replispec.replay.report.model import (
+    Overlap,
+    ReportEvidence,
+    ReportFinding,
+    ReportModel,
+    Switch,
+    Timeline,
+    Verdict,
+)
 from replispec.replay.report.offsets import chart
 from replispec.replay.report.timeline import described, draw
 from replispec.replay.report.wording import (
@@ -33,6 +42,7 @@ TEXT_CHARACTERS_MAXIMUM = 600
 LAGS_MAXIMUM = 50
 FAILOVERS_MAXIMUM = 50
 LOSSES_MAXIMUM = 100
+FILTERS_MAXIMUM = 3
 OVERLAPS_MAXIMUM = 100
 
 
@@ -90,6 +100,8 @@ def _template() -> jinja2.Template:
         "described": described,
         "exact_seconds": exact_seconds,
         "failover_sentence": failover_sentence,
+        "follow_filters": _follow_filters,
+        "frame_filter": _frame_filter,
         "lag_sentence": lag_sentence,
         "loss_line": loss_line,
         "milliseconds": milliseconds,
@@ -103,6 +115,14 @@ def _template() -> jinja2.Template:
 def _own(told: Iterable[T], timeline: Timeline) -> list[T]:
     """What is about the group and file of a timeline."""
     return [each for each in told if (each.group, each.file) == (timeline.group, timeline.file)]
+
+
+def _frame_filter(evidence: Sequence[ReportEvidence]) -> str:
+    return frames_filter(each.number for each in evidence if each.number is not None)
+
+
+def _follow_filters(evidence: Sequence[ReportEvidence]) -> list[str]:
+    return list(dict.fromkeys(each.follow for each in evidence if each.follow))[:FILTERS_MAXIMUM]
 
 
 def _or_dash(value: object) -> object:
