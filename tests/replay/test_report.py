@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.report.model import (
+    Answers,
     CaptureInfo,
     Curve,
     CurveKind,
@@ -101,6 +102,7 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
             Latency(name, 310, name, 200, 3, 1_204_381, 2_000_000, 3_000_000, 4_000_000_000),
             Latency(name, 29_999, "", 0, 1, None, None, None, None),
         ),
+        answers=(Answers(name, 1003, name, 2010, name, 6, name),),
         causes=(LossCause("LabDLedger/broker-a", "failover.pcap", 1, (name,), (name, name)),),
         overlaps=(Overlap(name, name, START + 31 * SECOND, START + 32 * SECOND, name, name, 1, 2, 3, 4),),
         lost=(_lost_message(name),),

@@ -107,7 +107,7 @@ def test_the_anatomy_and_the_latencies_are_in_sight_and_their_pictures_whole(
     assert len(found["pictures"]) == 3
     sections = found["sections"]
     assert [each["id"] for each in sections] == [
-        "losses", "switches", "timelines", "failovers", "findings", "latencies", "captures",
+        "losses", "switches", "timelines", "failovers", "findings", "answers", "latencies", "captures",
     ]  # fmt: skip
     by_id = {each["id"]: each for each in sections}
     assert all(each["height"] > 50 for each in sections)

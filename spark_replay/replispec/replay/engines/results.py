@@ -11,9 +11,10 @@ import pyarrow as pa
 from replispec.replay.capture.records import CaptureError
 from replispec.replay.events.observation import from_table
 from replispec.replay.judges.judge import FindingRow, LossRow, judge_capture
+from replispec.replay.report.answers import answers
 from replispec.replay.report.failovers import failovers
 from replispec.replay.report.latencies import latencies
-from replispec.replay.report.model import FailOver, Latency, LossCause, Overlap, Switch, Timeline
+from replispec.replay.report.model import Answers, FailOver, Latency, LossCause, Overlap, Switch, Timeline
 from replispec.replay.report.rocketmq.causes import loss_causes
 from replispec.replay.report.rocketmq.lost_messages import LostSend, lost_sends
 from replispec.replay.report.rocketmq.overlaps import overlaps
@@ -58,6 +59,7 @@ class CaptureResult:
     lost: list[LostSend] = field(default_factory=list)
     causes: list[LossCause] = field(default_factory=list)
     overlaps: list[Overlap] = field(default_factory=list)
+    answers: list[Answers] = field(default_factory=list)
 
 
 Progress = Callable[[str, int, int], None]
@@ -82,6 +84,7 @@ def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> Cap
         lost_sends(capture.file, judgement.joined.rows, judgement.losses),
         loss_causes(capture.file, judgement.joined, judgement.losses, all_ack=options.all_ack),
         overlaps(capture.file, judgement.joined),
+        answers(capture.file, judgement.joined.rows),
     )
 
 

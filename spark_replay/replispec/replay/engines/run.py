@@ -142,6 +142,7 @@ def _write(
         timelines=tuple(each for result in results for each in result.timelines),
         causes=tuple(each for result in results for each in result.causes),
         overlaps=tuple(each for result in results for each in result.overlaps),
+        answers=tuple(each for result in results for each in result.answers),
         lost=lost,
         located=located,
     )

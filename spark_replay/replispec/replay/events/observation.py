@@ -54,7 +54,8 @@ class Observation:
     replication connection: the master's replication address). `message` names the event that a step is,
     `content` holds its fields or what an answer claims; `opaque` joins the steps of a request and its answer.
     `version` is the one in the header of the broker that tells its address. `duration_ns` is the time from
-    the request to the answer that tells the row; `durations_ns`, `unanswered`: all requests of a code.
+    the request to the answer that tells the row; `durations_ns`, `unanswered`: all requests of a code,
+    `answer_codes` those of their answers, `remarks` the first one with each of these codes, by code.
     """
 
     capture: str
@@ -100,6 +101,8 @@ class Observation:
     body_digest: int | None = None
     duration_ns: int | None = None
     durations_ns: list[int] | None = None
+    answer_codes: list[int] | None = None
+    remarks: list[str] | None = None
     unanswered: int | None = None
     group: str | None = None
 
@@ -134,6 +137,8 @@ _TYPES: Mapping[str, pa.DataType] = {
     "body_digest": pa.int64(),
     "duration_ns": pa.int64(),
     "durations_ns": pa.list_(pa.int64()),
+    "answer_codes": pa.list_(pa.int32()),
+    "remarks": pa.list_(pa.string()),
     "unanswered": pa.int32(),
 }
 NAMES = tuple(field.name for field in fields(Observation))

@@ -10,6 +10,7 @@ from replispec.replay.report.evidence import Located, connection_filter, place_o
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import NOTHING_LOST, Lost
 from replispec.replay.report.model import (
+    Answers,
     CaptureInfo,
     Loss,
     LossCause,
@@ -33,6 +34,7 @@ class Story:
     timelines: tuple[Timeline, ...] = ()
     causes: tuple[LossCause, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
+    answers: tuple[Answers, ...] = ()
     lost: Lost = NOTHING_LOST
     located: Mapping[Place, Located] = field(default_factory=dict)
 
@@ -48,6 +50,7 @@ def fill(summary: Summary, story: Story) -> ReportModel:
         timelines=story.timelines,
         failovers=tuple(summary.failovers),
         latencies=tuple(summary.latencies),
+        answers=story.answers,
         causes=story.causes,
         overlaps=story.overlaps,
         lost=story.lost.messages,

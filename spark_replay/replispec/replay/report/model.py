@@ -12,6 +12,7 @@ from enum import StrEnum
 from replispec.runtime.primitives.invariants import Verdict
 
 __all__ = [
+    "Answers",
     "CaptureInfo",
     "Curve",
     "CurveKind",
@@ -295,6 +296,23 @@ class Latency:
 
 
 @dataclass(frozen=True, slots=True)
+class Answers:
+    """How often requests of one code got answers of one code in a file; `remark` is the first one of them.
+
+    Names are empty for codes without one. `success`: the answer is no refusal.
+    """
+
+    file: str
+    code: int
+    name: str
+    answer_code: int
+    answer_name: str
+    count: int
+    remark: str = ""
+    success: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class MasterBand:
     """A master in office; `to_ns` None means to the end of the capture."""
 
@@ -359,6 +377,7 @@ class ReportModel:
     timelines: tuple[Timeline, ...] = ()
     failovers: tuple[FailOver, ...] = ()
     latencies: tuple[Latency, ...] = ()
+    answers: tuple[Answers, ...] = ()
     causes: tuple[LossCause, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
     lost: tuple[LostMessage, ...] = ()
