@@ -117,6 +117,13 @@ REFUSALS = [
         r"remoting\.proto:\d+: RemotingHeader has no layout\. say how it lies on the wire",
         id="a message without layout",
     ),
+    pytest.param(
+        CONTROLLER,
+        'message SyncStateSet {\n  option (on_wire) = { layout: JSON  order: "ALPHABETICAL"',
+        'message SyncStateSet {\n  option (on_wire) = { layout: JSON  order: "HASH_16"',
+        r"controller\.proto:\d+: SyncStateSet: keys of a JSON body have no order .HASH_16.\. write one of",
+        id="a body in the order of a hash map",
+    ),
 ]
 
 

@@ -14,14 +14,14 @@ from replispec.runtime.primitives.jsons import unknown_keys
 from replispec.runtime.primitives.texts import INT32, INT64, bool_text, optional_bool, optional_integer
 
 
-@json_message(alphabetical=True)
+@json_message()
 class DataVersion(JsonMessage):
     counter: int | None = keyed.int64("counter")
     state_version: int | None = keyed.int64("stateVersion")  # the masterEpoch in controller mode
     timestamp: int | None = keyed.int64("timestamp")  # milliseconds
 
 
-@json_message(alphabetical=True)
+@json_message()
 class TopicConfig(JsonMessage):
     attributes: dict[str, str] | None = keyed.map_of(keyed.TEXT, "attributes")
     order: bool | None = keyed.flag("order")
@@ -33,14 +33,14 @@ class TopicConfig(JsonMessage):
     write_queue_nums: int | None = keyed.int32("writeQueueNums")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class TopicQueueMapping(JsonMessage):
     """A static topic's queues on this broker. Its queue tables are kept as unknown keys as yet."""
 
     topic: str | None = keyed.text("topic")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class TopicConfigTable(JsonMessage):
     data_version: DataVersion | None = keyed.message(DataVersion, "dataVersion")
     mapping_data_version: DataVersion | None = keyed.message(DataVersion, "mappingDataVersion")
@@ -55,7 +55,7 @@ class TopicConfigTable(JsonMessage):
     )
 
 
-@json_message(alphabetical=True)
+@json_message()
 class RegisterBrokerBody(JsonMessage):
     """The body of a registration, when its header says that it is not compressed."""
 
@@ -154,7 +154,7 @@ class GetRouteInfoResponse(Header):
     """NAME_SERVER to CLIENT. Clauses: WIRE-ROUTE-3."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class BrokerData(JsonMessage):
     broker_addrs: dict[int, str] | None = keyed.integer_map_of(keyed.TEXT, "brokerAddrs")
     broker_name: str | None = keyed.text("brokerName")
@@ -163,7 +163,7 @@ class BrokerData(JsonMessage):
     zone_name: str | None = keyed.text("zoneName")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class QueueData(JsonMessage):
     broker_name: str | None = keyed.text("brokerName")
     perm: int | None = keyed.int32("perm")
@@ -197,7 +197,7 @@ class GetBrokerClusterInfoResponse(Header):
     """NAME_SERVER to ANY. Clauses: WIRE-ROUTE-4."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ClusterBrokerData(JsonMessage):
     broker_addrs: dict[int, str] | None = keyed.integer_map_of(keyed.TEXT, "brokerAddrs", bare=True)
     broker_name: str | None = keyed.text("brokerName")
@@ -211,7 +211,7 @@ class BrokerNameList(BareMessage):
     names: list[str] | None = keyed.list_of(keyed.TEXT, "names")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ClusterInfo(JsonMessage):
     broker_addr_table: dict[str, ClusterBrokerData] | None = keyed.map_of(
         keyed.nested(ClusterBrokerData), "brokerAddrTable"
