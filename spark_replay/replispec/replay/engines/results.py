@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from replispec.replay.capture.records import CaptureError
-from replispec.replay.events.observation import from_table
+from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.judges.judge import FindingRow, LossRow, judge_capture
 from replispec.replay.report.failovers import failovers
 from replispec.replay.report.latencies import latencies
@@ -60,9 +60,8 @@ Progress = Callable[[str, int, int], None]
 
 def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> CaptureResult:
     """Judge the observations of one capture (all of them) and tell its story."""
-    judgement = judge_capture(
-        capture.file, from_table(observations), options.learners, all_ack=options.all_ack
-    )
+    events = CaptureEvents(observations)
+    judgement = judge_capture(capture.file, events, options.learners, all_ack=options.all_ack)
     assert judgement.joined is not None
     span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
     return CaptureResult(
@@ -72,7 +71,7 @@ def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> Cap
         switches(capture.file, judgement.joined),
         timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
         failovers(capture.file, judgement.joined),
-        latencies(capture.file, judgement.joined.rows),
+        latencies(capture.file, events.few),
     )
 
 

@@ -48,12 +48,21 @@ class BrokerGroups:
         """The group that it is about: "CONTROLLERGROUP/NAME", from the second life on with "#K" after it."""
         name = row.name or self.name_at(row.address)
         if name is None:
-            return f"{UNKNOWN_GROUP} ({row.address or row.controller})"
+            return self.nameless(row.address, row.controller)
         return self.group_of(name, row.controller, row.order)
+
+    @staticmethod
+    def nameless(address: str | None, controller: str | None) -> str:
+        """The group of what tells no broker's name."""
+        return f"{UNKNOWN_GROUP} ({address or controller})"
 
     def group_of(self, name: str, controller: str | None, order: int) -> str:
         """The group of a broker name at a place of the capture, as `group` says it."""
         return self._numbered(self._controller_group(name, controller), name, order)
+
+    def borders(self, name: str, controller: str | None) -> list[int]:
+        """Where the lives of a broker name end, as `group_of` counts them."""
+        return self.lives.get((self._controller_group(name, controller), name), [])
 
     def key(self, row: Observation) -> tuple[str, str] | None:
         """Controller group and broker name, whichever life; None when the row does not tell both."""
