@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.events.columns import Coded, Counted, EventTable, coded
+from replispec.replay.events.columns import Coded, EventTable, coded, counted
 from replispec.replay.machines.folds import ColumnFold
 from replispec.replay.machines.traces import NUMBER_MAX
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead
@@ -66,12 +66,12 @@ NAMES = ("keep", "grow", "fits", "count", "exchange", "say", "forget")
 
 
 def table(rows: Sequence[Row]) -> EventTable:
-    numbers = np.array([number or 0 for _, number, _ in rows], dtype=np.int64)
-    missing = np.array([number is None for _, number, _ in rows], dtype=np.bool_)
+    numbers = counted([number for _, number, _ in rows])
+    assert numbers is not None
     known = {"word": coded([word for *_, word in rows])}
     names: Coded = coded([name for name, *_ in rows])
     places = np.arange(len(rows), dtype=np.int64)
-    return EventTable("toy", names, known, {"number": Counted(numbers, missing)}, places, lambda _: None)
+    return EventTable("toy", names, known, {"number": numbers}, places, lambda _: None)
 
 
 def assert_alike(rows: Sequence[Row]) -> None:

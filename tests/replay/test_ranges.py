@@ -4,35 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from types import SimpleNamespace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.events.capture_events import CaptureEvents
-from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.replay.events.observation import Batch, Place
 from replispec.replay.events.rocketmq.ranges import ranges
-from replispec.replay.events.rocketmq.stream_tables import replication_table
 from replispec.replay.frames.digests import digest, joined
 
 LOG = bytes(range(256)) * 4
 
 
-def runs(connection: str, borders: Sequence[int], log: bytes = LOG) -> Iterator[Observation]:
+def runs(connection: str, borders: Sequence[int], log: bytes = LOG) -> Iterator[Batch]:
     """The log from the first border to the last one, cut at each of them."""
     for start, end in pairwise(borders):
-        row = Observation("c", ObservationKind.BATCH, start, 0, connection, 0, start, 0)
-        row.epoch, row.offset, row.body_size = 1, start, end - start
-        row.body_digest = digest(log[start:end])
-        yield row
-
-
-def ranges_of(rows: list[Observation]) -> list[SimpleNamespace]:
-    """The events of the stream `ranges`."""
-    events = CaptureEvents.of(rows)
-    found = ranges(events, replication_table(events, BrokerGroups()))
-    return [found.shown(row) for row in range(len(found))]
+        place = Place("c", start, 0, connection, 0, start, 0)
+        known = digest(log[start:end])
+        yield Batch(*place, group="g", epoch=1, offset=start, body_size=end - start, body_digest=known)
 
 
 @given(st.binary(), st.binary())
@@ -42,7 +30,7 @@ def test_the_digest_of_two_ranges_is_joined_from_theirs(first: bytes, second: by
 
 def test_runs_are_compared_between_common_borders() -> None:
     rows = [*runs("a", [0, 100, 300, 600]), *runs("b", [0, 50, 300, 400, 600, 700])]
-    found = ranges_of(rows)
+    found = list(ranges(rows))
     assert [(each.offset, each.size) for each in found] == [(0, 300), (300, 300)]
     assert all(each.digest == each.first_digest for each in found)
 
@@ -50,9 +38,9 @@ def test_runs_are_compared_between_common_borders() -> None:
 def test_one_other_byte_shows_in_its_range_alone() -> None:
     other = LOG[:350] + b"?" + LOG[351:]
     rows = [*runs("a", [0, 100, 300, 600]), *runs("b", [0, 50, 300, 400, 600], other)]
-    assert [each.digest == each.first_digest for each in ranges_of(rows)] == [True, False]
+    assert [each.digest == each.first_digest for each in ranges(rows)] == [True, False]
 
 
 def test_ranges_without_a_common_border_at_both_ends_are_not_compared() -> None:
-    assert not ranges_of([*runs("a", [0, 100, 300]), *runs("b", [50, 300])])
-    assert not ranges_of([*runs("a", [0, 100]), *runs("b", [0, 90])])
+    assert not list(ranges([*runs("a", [0, 100, 300]), *runs("b", [50, 300])]))
+    assert not list(ranges([*runs("a", [0, 100]), *runs("b", [0, 90])]))

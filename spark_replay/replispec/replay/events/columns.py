@@ -6,18 +6,22 @@ flags) is a column of codes, each with its value. Any event is also there as an 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+
+from replispec.runtime.primitives.unknown import UNKNOWN
 
 Codes = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
+ABSENT: Final = (0, None, UNKNOWN)
+"""What stands for a number: itself, that there is none, or that it was not seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +38,18 @@ class Coded:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """One number of every event; None where it is `missing`."""
+    """One number of every event; where it has none (`absent` is not 0), ABSENT[absent[row]] instead."""
 
     numbers: Numbers
-    missing: Flags
+    absent: Codes
 
     def take(self, rows: Rows) -> Counted:
         """Those of some events."""
-        return Counted(self.numbers[rows], self.missing[rows])
+        return Counted(self.numbers[rows], self.absent[rows])
+
+    def value(self, row: int) -> Any:
+        """What one event has."""
+        return ABSENT[self.absent[row]] if self.absent[row] else int(self.numbers[row])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +101,7 @@ class EventTable:
     def event(self, row: int) -> SimpleNamespace:
         """One event as an object, without its observation."""
         known = {name: column.values[column.codes[row]] for name, column in self.known.items()}
-        numbers = {
-            name: None if column.missing[row] else int(column.numbers[row])
-            for name, column in self.numbers.items()
-        }
+        numbers = {name: column.value(row) for name, column in self.numbers.items()}
         return SimpleNamespace(**known, **numbers)
 
     def shown(self, row: int) -> SimpleNamespace:
@@ -113,14 +118,13 @@ class EventTable:
     def templates(self) -> Templates:
         """What the events have in common, and which has what."""
         columns = [self.names.codes, *(column.codes for column in self.known.values())]
-        missing = [column.missing.astype(np.int64) for column in self.numbers.values()]
-        codes = combined(*columns, *missing)
+        codes = combined(*columns, *(column.absent for column in self.numbers.values()))
         firsts = np.unique(codes, return_index=True)[1]
         return Templates(codes, [self._template(int(row)) for row in firsts])
 
     def _template(self, row: int) -> Template:
         known = {name: column.values[column.codes[row]] for name, column in self.known.items()}
-        absent = {name: None for name, column in self.numbers.items() if column.missing[row]}
+        absent = {name: column.value(row) for name, column in self.numbers.items() if column.absent[row]}
         return Template(self.name(row), {**known, **absent})
 
 
@@ -152,13 +156,61 @@ def split(codes: Codes) -> list[tuple[int, Rows]]:
     return sorted(((int(codes[part[0]]), part) for part in parts), key=lambda part: int(part[1][0]))
 
 
+_UNSEEN: Final = object()
+
+
+class _Alone:
+    """The key of a value that is like no other."""
+
+
 def coded(values: Sequence[Any]) -> Coded:
-    """Values that can be looked up, each once."""
+    """Values of which there are few: texts, flags, sets, lists, small numbers."""
     known: dict[Any, int] = {}
-    codes = np.fromiter((known.setdefault(each, len(known)) for each in values), np.int64, len(values))
-    return Coded(codes, list(known))
+    each: list[Any] = []
+    codes = np.empty(len(values), dtype=np.int64)
+    for row, value in enumerate(values):
+        # What was not seen answers no question, not even whether it is the same as another one.
+        key = _UNSEEN if value is UNKNOWN else tuple(value) if isinstance(value, list) else value
+        try:
+            code = known.setdefault(key, len(known))
+        except TypeError:
+            # What cannot be looked up is another value each time.
+            code = known.setdefault(_Alone(), len(known))
+        if code == len(each):
+            each.append(value)
+        codes[row] = code
+    return Coded(codes, each)
 
 
-def alike(value: Any, count: int) -> Coded:
-    """One value for all events."""
-    return Coded(np.zeros(count, dtype=np.int64), [value])
+def counted(values: Sequence[Any]) -> Counted | None:
+    """Numbers, None and UNKNOWN; None when one has more than 64 bits."""
+    numbers = [value if isinstance(value, int) else 0 for value in values]
+    absent = [0 if isinstance(value, int) else 1 if value is None else 2 for value in values]
+    try:
+        return Counted(np.array(numbers, dtype=np.int64), np.array(absent, dtype=np.int64))
+    except OverflowError:
+        return None
+
+
+def table_of(
+    stream: str, events: Sequence[tuple[str, Any]], numbers: Collection[str], row_at: Callable[[int], Any]
+) -> EventTable:
+    """Events, each with its kind, as columns: the attributes `numbers` as such, all others as codes.
+
+    What an event lacks is None; `row` is no attribute. Places are those in `events`.
+    """
+    names = coded([name for name, _ in events])
+    plain = [event.__dict__ for _, event in events]
+    found: set[str] = set()
+    for each in plain:
+        found |= each.keys()
+    known, own_numbers = {}, {}
+    for attribute in sorted(found - {"row"}):
+        values = [each.get(attribute) for each in plain]
+        column = counted(values) if attribute in numbers else None
+        if column is None:
+            known[attribute] = coded(values)
+        else:
+            own_numbers[attribute] = column
+    places = np.arange(len(events), dtype=np.int64)
+    return EventTable(stream, names, known, own_numbers, places, row_at)

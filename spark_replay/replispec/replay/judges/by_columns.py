@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from replispec.replay.events.columns import Codes, EventTable, Templates, split
+from replispec.replay.events.columns import Coded, Codes, EventTable, Rows, Templates, split
 from replispec.replay.events.observation import Observation, ObservationKind, capture_place
 from replispec.replay.judges.parts import LostRange, PartFinding, Place, PlacedProofs, Proof
 from replispec.replay.machines.folds import ColumnFold, Folded
@@ -73,13 +73,13 @@ class InvariantFold:
 class ColumnJudge:
     """Judges tables of one group's events by one invariant. `rules` are those of its family.
 
-    `lost`: whether what is violated are losses, of the event's epoch and offset.
+    `of_sends`: whether its events are acknowledged messages: what is violated was lost.
     """
 
-    def __init__(self, invariant: Invariant, rules: Any, *, lost: bool = False) -> None:
+    def __init__(self, invariant: Invariant, rules: Any, *, of_sends: bool = False) -> None:
         self._invariant = invariant
         self._rules = rules
-        self._lost = lost
+        self._of_sends = of_sends
         self._fold: InvariantFold | None = None
         if isinstance(invariant, OrderInvariant) and not isinstance(invariant, PairingInvariant):
             self._fold = InvariantFold(invariant, rules)
@@ -129,10 +129,13 @@ class ColumnJudge:
             if verdict is None:
                 continue
             finding.count(verdict, int(numbers[code]))
+            rows = np.flatnonzero(folded.codes == code)
+            if self._of_sends:
+                finding.messages += _true(table.known["is_message"], rows)
+                finding.followed += _true(table.known["followed"], rows)
             if verdict is Verdict.OK:
                 continue
-            rows = np.flatnonzero(folded.codes == code)
-            if self._lost and verdict is Verdict.VIOLATED:
+            if verdict is Verdict.VIOLATED and self._of_sends:
                 _lose(finding, table.take(rows))
             for row in rows[:EVIDENCE_MAX].tolist():
                 evidence, _ = fold.evaluated(folded.before(row), table.name(row), table.shown(row))
@@ -142,8 +145,15 @@ class ColumnJudge:
     def _one_by_one(self, table: EventTable, variables_of: Callable[[Any], Any]) -> PartFinding:
         finding = PartFinding()
         events = ((table.name(row), table.shown(row)) for row in range(len(table)))
-        judge_events(self._invariant, self._rules, events, finding, lost=self._lost, before=variables_of)
+        judge_events(
+            self._invariant, self._rules, events, finding, of_sends=self._of_sends, before=variables_of
+        )
         return finding
+
+
+def _true(column: Coded, rows: Rows) -> int:
+    """How many of these events have a flag."""
+    return int(np.array([bool(value) for value in column.values])[column.codes[rows]].sum())
 
 
 def _lose(finding: PartFinding, table: EventTable) -> None:
@@ -159,14 +169,14 @@ def judge_events(
     events: Iterator[tuple[str, Any]],
     finding: PartFinding,
     *,
-    lost: bool = False,
+    of_sends: bool = False,
     before: Callable[[Any], Any] | None = None,
 ) -> Judge:
     """Judge one event after the other; the finding gets what they come to.
 
     Returns the judge, for what it remembers; `before` is what it remembers already.
     """
-    judge = Judge(invariant, rules, observer=_observer(finding) if lost else None, before=before)
+    judge = Judge(invariant, rules, observer=_observer(finding) if of_sends else None, before=before)
     for name, event in events:
         judge.feed(name, event)
     found = judge.finding()
@@ -178,8 +188,10 @@ def judge_events(
 
 def _observer(finding: PartFinding) -> Callable[[Evidence], None]:
     def note(evidence: Evidence) -> None:
+        event: Any = evidence.event
+        finding.messages += event.is_message
+        finding.followed += event.followed
         if evidence.verdict is Verdict.VIOLATED:
-            event: Any = evidence.event
             finding.lose(event.epoch, LostRange(event.offset, event.offset, 1))
 
     return note

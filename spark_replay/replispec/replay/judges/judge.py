@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.observation import Observation
 from replispec.replay.events.rocketmq.stream_events import Judged, join
+from replispec.replay.events.rocketmq.stream_tables import frames_of, in_columns
 from replispec.replay.judges.machines import of_connections, of_machines, of_pairs
-from replispec.replay.judges.parts import PartFinding, PartFindings, Proof, add_up
+from replispec.replay.judges.parts import PartFinding, Proof, add_up
+from replispec.replay.judges.sends import LossRow, SendsRow, losses_of, sends_of
 from replispec.replay.judges.streams import StreamJudges
 from replispec.replay.machines.rocketmq.findings import machine_findings
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
@@ -48,21 +49,6 @@ class FindingRow:
         return self.proofs[0].text if self.proofs else ""
 
 
-@dataclass(frozen=True, slots=True)
-class LossRow:
-    """Acknowledged messages of one epoch that the next master does not have.
-
-    `from_offset` and `to_offset` are commit-log bytes: where the first and the last lost message start.
-    """
-
-    group: str
-    epoch: int
-    from_offset: int
-    to_offset: int
-    acknowledged: int
-    file: str
-
-
 @dataclass(slots=True)
 class Judgement:
     """The result of one capture."""
@@ -70,56 +56,46 @@ class Judgement:
     file: str
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
+    sends: list[SendsRow] = field(default_factory=list)
     joined: Judged | None = None
 
 
 def judge_capture(
-    file: str,
-    observations: Sequence[Observation] | CaptureEvents,
-    learners: Collection[str] = (),
-    *,
-    all_ack: bool = False,
+    file: str, observations: Sequence[Observation], learners: Collection[str] = (), *, all_ack: bool = False
 ) -> Judgement:
     """Judge the observations of one capture by every invariant and machine of the specification.
 
     `learners` and `all_ack` as in stream_events.join.
     """
     joined = join(observations, learners, all_ack=all_ack)
-    streams = StreamJudges(INVARIANTS, joined.listed, rules, losing=SURVIVAL)
+    listed, tables = in_columns(joined.events)
+    streams = StreamJudges(INVARIANTS, listed, rules, of_sends=SURVIVAL)
+    walked = walk_replication(frames_of(joined.rows), joined.groups)
     found = add_up(
         [
             streams.listed(),
-            *(streams.of(table) for table in joined.tables.values()),
-            of_machines(machine_findings(joined, learners)),
-            *of_connections(walk_replication(joined.tables["ha"], joined.groups)),
+            *map(streams.of, tables),
+            of_machines(machine_findings(joined.rows, joined.groups, learners)),
+            *of_connections(walked),
         ]
     )
     judgement = Judgement(file, joined=joined)
-    for group in _groups(joined, found):
+    seen = {event.group for event in joined.events if event.name not in _CONTEXT}
+    for group in sorted(seen | {group for group, rule in found if rule in WATCHED}):
         for rule in (*INVARIANTS, *WATCHED):
             if rule != PAIRING:
                 part = found.get((group, rule), PartFinding())
                 judgement.findings.append(_finding(file, group, rule, part))
-                judgement.losses += _losses(file, group, part)
-    judgement.findings.append(_finding(file, EVERYTHING, PAIRING, of_pairs(joined.few)))
+        survival = found.get((group, SURVIVAL), PartFinding())
+        judgement.losses += losses_of(file, group, survival)
+        if survival.messages:
+            begun_anew = joined.groups.has_ended(group)
+            judgement.sends.append(sends_of(file, group, survival, begun_anew=begun_anew))
+    judgement.findings.append(_finding(file, EVERYTHING, PAIRING, of_pairs(joined.rows)))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement
-
-
-def _groups(joined: Judged, found: PartFindings) -> list[str]:
-    """The groups that something is known of; names that only tell others what they mean are not."""
-    told = {event.group for event in joined.listed if event.name not in _CONTEXT}
-    shown = {group for table in joined.tables.values() for group, _ in table.parts("group")}
-    return sorted(told | shown | {group for group, rule in found if rule in WATCHED})
 
 
 def _finding(file: str, group: str, rule: str, part: PartFinding) -> FindingRow:
     counts = {verdict.value: part.counts[verdict] for verdict in Verdict if part.counts[verdict]}
     return FindingRow(rule, part.verdict, group, file, part.counts.total(), counts, part.proofs)
-
-
-def _losses(file: str, group: str, part: PartFinding) -> list[LossRow]:
-    return [
-        LossRow(group, epoch, lost.from_offset, lost.to_offset, lost.count, file)
-        for epoch, lost in sorted(part.lost.items())
-    ]

@@ -41,11 +41,10 @@ def of_pairs(rows: Iterable[Observation]) -> PartFinding:
     """The finding about all pairs of a capture, which were judged connection by connection."""
     part = PartFinding()
     for row in rows:
-        if row.kind == ObservationKind.PAIRED and row.name is not None:
-            part.count(Verdict(row.name), row.max_offset or 0)
+        if row.kind == ObservationKind.PAIRED and row.verdict is not None:
+            part.count(Verdict(row.verdict), row.evaluated or 0)
         elif row.kind == ObservationKind.MISPAIRED:
-            proof = Proof(
-                row.time_ns, row.connection, row.direction, row.sequence, row.text or "", row.name or ""
-            )
+            place = (row.time_ns, row.connection, row.direction, row.sequence)
+            proof = Proof(*place, row.text or "", row.verdict or "")
             part.keep([PlacedProofs(Verdict(proof.verdict), capture_place(row), (proof,))])
     return part

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Verdict, worst
+from replispec.runtime.primitives.unknown import UNKNOWN
 
 Place = tuple[Any, ...]
 """Where an evaluation stands in the order of its stream; no two of one rule share one."""
@@ -54,11 +55,17 @@ class LostRange:
 
 @dataclass(slots=True)
 class PartFinding:
-    """What one rule says about one group in a part of a capture. `lost` are losses by epoch."""
+    """What one rule says about one group in a part of a capture.
+
+    Of the rule about acknowledged messages: `lost` are losses by epoch, `messages` all of them, `followed`
+    those behind which the start of a later epoch was seen.
+    """
 
     counts: Counter[Verdict] = field(default_factory=Counter)
     kept: list[PlacedProofs] = field(default_factory=list)
     lost: dict[int, LostRange] = field(default_factory=dict)
+    messages: int = 0
+    followed: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -80,13 +87,17 @@ class PartFinding:
         self.kept = sorted((*self.kept, *found), key=_heaviest_first)[:EVIDENCE_MAX]
 
     def lose(self, epoch: int, lost: LostRange) -> None:
-        """More losses of an epoch."""
+        """More losses of an epoch; those of an epoch that was not seen are told as evidence alone."""
+        if epoch is UNKNOWN:
+            return
         self.lost[epoch] = self.lost[epoch] + lost if epoch in self.lost else lost
 
     def add(self, other: PartFinding) -> None:
         """What the same rule says about the same group in another part."""
         self.counts += other.counts
         self.keep(other.kept)
+        self.messages += other.messages
+        self.followed += other.followed
         for epoch, lost in other.lost.items():
             self.lose(epoch, lost)
 

@@ -44,7 +44,7 @@ class ListedEvent(Protocol):
 class StreamJudges:
     """The invariants, and what they remember of the listed events of one capture.
 
-    `rules` are those of the family; what breaks the invariant `losing` is a loss.
+    `rules` are those of the family; the invariant `of_sends` is that of acknowledged messages.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class StreamJudges:
         invariants: Mapping[str, Invariant],
         listed: Iterable[ListedEvent],
         rules: Any,
-        losing: str,
+        of_sends: str,
     ) -> None:
         by_stream: dict[str, dict[str, list[ListedEvent]]] = defaultdict(lambda: defaultdict(list))
         for event in listed:
@@ -61,14 +61,14 @@ class StreamJudges:
         self._found: PartFindings = {}
         self._judges: dict[tuple[str, str], Judge] = {}
         self._columns = {
-            each.id: ColumnJudge(each, rules, lost=each.id == losing) for each in invariants.values()
+            each.id: ColumnJudge(each, rules, of_sends=each.id == of_sends) for each in invariants.values()
         }
         for invariant in invariants.values():
             for group, events in by_stream[invariant.stream].items():
                 found = self._found[group, invariant.id] = PartFinding()
                 fed = ((each.name, each.event) for each in events)
                 self._judges[group, invariant.id] = judge_events(
-                    invariant, rules, fed, found, lost=invariant.id == losing
+                    invariant, rules, fed, found, of_sends=invariant.id == of_sends
                 )
 
     def listed(self) -> PartFindings:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Latency
 from replispec.replay.pairing.delivery import Delivered, column
 from replispec.replay.pairing.pairs import Pairs
 from replispec.wire.rocketmq.codes import RemotingFlag
@@ -21,7 +21,7 @@ DURATIONS_MAXIMUM = 4096
 _Key = tuple[str, int, int]  # connection, direction of the request, code
 
 
-def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
+def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Latency]:
     """One observation for each connection, requester and request code, of remoting frames (rows of FRAMES).
 
     More when there are more than DURATIONS_MAXIMUM answers; the first one counts the unanswered requests.
@@ -35,9 +35,8 @@ def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
         connection, direction, code = key
         durations = answered.get(key, [])
         for start in range(0, max(len(durations), 1), DURATIONS_MAXIMUM):
-            yield Observation(
+            yield Latency(
                 capture,
-                ObservationKind.LATENCY,
                 0,
                 0,
                 connection,

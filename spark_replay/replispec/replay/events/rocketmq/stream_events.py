@@ -7,34 +7,31 @@ value was not seen is UNKNOWN. Every event carries its observation as `row`, whi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
-from replispec.replay.events.capture_events import CaptureEvents
-from replispec.replay.events.columns import EventTable, Rows
-from replispec.replay.events.observation import Observation, ObservationKind, capture_place
-from replispec.replay.events.rocketmq.confirms import confirms
+from replispec.replay.events.observation import Acknowledged, Observation, ObservationKind, in_capture_order
+from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
+from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.leaders import leader_changes
+from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.ranges import ranges
-from replispec.replay.events.rocketmq.stream_tables import (
-    EpochSigns,
-    Tenure,
-    replication_table,
-    sends_table,
-    signs_of,
-)
 from replispec.runtime.primitives.unknown import UNKNOWN
 
-__all__ = ["History", "Judged", "StreamEvent", "Tenure", "join"]
-
+_HA = {
+    ObservationKind.OPENED: (),
+    ObservationKind.GAP: (),
+    ObservationKind.HANDSHAKE: ("sync_from_last_file", "async_learner"),
+    ObservationKind.ANSWER: ("max_offset",),
+    ObservationKind.REPORT: ("max_offset",),
+    ObservationKind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
+    ObservationKind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
+}
 _ABOUT_NO_GROUP = (
     ObservationKind.CONTROLLER,
     ObservationKind.LEADER,
@@ -59,6 +56,16 @@ class StreamEvent:
 
 
 @dataclass(slots=True)
+class Tenure:
+    """One master in one epoch: its name, its main address, and when the capture first told it."""
+
+    master: str
+    address: str | None
+    order: int
+    time_ns: int
+
+
+@dataclass(slots=True)
 class History:
     """What a capture tells of each group: who was master of which epoch, and where epochs start."""
 
@@ -67,94 +74,46 @@ class History:
     learners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-@dataclass
+@dataclass(slots=True)
 class Judged:
-    """Everything that one capture's observations were joined to.
+    """Everything that one capture's observations were joined to."""
 
-    `few` are the rows of all kinds but MANY, `listed` the events of the streams that are made of them, and
-    `tables` the streams of the others, by their names.
-    """
-
-    few: list[Observation]
+    rows: list[Observation]
     groups: BrokerGroups
     history: History
-    listed: list[StreamEvent]
-    tables: dict[str, EventTable]
-    _events: CaptureEvents
-
-    @cached_property
-    def rows(self) -> list[Observation]:
-        """All rows in the order of the capture, with their groups: for who must see each."""
-        places, rows = self._events.many()
-        for stream in ("ha", "sends"):
-            _complete(self.tables[stream], places, rows)
-        return self._events.merged(places, rows)
-
-    @property
-    def events(self) -> Iterator[StreamEvent]:
-        """All events, one by one: those that are listed, then those of the tables."""
-        yield from self.listed
-        for table in self.tables.values():
-            for row in range(len(table)):
-                yield StreamEvent(table.stream, table.name(row), table.shown(row))
-
-
-def _complete(table: EventTable, places: Rows, rows: list[Observation]) -> None:
-    """Give rows, which stand at these places, what their table knows: groups, and the epochs of messages."""
-    groups, epochs = table.known["group"], table.known["epoch"]
-    own = np.flatnonzero(np.isin(table.places, places))
-    for at, row in zip(np.searchsorted(places, table.places[own]).tolist(), own.tolist(), strict=True):
-        rows[at].group = groups.values[groups.codes[row]]
-        epoch = epochs.values[epochs.codes[row]]
-        rows[at].epoch = None if epoch is UNKNOWN else epoch
+    events: list[StreamEvent]
 
 
 def join(
-    observations: Sequence[Observation] | CaptureEvents,
-    learners: Collection[str] = (),
-    *,
-    all_ack: bool = False,
+    observations: Sequence[Observation], learners: Collection[str] = (), *, all_ack: bool = False
 ) -> Judged:
     """Join the observations of one capture; `learners` are ids or addresses that the user knows as such.
 
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
-    Sets `group` of every observation.
+    The rows are the observations with their `group`, and the `epoch` of what was acknowledged.
     """
-    events = observations if isinstance(observations, CaptureEvents) else CaptureEvents.of(observations)
-    few = events.few
-    groups = learn_groups(few)
-    for row in few:
-        if row.kind not in _ABOUT_NO_GROUP:
-            row.group = groups.group(row)
-    history = _history(few, learners)
-    replication = replication_table(events, groups)
-    sends = sends_table(events, groups, history.tenures)
-    signs = signs_of(replication, sends)
-    signs.add(_told(few))
-    for group, epoch in signs.starts:
-        history.starts[group][epoch] = signs.starts[group, epoch][1]
-    listed = [
-        *_facts(few, history),
-        *_starts(signs, history),
-        *_unseen(few, groups),
-        *(
-            StreamEvent("leaders", "leader_changed", event)
-            for event in leader_changes(few, groups, events.end_ns)
-        ),
-        *(StreamEvent("grants", "granted", event) for event in grants(few, groups)),
+    rows = in_capture_order(observations)
+    groups = learn_groups(rows)
+    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in rows]
+    history = _history(rows, learners)
+    rows = [_with_epoch(row, history) if isinstance(row, Acknowledged) else row for row in rows]
+    events = [
+        *_facts(rows, groups, history),
+        *_replication(rows),
+        *_sends(rows, groups, history),
+        *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
+        *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
+        *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
     ]
-    tables = {table.stream: table for table in (replication, sends, ranges(events, replication))}
-    judged = Judged(few, groups, history, listed, tables, events)
     if all_ack:
-        # Without it the rule says nothing, and there is an event for every frame.
-        listed += [
-            StreamEvent("confirms", "confirm", event) for event in confirms(judged.rows, all_ack=all_ack)
-        ]
-    return judged
+        # Without the setting the rule says nothing, and there is an event for every frame.
+        events += (StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack))
+    return Judged(rows, groups, history, events)
 
 
 def _history(rows: list[Observation], learners: Collection[str]) -> History:
     history = History()
+    witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
     for row in rows:
         if row.group is None:
             continue
@@ -164,17 +123,11 @@ def _history(rows: list[Observation], learners: Collection[str]) -> History:
             history.tenures[row.group].setdefault(row.master_epoch, tenure)
         elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
+        else:
+            witnesses[row.group].hear(row)
+    for group, each in witnesses.items():
+        history.starts[group].update(each.believed(history.tenures[group].keys()))
     return history
-
-
-def _told(rows: Iterable[Observation]) -> EpochSigns:
-    """Where epochs start, as brokers told it when they were asked."""
-    signs = EpochSigns()
-    for row in rows:
-        if row.kind in (ObservationKind.ANSWER, ObservationKind.EPOCHS) and row.group is not None:
-            for entry in row.epochs or ():
-                signs.tell(row.group, entry["epoch"], capture_place(row), entry["start_offset"])
-    return signs
 
 
 def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
@@ -184,7 +137,7 @@ def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
 # ---- facts and alterations -----------------------------------------------------------------------
 
 
-def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
+def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
     edits: Counter[str] = Counter()
     for row in rows:
@@ -200,7 +153,10 @@ def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
                 code=row.code,
                 master_epoch=row.master_epoch,
                 sync_state_set_epoch=row.sync_state_set_epoch,
+                body_epoch=row.body_epoch,
                 master=row.master,
+                master_address=row.master_address,
+                address_told=groups.has_told(row.name, row.master, row.master_address),
                 members=None if row.members is None else frozenset(row.members),
                 edits=edits[row.group],
                 learners=frozenset(history.learners[row.group]),
@@ -233,24 +189,101 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
     )
 
 
+# ---- replication ---------------------------------------------------------------------------------
+
+
+def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
+    known: dict[str, set[int]] = defaultdict(set)
+    told: dict[str, ToldStarts] = defaultdict(ToldStarts)
+    changes = SetChanges(rows)
+    for row in rows:
+        kind = ObservationKind(row.kind)
+        if kind not in _HA:
+            continue
+        starts = known[row.connection]
+        starts.update(entry["start_offset"] for entry in row.epochs or ())
+        attributes = {name: getattr(row, name) for name in _HA[kind]}
+        if kind == ObservationKind.HANDSHAKE:
+            attributes["by_id"] = row.broker_id is not None
+        elif kind == ObservationKind.ANSWER:
+            told[row.connection].answered(row)
+        elif kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT):
+            attributes["settled"] = changes.none_near(row)
+            if knows_epoch(row):
+                assert row.epoch_start_offset is not None
+                starts.add(row.epoch_start_offset)
+                before = told[row.connection].header(row)
+                attributes |= before if kind == ObservationKind.BATCH else {}
+        if kind == ObservationKind.BATCH:
+            attributes["known_starts"] = sorted(starts)
+        yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
+
+
 # ---- sends ---------------------------------------------------------------------------------------
 
 
-def _starts(signs: EpochSigns, history: History) -> Iterator[StreamEvent]:
-    """Known starts, for epochs without one the first accepted write as the latest possible start, and every
-    epoch that has a master."""
-    known = dict(signs.written)
-    known |= {key: start for key, (_, start) in signs.starts.items()}
-    for group, epoch in sorted(known):
-        event = SimpleNamespace(row=None, group=group, epoch=epoch, start_offset=known[group, epoch])
-        yield StreamEvent("sends", "epoch_started", event)
-    for group in sorted(history.tenures):
-        for epoch in sorted(history.tenures[group]):
-            yield StreamEvent("sends", "epoch_named", SimpleNamespace(row=None, group=group, epoch=epoch))
-
-
-def _unseen(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[StreamEvent]:
-    """Messages that may have been acknowledged where bytes are missing."""
+def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
+    acknowledged = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
+    written: dict[str, dict[int, Observation]] = defaultdict(dict)
+    for row in acknowledged:
+        assert row.group is not None
+        assert row.offset is not None
+        if row.epoch is not None:
+            first = written[row.group].setdefault(row.epoch, row)
+            if first.offset is not None and row.offset < first.offset:
+                written[row.group][row.epoch] = row
+    last: dict[str, int] = {}
+    for name in sorted(written.keys() | history.starts.keys()):
+        last[name] = max((*history.starts[name], *written[name]), default=0)
+        yield from _epoch_starts(name, history.starts[name], written[name])
+    falls = LogFalls(rows, groups, history.tenures)
+    yield from (StreamEvent("logs", "log_end", event) for event in falls.ends())
+    for name in sorted(history.tenures):
+        for epoch in sorted(history.tenures[name]):
+            event = SimpleNamespace(row=None, group=name, epoch=epoch)
+            yield StreamEvent("sends", "epoch_named", event)
+    for row in acknowledged:
+        assert row.group is not None
+        event = _event(
+            row,
+            epoch=UNKNOWN if row.epoch is None else row.epoch,
+            offset=row.offset,
+            cut_to=falls.cut_to(row),
+            given_again=falls.is_given_again(row),
+            is_message=True,
+            followed=row.epoch is not None and last[row.group] > row.epoch,
+        )
+        yield StreamEvent("sends", "acknowledged", event)
     for row in rows:
         if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
-            yield StreamEvent("sends", "acknowledged", _event(row, epoch=UNKNOWN, offset=UNKNOWN))
+            event = _event(row, epoch=UNKNOWN, offset=UNKNOWN, cut_to=None, given_again=False)
+            event.is_message = event.followed = False
+            yield StreamEvent("sends", "acknowledged", event)
+
+
+def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
+    assert row.group is not None
+    return replace(row, epoch=_epoch_of(row, history.tenures[row.group]))
+
+
+def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:
+    """The masterEpoch under which the answering broker was master; None when no fact tells.
+
+    The greatest that had been told by then; for answers before the first fact the smallest.
+    """
+    epochs = [epoch for epoch, tenure in tenures.items() if tenure.address == row.address]
+    told = [epoch for epoch in epochs if tenures[epoch].order <= row.order]
+    return max(told) if told else min(epochs, default=None)
+
+
+def _epoch_starts(
+    group: str, starts: dict[int, int], written: dict[int, Observation]
+) -> Iterator[StreamEvent]:
+    """Known starts, and for epochs without one the first accepted write as the latest possible start."""
+    known = dict(starts)
+    for epoch, row in written.items():
+        assert row.offset is not None
+        known.setdefault(epoch, row.offset)
+    for epoch in sorted(known):
+        event = SimpleNamespace(row=None, group=group, epoch=epoch, start_offset=known[epoch])
+        yield StreamEvent("sends", "epoch_started", event)

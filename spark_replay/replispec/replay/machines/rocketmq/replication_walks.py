@@ -41,6 +41,8 @@ def walk_replication(frames: EventTable, groups: BrokerGroups) -> Iterator[Walke
 
     Connections are walked each without the others.
     """
+    if not len(frames):
+        return
     connections = split(frames.known["connection"].codes)
     forgotten = np.zeros(len(frames), dtype=np.int64)
     for _, rows in connections:
