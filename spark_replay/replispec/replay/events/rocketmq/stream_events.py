@@ -102,10 +102,12 @@ def join(
         *_replication(rows),
         *_sends(rows, groups, history),
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
-        *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
     ]
+    if all_ack:
+        # Without the setting the rule says nothing, and there is an event for every frame.
+        events += (StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack))
     return Judged(rows, groups, history, events)
 
 
