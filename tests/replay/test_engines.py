@@ -21,6 +21,7 @@ from replispec.replay.engines.results import (
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.events.tables import SCHEMAS, SORTED_BY
 from replispec.replay.frames.tables import FRAMES_ORDER
+from tests.replay.expectations import as_told_today
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 FILES = sorted(CAPTURES.glob("*.pcap"))
@@ -73,10 +74,11 @@ def test_both_engines_come_to_the_same(outputs: dict[EngineName, Path]) -> None:
 
 
 @pytest.mark.parametrize("engine", EngineName)
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", as_told_today(path.stem for path in FILES))
 def test_every_capture_is_judged_as_written_by_hand(
-    outputs: dict[EngineName, Path], engine: EngineName, path: Path
+    outputs: dict[EngineName, Path], engine: EngineName, name: str
 ) -> None:
+    path = CAPTURES / f"{name}.pcap"
     summary = summary_of(outputs[engine])
     expected = json.loads((CAPTURES / "expected" / f"{path.stem}.json").read_text("utf-8"))
     found: dict[str, dict[str, Any]] = {}

@@ -31,8 +31,8 @@ def fact(order: int, epoch: int, master: str, address: str) -> Observation:
     return seen(ObservationKind.FACT, order, name="broker-a", controller=CONTROLLER, **told)
 
 
-def acknowledged(order: int, address: str, offset: int) -> Observation:
-    return seen(ObservationKind.ACKNOWLEDGED, order, address=address, offset=offset)
+def acknowledged(order: int, address: str, offset: int, text: str | None = None) -> Observation:
+    return seen(ObservationKind.ACKNOWLEDGED, order, address=address, offset=offset, text=text)
 
 
 def epochs_of(*rows: Observation) -> list[Any]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from replispec.replay.capture.records import CaptureError
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.tables import Events, from_tables
-from replispec.replay.judges.judge import FindingRow, LossRow, judge_capture
+from replispec.replay.judges.judge import FindingRow, judge_capture
+from replispec.replay.judges.sends import LossRow, SendsRow
 from replispec.replay.report.failovers import failovers
 from replispec.replay.report.latencies import latencies
 from replispec.replay.report.model import FailOver, Latency, Switch, Timeline
@@ -47,6 +48,7 @@ class CaptureResult:
     capture: CaptureRow
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
+    sends: list[SendsRow] = field(default_factory=list)
     switches: list[Switch] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
     failovers: list[FailOver] = field(default_factory=list)
@@ -66,6 +68,7 @@ def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResu
         capture,
         judgement.findings,
         judgement.losses,
+        judgement.sends,
         switches(capture.file, judgement.joined),
         timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
         failovers(capture.file, judgement.joined),

@@ -27,6 +27,7 @@ from replispec.replay.engines.results import (
     Progress,
 )
 from replispec.replay.report import write_report
+from replispec.replay.report.document import document
 from replispec.replay.report.fill import fill
 from replispec.replay.report.summary import Summary
 from replispec.replay.tcp.rotation import Source, name_of
@@ -83,6 +84,7 @@ def replay(
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses
+        summary.sends += result.sends
         summary.findings += result.findings
         summary.failovers += result.failovers
         summary.latencies += result.latencies
@@ -120,8 +122,8 @@ def _write(summary: Summary, results: Sequence[CaptureResult], out: Path) -> Non
         for finding in summary.findings
     ]
     pq.write_table(pa.Table.from_pylist(rows, FINDINGS), out / FINDINGS_NAME)
-    document = orjson.dumps(summary.document(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    (out / SUMMARY_NAME).write_bytes(document)
+    content = orjson.dumps(document(summary), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    (out / SUMMARY_NAME).write_bytes(content)
     switched = [switch for result in results for switch in result.switches]
     lived = [timeline for result in results for timeline in result.timelines]
     write_report(fill(summary, switched, lived), out / REPORT_NAME)

@@ -131,6 +131,8 @@ class Alive(_OfBroker):
     """A broker's heartbeat."""
 
     kind = ObservationKind.ALIVE
+    epoch: int | None = None
+    max_offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,10 @@ class Cleaned(Told):
 
 @dataclass(frozen=True, slots=True)
 class Fact(Told):
-    """What a controller said about a broker set; `code` is that of the request."""
+    """What a controller said about a broker set; `code` is that of the request.
+
+    `body_epoch` is the syncStateSetEpoch in a body whose header has one too.
+    """
 
     kind = ObservationKind.FACT
     name: str | None = None
@@ -240,6 +245,7 @@ class Fact(Told):
     master_address: str | None = None
     master_epoch: int | None = None
     sync_state_set_epoch: int | None = None
+    body_epoch: int | None = None
     members: Sequence[str] | None = None
     designated: bool | None = None
 
@@ -268,6 +274,7 @@ class Acknowledged(Told):
     kind = ObservationKind.ACKNOWLEDGED
     address: str | None = None
     offset: int | None = None
+    text: str | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
 

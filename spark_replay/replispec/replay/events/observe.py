@@ -106,7 +106,7 @@ def _closed(alive: Mapping[str, Alive], streams: pa.Table) -> Iterator[Observati
     for connection, direction, time_ns in zip(*columns, strict=True):
         last = alive.get(connection)
         if last is not None and time_ns is not None:
-            told = {each.name: getattr(last, each.name) for each in fields(last)}
+            told = {each.name: getattr(last, each.name) for each in fields(Closed)}
             yield Closed(**{**told, "direction": direction, "time_ns": time_ns})
 
 

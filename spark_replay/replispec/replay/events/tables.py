@@ -22,6 +22,7 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "code": pa.int32(),
     "master_epoch": pa.int32(),
     "sync_state_set_epoch": pa.int32(),
+    "body_epoch": pa.int32(),
     "members": pa.list_(pa.string()),
     "accepted": pa.bool_(),
     "designated": pa.bool_(),

@@ -12,6 +12,7 @@ from replispec.replay.report.model import (
     ReportEvidence,
     ReportFinding,
     ReportModel,
+    Sends,
     Switch,
     Timeline,
 )
@@ -31,6 +32,7 @@ def fill(summary: Summary, switches: Iterable[Switch], timelines: Iterable[Timel
         timelines=tuple(timelines),
         failovers=tuple(summary.failovers),
         latencies=tuple(summary.latencies),
+        sends=tuple(Sends(**asdict(row)) for row in summary.sends),
     )
 
 

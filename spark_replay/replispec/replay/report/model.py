@@ -24,6 +24,7 @@ __all__ = [
     "ReportEvidence",
     "ReportFinding",
     "ReportModel",
+    "Sends",
     "Switch",
     "Timeline",
     "TimelineEvent",
@@ -103,6 +104,21 @@ class Loss:
     acknowledged: int
     file: str
     permitted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sends:
+    """The acknowledged messages of one broker group in one file.
+
+    `followed`: how many of them could be compared with the log of a later master. `begun_anew`: the broker
+    set was removed, or set up again, afterwards.
+    """
+
+    group: str
+    file: str
+    acknowledged: int
+    followed: int
+    begun_anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +278,11 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class ReportModel:
-    """Everything on the page. The verdicts of the invariant `survival` say whether losses could be judged."""
+    """Everything on the page.
+
+    The verdicts of the invariant `survival` say whether losses could be judged, those of `of_logs` whether
+    logs kept what they held.
+    """
 
     engine: str
     captures: tuple[CaptureInfo, ...]
@@ -272,4 +292,6 @@ class ReportModel:
     timelines: tuple[Timeline, ...] = ()
     failovers: tuple[FailOver, ...] = ()
     latencies: tuple[Latency, ...] = ()
+    sends: tuple[Sends, ...] = ()
     survival: str = "acknowledged-send-survives"
+    of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds")

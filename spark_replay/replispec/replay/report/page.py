@@ -7,6 +7,7 @@ from typing import Any
 import jinja2
 
 from replispec.replay.report.failover import anatomy
+from replispec.replay.report.headline import headline
 from replispec.replay.report.model import ReportFinding, ReportModel, Switch, Timeline, Verdict
 from replispec.replay.report.offsets import chart
 from replispec.replay.report.timeline import described, draw
@@ -16,7 +17,6 @@ from replispec.replay.report.wording import (
     counted,
     exact_seconds,
     failover_sentence,
-    headline,
     lag_sentence,
     milliseconds,
     seconds,

@@ -187,6 +187,8 @@ def _heartbeat(command: Command) -> Iterator[Observation]:
             version=command.version,
             timeout_ms=header.heartbeat_timeout_mills,
             from_start=command.from_start,
+            epoch=header.epoch,
+            max_offset=header.max_offset,
         )
 
 
@@ -323,7 +325,13 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
     header = command.header(broker.SendMessageResponse)
     for text in (header.msg_id or "").split(","):
         address, offset = _message_place(text)
-        yield Acknowledged(*command.place, duration_ns=command.duration_ns, address=address, offset=offset)
+        yield Acknowledged(
+            *command.place,
+            duration_ns=command.duration_ns,
+            address=address,
+            offset=offset,
+            text=header.transaction_id,
+        )
 
 
 def _message_place(message_id: str) -> tuple[str, int]:

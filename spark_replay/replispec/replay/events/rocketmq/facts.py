@@ -61,10 +61,10 @@ def _with_set(fact: Fact, body: controller.SyncStateSet) -> Fact:
     elif body.broker_ids is not None:
         members = [str(each) for each in body.broker_ids]
         named_by = BY_ID if members and named_by is None else named_by
-    epoch = body.sync_state_set_epoch
-    if fact.sync_state_set_epoch is not None:
-        epoch = fact.sync_state_set_epoch
-    return replace(fact, named_by=named_by, members=members, sync_state_set_epoch=epoch)
+    told = body.sync_state_set_epoch
+    if fact.sync_state_set_epoch is None:
+        return replace(fact, named_by=named_by, members=members, sync_state_set_epoch=told)
+    return replace(fact, named_by=named_by, members=members, body_epoch=told)
 
 
 def _body_set(command: Command, fact: Fact) -> Fact:
