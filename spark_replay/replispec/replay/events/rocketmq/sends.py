@@ -45,6 +45,7 @@ def acknowledged(frames: Delivered, answers: Integers, durations_ns: Integers) -
         **places(frames, kept),
         "address": named(pa.array(addresses, pa.string()), which[sound]),
         "offset": _numbers(digits[sound, -_OFFSET_DIGITS:]),
+        "text": header.text("transaction_id").take(pa.array(at)),
         "duration_ns": durations_ns[kept],
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
