@@ -7,8 +7,7 @@ id", and measurements on Apache RocketMQ 5.1.0 and 5.4.0 (docs/decisions).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import numpy as np
 
@@ -117,14 +116,14 @@ class _Reader:
     def commands(self, rows: Integers) -> Iterator[Command]:
         """The commands at these places, answers with their requests and durations."""
         requests = self._pairs.request_of[rows]
-        asked = np.unique(requests[requests >= 0])
-        known = dict(zip(asked.tolist(), self._commands(asked), strict=True))
-        waited = self._waited[rows].tolist()
-        for command, request, duration in zip(self._commands(rows), requests.tolist(), waited, strict=True):
+        every = np.unique(np.concatenate([rows, requests[requests >= 0]]))
+        known = dict(zip(every.tolist(), self._commands(every), strict=True))
+        places = zip(rows.tolist(), requests.tolist(), self._waited[rows].tolist(), strict=True)
+        for row, request, duration in places:
+            command = known[row]
             if request >= 0:
-                yield replace(command, request=known[request], duration_ns=duration)
-            else:
-                yield command
+                command.request, command.duration_ns = known[request], duration
+            yield command
 
     def _commands(self, rows: Integers) -> list[Command]:
         names = ("code", "flag", "source", "destination", "ext_fields", "json_body")
@@ -252,9 +251,9 @@ def _metadata(command: Command) -> Iterator[Observation]:
 
 
 def _epochs(command: Command) -> Iterator[Observation]:
-    if command.json_body is None:
+    body = command.body(controller.EpochEntryCache)
+    if body is None:
         return
-    body = controller.EpochEntryCache.decode(command.json_body)
     entries = [
         {"epoch": entry.epoch, "start_offset": entry.start_offset}
         for entry in body.epoch_list or ()
@@ -342,13 +341,13 @@ def _message_place(message_id: str) -> tuple[str, int]:
     return address, offset
 
 
-_REQUESTS: dict[int, Callable[[Command], Iterator[Observation]]] = {
+_REQUESTS: dict[int, Callable[[Command], Iterable[Observation]]] = {
     RequestCode.BROKER_HEARTBEAT: _heartbeat,
     RequestCode.REGISTER_BROKER: _register_broker,
     RequestCode.CONTROLLER_REGISTER_BROKER: _register_to_controller,
     RequestCode.NOTIFY_BROKER_ROLE_CHANGED: facts_of,
 }
-_ANSWERS: dict[int, Callable[[Command], Iterator[Observation]]] = {
+_ANSWERS: dict[int, Callable[[Command], Iterable[Observation]]] = {
     RequestCode.REGISTER_BROKER: _master_address,
     RequestCode.CONTROLLER_GET_METADATA_INFO: _metadata,
     RequestCode.GET_BROKER_EPOCH_CACHE: _epochs,
