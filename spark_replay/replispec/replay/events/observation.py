@@ -404,11 +404,16 @@ class Unseen(Observation):
 
 @dataclass(frozen=True, slots=True)
 class Latency(Observation):
-    """How long the requests of one code waited on one connection, and how many were not answered."""
+    """How long the requests of one code waited on one connection, and how many were not answered.
+
+    `answer_codes` are those of their answers, `remarks` the first one with each of these codes, by code.
+    """
 
     kind = ObservationKind.LATENCY
     code: int | None = None
     durations_ns: Sequence[int] | None = None
+    answer_codes: Sequence[int] | None = None
+    remarks: Sequence[str] | None = None
     unanswered: int | None = None
 
 

@@ -42,6 +42,8 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "body_digest": pa.int64(),
     "duration_ns": pa.int64(),
     "durations_ns": pa.list_(pa.int64()),
+    "answer_codes": pa.list_(pa.int32()),
+    "remarks": pa.list_(pa.string()),
     "unanswered": pa.int32(),
     "evaluated": pa.int64(),
 }

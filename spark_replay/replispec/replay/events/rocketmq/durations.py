@@ -1,4 +1,4 @@
-"""How long requests waited for their answers, as observations.
+"""How long requests waited for their answers, and what they were answered, as observations.
 
 A duration goes from the packet that completed the request to the packet that completed the answer, as the
 point of capture saw them; ns. Long polls are answered late on purpose.
@@ -6,8 +6,11 @@ point of capture saw them; ns. Long polls are answered late on purpose.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from replispec.replay.events.columns import named, repeated, table_of
 from replispec.replay.events.observation import ObservationKind
@@ -18,6 +21,8 @@ from replispec.wire.rocketmq.codes import RemotingFlag
 
 # Durations in one observation: a busy connection has several of one code.
 DURATIONS_MAXIMUM = 4096
+# Of a remark, which a peer may make as long as it likes.
+REMARK_CHARACTERS_MAXIMUM = 300
 UNANSWERED = -1
 """The duration of what is no answer to a request that was seen."""
 
@@ -47,39 +52,61 @@ def latencies_of(frames: Delivered, pairs: Pairs) -> pa.Table:
     answers = np.flatnonzero(pairs.request_of >= 0)
     of = group[pairs.request_of[answers]]
     count = np.bincount(of, minlength=len(first))
-    waited = durations(frames, pairs)[answers[np.argsort(of, kind="stable")]]
     unanswered = np.bincount(group[order], minlength=len(first)) - count
-    return _in_parts(frames, first, count, waited, unanswered, codes)
-
-
-def _in_parts(
-    frames: Delivered,
-    first: Integers,
-    count: Integers,
-    waited: Integers,
-    unanswered: Integers,
-    codes: Integers,
-) -> pa.Table:
-    """The table of groups with `count` durations each, which stand one after the other in `waited`."""
-    parts = np.maximum(-(-count // DURATIONS_MAXIMUM), 1)
-    group = np.repeat(np.arange(len(first)), parts)
-    number = np.arange(len(group)) - np.repeat(np.cumsum(parts) - parts, parts)
-    sizes = np.clip(count[group] - number * DURATIONS_MAXIMUM, 0, DURATIONS_MAXIMUM)
-    at = first[group]
-    side = frames.side[at]
-    index = np.arange(len(at)) - np.searchsorted(side, side)
-    nothing = np.zeros(len(at), np.int64)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    places, number, sizes = _parts(frames, first, count)
     columns = {
+        **places,
+        "code": codes[np.repeat(first, _counts(count))],
+        "unanswered": np.where(number == 0, np.repeat(unanswered, _counts(count)), 0),
+        **_answers(frames, pairs, answers[np.argsort(of, kind="stable")], sizes),
+    }
+    return table_of(ObservationKind.LATENCY, columns, len(sizes))
+
+
+def _counts(count: Integers) -> Integers:
+    """In how many observations so many answers go."""
+    return np.maximum(-(-count // DURATIONS_MAXIMUM), 1)
+
+
+def _parts(frames: Delivered, first: Integers, count: Integers) -> tuple[dict[str, Any], Integers, Integers]:
+    """Of the observations of groups with `count` answers each, which begin with the frame `first`: their
+    places, the number of each in its group, and how many answers it has."""
+    parts = _counts(count)
+    at = np.repeat(first, parts)
+    number = np.arange(len(at)) - np.repeat(np.cumsum(parts) - parts, parts)
+    sizes = np.clip(np.repeat(count, parts) - number * DURATIONS_MAXIMUM, 0, DURATIONS_MAXIMUM)
+    side, nothing = frames.side[at], np.zeros(len(at), np.int64)
+    places = {
         "capture": repeated(frames.capture, len(at)),
         "order": nothing,
         "time_ns": nothing,
         "connection": named(pa.array(frames.connections, pa.string()), frames.connection[at]),
         "direction": frames.direction[at],
         "sequence": nothing,
-        "index": index,
-        "code": codes[at],
-        "durations_ns": pa.ListArray.from_arrays(offsets, pa.array(waited, pa.int64())),
-        "unanswered": np.where(number == 0, unanswered[group], 0),
+        "index": np.arange(len(at)) - np.searchsorted(side, side),
     }
-    return table_of(ObservationKind.LATENCY, columns, len(at))
+    return places, number, sizes
+
+
+def _answers(frames: Delivered, pairs: Pairs, answers: Integers, sizes: Integers) -> dict[str, Any]:
+    """What the answers tell that stand one after the other, so many in each observation: durations, codes,
+    and the remark of the first answer with each code, in the order of codes; empty for none."""
+    codes, part = frames.integers("code", answers), np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((codes, part))
+    begins = np.append(True, (np.diff(codes[order]) != 0) | (np.diff(part[order]) != 0))[: len(order)]
+    firsts = order[begins]
+    remarks = pc.fill_null(frames.values("remark", answers[firsts]), "").combine_chunks()
+    shown = pc.utf8_slice_codeunits(remarks, 0, REMARK_CHARACTERS_MAXIMUM)
+    return {
+        "durations_ns": _lists(durations(frames, pairs)[answers], pa.int64(), sizes),
+        "answer_codes": _lists(codes, pa.int32(), sizes),
+        "remarks": _lists(shown, pa.string(), np.bincount(part[firsts], minlength=len(sizes))),
+    }
+
+
+def _lists(values: Any, kind: pa.DataType, sizes: Integers) -> pa.Array:
+    """A column of lists of these sizes."""
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    return pa.ListArray.from_arrays(
+        offsets, values if isinstance(values, pa.Array) else pa.array(values, kind)
+    )
