@@ -1,7 +1,8 @@
 """What may have been true of one broker set, version after version, and which decisions that allows.
 
-A version is what was possible at one time; the next one begins where a decision changed it. An answer says how
-its request was decided, and some of what was true then: it fits a version when the machine decides so there.
+A version is what was possible at one time; the next one begins where a decision changed it. An answer says
+how its request was decided, and some of what was true then: it fits a version when the machine decides so
+there.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ VERSIONS_MAX: Final = 256
 OWN: Final = tuple(kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL)
 """What a controller does of its own."""
 UNSEEN: Final = tuple(kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked)
-"""What may have happened where nothing was lost. Nothing but a removal by an administrator changes a set without
-an epoch: it is taken for seen."""
+"""What may have happened where nothing was lost. Nothing but a removal by an administrator changes a set
+without an epoch: it is taken for seen."""
 ANYTHING: Final = tuple(MACHINE.events)
 """What may have happened where bytes were lost."""
 WRITES: Final = frozenset(

@@ -1,11 +1,12 @@
 """What controllers decide about each broker set, walked in an order that causes allow.
 
-A request is decided somewhere between its own frame and that of its answer. The frames of one connection are
-ordered, those of several are not, but by what they tell: neither epoch of a broker set ever falls. So every
-connection is a thread of events, and what comes next is always the least by its epochs of what its thread has come
-to. An answer is ok when the machine comes to it from what is possible: as it is, after what the controller does of
-its own, after a request that still waits for its answer, or since its thread last went on. It is unknown when only
-requests that were not captured explain it, and violated when not even those do.
+A request is decided somewhere between its own frame and that of its answer. The frames of one connection
+are ordered, those of several are not, but by what they tell: neither epoch of a broker set ever falls. So
+every connection is a thread of events, and what comes next is always the least by its epochs of what its
+thread has come to. An answer is ok when the machine comes to it from what is possible: as it is, after what
+the controller does of its own, after a request that still waits for its answer, or since its thread last
+went on. It is unknown when only requests that were not captured explain it, and violated when not even
+those do.
 """
 
 from __future__ import annotations
@@ -50,15 +51,18 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
         row.controller for row in rows if row.kind == ObservationKind.FACT and row.named_by == BY_ADDRESS
     }
     holed = _is_holed(rows, groups)
+    begun = {row.group for row in rows if row.kind == ObservationKind.CLEANED and row.text is None}
     sets: dict[str, _Set] = {}
     for row in rows:
-        group = row.group or ""
-        if row.kind == ObservationKind.CLEANED and row.text is None:
-            sets[group] = _Set(begun=True, holed=holed)
-        if row.kind == ObservationKind.DECISION and row.controller not in by_address and _is_claim(row, groups):
+        if (
+            row.kind == ObservationKind.DECISION
+            and row.controller not in by_address
+            and _is_claim(row, groups)
+        ):
+            group = row.group or ""
             if group not in sets:
-                sets[group] = _Set(begun=False, holed=holed)
-            sets[group].add(row, ends_life=_ends_life(row, groups))
+                sets[group] = _Set(begun=group in begun, holed=holed)
+            sets[group].add(row, ends_life=groups.lives.is_end(groups.key(row), row))
     for group, one in sets.items():
         for row, verdict, says in one.walk():
             found[group, MACHINE.finding].note(verdict, says, row)
@@ -84,10 +88,6 @@ def _is_claim(row: Observation, groups: BrokerGroups) -> bool:
     if row.controller is None:
         return groups.name_at(row.address) is not None
     return row.controller in groups.controllers and row.name in groups.spoken
-
-
-def _ends_life(row: Observation, groups: BrokerGroups) -> bool:
-    return groups.lives.is_end(groups.key(row), row)
 
 
 @dataclass(slots=True)
@@ -173,7 +173,8 @@ class _Set:
                     yield _Event(row, request, known, Decision(known.kind, known.asked, effects, claims))
 
     def walk(self) -> list[tuple[Observation, Verdict, str]]:
-        """Judge every answer and notification: verdicts in the order of the capture, each with what it says."""
+        """Judge every answer and notification: verdicts in the order of the capture, each with what it
+        says."""
         while self._go_on() or self._conclude():
             pass
         return sorted(self._judged, key=lambda each: each[0].order)
