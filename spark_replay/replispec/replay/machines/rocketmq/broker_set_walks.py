@@ -24,11 +24,12 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.machines.rocketmq.broker_set_history import (
     ANYTHING,
     MACHINE,
+    OWN,
     UNSEEN,
     Decision,
     History,
     Owners,
-    Possible,
+    Step,
     effects_of,
     shown,
 )
@@ -201,7 +202,7 @@ class _Set:
                 event = thread.events[0]
                 if event.decision is None:
                     self._ask(event)
-                elif self._changes_nothing(event):
+                elif self._history.is_at_once(self._named(event)):
                     self._judge(event, Verdict.OK)
                 else:
                     break
@@ -215,38 +216,29 @@ class _Set:
             self._waiting.pop(next(iter(self._waiting)))
         self._waiting[event.request] = event.asked
 
-    def _changes_nothing(self, event: _Event) -> bool:
-        assert event.decision is not None
-        self._owners.name(event.decision)
-        return self._history.is_at_once(event.decision)
-
     def _take(self, event: _Event, thread: _Thread) -> bool:
         """Take a decision that leads on from now."""
-        assert event.decision is not None
-        if _is_removal(event):
-            return False
-        self._owners.name(event.decision)
-        return self._leads_on(event, thread, self._history.after(self._history.now, event.decision))
+        return not _is_removal(event) and self._leads_on(event, thread, Step(self._named(event)))
 
     def _take_after_unasked(self, event: _Event, thread: _Thread) -> bool:
         """Take a decision that leads on after what the controller did of its own, or some other request."""
-        assert event.decision is not None
-        self._owners.name(event.decision)
+        decision = self._named(event)
         if _is_removal(event):
-            return self._leads_on(event, thread, self._history.after(self._history.now, event.decision))
-        own = self._history.after(self._history.of_its_own(), event.decision)
-        if any(own):
-            if event.floats and not event.decision.is_write:
-                return self._leads_on(event, thread, self._history.now)
-            return self._leads_on(event, thread, own)
-        others = [asked for request, asked in self._waiting.items() if request != event.request]
-        waited = self._history.with_waiting(others)
-        return self._leads_on(event, thread, self._history.after(waited, event.decision))
+            return self._leads_on(event, thread, Step(decision))
+        if event.floats and not decision.is_write and any(self._history.after(Step(decision, OWN))):
+            self._judge(event, Verdict.OK)
+            self._done(thread, self._history.number - 1)
+            return True
+        others = tuple(asked for request, asked in self._waiting.items() if request != event.request)
+        return self._leads_on(event, thread, Step(decision, OWN)) or self._leads_on(
+            event, thread, Step(decision, OWN, others)
+        )
 
-    def _leads_on(self, event: _Event, thread: _Thread, after: Possible) -> bool:
+    def _leads_on(self, event: _Event, thread: _Thread, step: Step) -> bool:
+        after = self._history.after(step)
         if not any(after):
             return False
-        self._history.goes_on(after)
+        self._history.goes_on(after, step)
         self._judge(event, Verdict.OK)
         self._done(thread, self._history.number - 1)
         return True
@@ -255,35 +247,42 @@ class _Set:
         """Nothing that comes next follows from the present; False when nothing is left."""
         heads = self._heads()
         for event, thread in heads:
-            assert event.decision is not None
-            version = self._history.had(event.decision, thread.since)
-            if version is not None:
-                self._judge(event, Verdict.OK)
-                self._done(thread, version)
-                return True
+            decision = self._named(event)
+            for step in (Step(decision), Step(decision, OWN)):
+                version = self._history.had(step, thread.since)
+                if version is not None:
+                    self._judge(event, Verdict.OK)
+                    self._done(thread, version)
+                    return True
         if heads:
             self._fault(*heads[0])
         return bool(heads)
 
     def _fault(self, event: _Event, thread: _Thread) -> None:
         """The least that is left does not follow from what was seen."""
-        assert event.decision is not None
-        after = self._history.after_unseen(event.decision)
+        step = Step(self._named(event), self._history.unseen)
+        after = self._history.after(step)
         if any(after):
             self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
-            self._history.goes_on(after)
+            self._history.goes_on(after, step)
             self._done(thread, self._history.number - 1)
             return
-        if self._history.had_unseen(event.decision, thread.since):
+        if self._history.had(step, thread.since) is not None:
             self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
         elif not self._history.is_kept(thread.since):
-            self._judge(event, Verdict.UNKNOWN, f"{event.says} may be about what lies too far back")
+            self._judge(event, Verdict.UNKNOWN, f"{event.says} may follow from what lies too far back")
         else:
             states = ", ".join(self._history.states())
             self._judge(event, Verdict.VIOLATED, f"{event.says} is not allowed in state {states}")
-            if event.decision.is_write:
+            if step.decision is not None and step.decision.is_write:
                 self._history.goes_anywhere()
         self._done(thread, thread.since)
+
+    def _named(self, event: _Event) -> Decision:
+        """The decision, told who holds the id that it is about."""
+        assert event.decision is not None
+        self._owners.name(event.decision)
+        return event.decision
 
     def _done(self, thread: _Thread, version: int) -> None:
         thread.events.popleft()
