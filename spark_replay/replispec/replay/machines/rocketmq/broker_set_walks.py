@@ -35,13 +35,14 @@ from replispec.replay.machines.rocketmq.broker_set_history import (
 )
 from replispec.replay.machines.steps import Findings
 from replispec.runtime.primitives.invariants import Verdict
-from replispec.runtime.primitives.unknown import PartlySeen
+from replispec.runtime.primitives.unknown import UNKNOWN, PartlySeen
 from replispec.wire.rocketmq.machines import broker_set
 
 WAITING_MAX: Final = 64
 """Requests of one broker set that wait for their answers; what comes beyond is followed no further."""
 _KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
-_EPOCHS: Final = ("master_epoch", "sync_state_set_epoch")
+# The epoch of the set comes first: every election counts it up too.
+_EPOCHS: Final = ("sync_state_set_epoch", "master_epoch")
 _Request = tuple[str, int, int | None]
 _Place = tuple[int, ...]
 
@@ -148,8 +149,7 @@ class _Set:
         thread = self._threads.setdefault(row.connection, _Thread())
         for event in self._event(row, ends_life=ends_life):
             if event.decision is not None:
-                for at, name in enumerate(_EPOCHS):
-                    told = event.decision.claims.get(name, -1)
+                for at, told in enumerate(_epochs(event.decision)):
                     thread.epochs[at] = max(thread.epochs[at], told)
                 event.place = (*thread.epochs, not event.decision.is_write, row.order)
             thread.events.append(event)
@@ -202,12 +202,12 @@ class _Set:
                 event = thread.events[0]
                 if event.decision is None:
                     self._ask(event)
+                    thread.events.popleft()
                 elif self._history.is_at_once(self._named(event)):
                     self._judge(event, Verdict.OK)
+                    self._done(thread, self._history.number - 1)
                 else:
                     break
-                thread.events.popleft()
-                thread.since = self._history.number - 1
                 taken = True
         return taken
 
@@ -298,3 +298,11 @@ class _Set:
 
 def _is_removal(event: _Event) -> bool:
     return event.decision is not None and event.decision.kind is broker_set.CleaningAsked
+
+
+def _epochs(decision: Decision) -> tuple[int, ...]:
+    """The epochs that a decision tells, -1 for what it does not: a set is changed under the epoch of the
+    asking master."""
+    asked = getattr(decision.asked, "master_epoch", UNKNOWN) if decision.claims else UNKNOWN
+    told = {"master_epoch": -1 if asked is UNKNOWN or asked is None else asked, **decision.claims}
+    return tuple(told.get(name, -1) for name in _EPOCHS)
