@@ -19,6 +19,8 @@ from replispec.replay.events.observation import from_table
 from replispec.replay.events.observe import observe
 from replispec.replay.judges.judge import Judgement, judge_capture
 from tests.replay import mess
+from tests.replay.faults import SEEDED, Fault, taken, written
+from tests.replay.pcap_writer import pcap
 from tests.replay.test_mess import CAPTURES, MILLISECOND, SEEDS, Mess
 
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
@@ -80,3 +82,17 @@ def test_lost_packets_invent_no_violation_and_no_loss(name: str, share: float) -
         found = judged(mess.written(header, kept))
         assert violated(found) <= violated(clean(name)), f"seed {seed}"
         assert lost(found) <= lost(clean(name)), f"seed {seed}"
+
+
+@pytest.mark.parametrize(
+    "fault", [each for each in SEEDED if not each.all_ack], ids=lambda fault: fault.edit.__name__
+)
+def test_a_fault_is_found_however_late_connections_are(fault: Fault) -> None:
+    made = pcap(written(fault.edit(taken(CAPTURES / f"{fault.capture}.pcap"))), nanoseconds=True)
+    header, seen = mess.read(made)
+    for seed in range(SEEDS):
+        late = mess.connections_drift(
+            seen, random.Random(f"{fault.edit.__name__} {seed}"), 2_000 * MILLISECOND
+        )
+        found = {invariant for _, invariant in violated(judged(mess.written(header, late)))}
+        assert found == fault.breaks, f"seed {seed}"
