@@ -161,9 +161,12 @@ class Ledger:
     def losses(self) -> tuple[Lost, ...]:
         """The acknowledged messages at or after the start of the epoch after theirs."""
         lost: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+        starts: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        for (group, epoch), start in self.starts.items():
+            starts[group][epoch] = start
         for group, epoch, offset in self.acknowledged:
-            later = [key for key in self.starts if key[0] == group and key[1] > epoch]
-            if later and offset >= self.starts[min(later)]:
+            later = [each for each in starts[group] if each > epoch]
+            if later and offset >= starts[group][min(later)]:
                 lost[group, epoch].append(offset)
         return tuple(Lost(*key, min(at), max(at), len(at)) for key, at in sorted(lost.items()))
 
