@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 FILE_HEADER, RECORD_HEADER, ETHERNET = 24, 16, 14
 MICROSECONDS = 0xA1B2C3D4
 SECTION, PACKET = 0x0A0D0D0A, 6
+SYN = 2
 NANOSECONDS_ETHERNET = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
 IPV4, IPV6, TCP = 0x0800, 0x86DD, 6
 
@@ -81,8 +82,17 @@ def delayed(packets: Sequence[Seen], delay_ns: Callable[[Seen], int]) -> list[Se
 
 
 def jitter(packets: Sequence[Seen], rng: random.Random, most_ns: int) -> list[Seen]:
-    """Every packet by itself up to so much later."""
-    return delayed(packets, lambda _: rng.randrange(most_ns))
+    """Every packet by itself up to so much later, but no SYN: what overtakes it by more than the 65,535 bytes
+    of a first window is taken for another connection of the same ports."""
+    return delayed(packets, lambda each: 0 if _is_syn(each) else rng.randrange(most_ns))
+
+
+def _is_syn(each: Seen) -> bool:
+    if each.ends is None:
+        return False
+    is_four = each.data[ETHERNET] >> 4 == 4
+    tcp = ETHERNET + (4 * (each.data[ETHERNET] & 15) if is_four else 40)
+    return bool(each.data[tcp + 13] & SYN)
 
 
 def one_way_late(packets: Sequence[Seen], rng: random.Random, by_ns: int) -> list[Seen]:
