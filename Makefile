@@ -92,8 +92,8 @@ generate: $(READY) ## compile spec/ into generated/
 	@$(BIN)/python -m replispec.compiler.generate
 
 .PHONY: bench-replay
-bench-replay: jdk $(READY) ## rates of tshark and both engines on a generated capture (SIZE=400; see docs/benchmarks.md)
-	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE)
+bench-replay: $(READY) ## verdicts and rates of both engines, rates of tshark, on a generated capture (SIZE=400, ARGS=--help)
+	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE) $(ARGS)
 
 .PHONY: mutants
 mutants: jdk $(READY) ## change the specification in one place at a time, and see that something notices (ARGS=--help)

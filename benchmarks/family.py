@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
+from argparse import ArgumentParser, Namespace
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,10 +72,12 @@ class MeasuredRoles:
 @dataclass(frozen=True, slots=True)
 class MeasuredFamily:
     """One family. `codec_cases` are calls by name with the bytes that each reads, a bare parse first;
-    `generate_capture` writes a capture of so many megabytes from a seed and gives the truth about it."""
+    `generate_capture` writes the capture that the options of `capture_options` name, and gives the truth
+    about it (see truth.py); the options `megabytes` and `seed` are among them."""
 
     codec_cases: Callable[[], Mapping[str, tuple[CodecCase, int]]]
-    generate_capture: Callable[[Path, float, int], Mapping[str, object]]
+    capture_options: Callable[[ArgumentParser], None]
+    generate_capture: Callable[[Path, Namespace], Mapping[str, object]]
     dissected: Dissected
     roles: MeasuredRoles
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import orjson
 
 from benchmarks.family import CodecCase
-from benchmarks.rocketmq.generate_capture import Mix
+from benchmarks.rocketmq import generated_frames
 from replispec.wire.rocketmq.broker import SendMessageV2Request
 from replispec.wire.rocketmq.codes import LogMagic, SerializeType
 from replispec.wire.rocketmq.ha import HaTransferHeader, HaTransferHeaderFixed
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingHeader
 from replispec.wire.rocketmq.store import LogRecord
+
+BODY_BYTES, RECORDS = 500, 4
 
 
 def cases() -> dict[str, tuple[CodecCase, int]]:
@@ -45,15 +47,8 @@ def cases() -> dict[str, tuple[CodecCase, int]]:
 
 
 def _first_frames() -> tuple[bytes, HaTransferHeader]:
-    """The first request and the first transfer of a generated capture."""
-    request = transfer = None
-    for burst in Mix(megabytes=1, seed=7).bursts():
-        payloads = [packet.payload for packet in burst if packet.payload]
-        if burst[-1].source[0].startswith("10.1."):
-            # Everything between the handshake, its answer and first report, and the last report.
-            transfer = transfer or HaTransferHeader.decode(b"".join(payloads[3:-1]))
-        else:
-            request = request or b"".join(payloads[:-1])
-        if request and transfer:
-            return request, transfer
-    raise AssertionError("the mix has no end")
+    """A request, and a transfer of a few records, as a generated capture has them."""
+    body = bytes(at % 26 + 97 for at in range(BODY_BYTES))
+    size = len(generated_frames.record(0, body))
+    run = b"".join(generated_frames.record(at * size, body) for at in range(RECORDS))
+    return generated_frames.request(0, body), HaTransferHeader(epoch=1, confirm_offset=len(run), body=run)

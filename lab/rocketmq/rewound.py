@@ -21,7 +21,7 @@ from pathlib import Path
 
 from lab.capture import captured
 from lab.cluster import Cluster, Settings
-from lab.errors import LabError
+from lab.errors import LabError, NotInstalledError
 from lab.ports import LOOPBACK
 from lab.rocketmq import questions, settings, waiting
 from lab.rocketmq.apache import Apache
@@ -217,10 +217,18 @@ def record(name: str, out: Path) -> None:
         raw = folder / "traffic.pcapng"
         with captured(cluster, raw):
             play(stage)
-        subprocess.run(["editcap", "-F", "nsecpcap", str(raw), str(capture)], check=True)
+        _as_pcap(raw, capture)
         truth = _truth(stage, capture)
     (out / f"{name}.truth.json").write_text(json.dumps(truth, indent=1) + "\n")
     print(f"{name}: {truth['bytes']} bytes, lost {truth['lost']}")
+
+
+def _as_pcap(raw: Path, capture: Path) -> None:
+    """The classic form of a capture, nanoseconds kept. Raises NotInstalledError."""
+    program = shutil.which("editcap")
+    if program is None:
+        raise NotInstalledError("editcap is missing: install it (Debian, Ubuntu: apt-get install tshark)")
+    subprocess.run([program, "-F", "nsecpcap", str(raw), str(capture)], check=True)
 
 
 def _truth(stage: Stage, capture: Path) -> dict[str, object]:

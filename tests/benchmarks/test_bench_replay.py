@@ -1,4 +1,4 @@
-"""The measurement of the replay goes on without tshark and without Java."""
+"""The measurement of the replay goes on without tshark."""
 
 import shutil
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks import bench_replay
-from benchmarks.bench_replay import Figures, measure, medians, table
+from benchmarks.bench_replay import Figures, has_spark, judged, measure, medians, table
 from benchmarks.family import Dissected
+from benchmarks.truth import Document
 from tests.cli.command import CAPTURES
 
 CAPTURE = CAPTURES / "a_first_start.pcap"
@@ -27,32 +28,36 @@ class FakeReplayer:
         """Nothing to end."""
 
 
-@pytest.mark.parametrize(
-    ("missing", "package", "left"),
-    [
-        ("tshark", "tshark", ["page cache", "local", "spark, 1 core, warm", "spark, 2 cores, warm"]),
-        (
-            "java",
-            "openjdk-17-jdk-headless",
-            ["page cache", "tshark, plain fields", "tshark, our dissector", "local"],
-        ),
-    ],
-)
-def test_without_a_program_its_rows_are_left_out_and_one_line_says_so(
-    missing: str,
-    package: str,
-    left: list[str],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_without_tshark_its_rows_are_left_out_and_one_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(bench_replay, "Replayer", FakeReplayer)
-    monkeypatch.setattr(bench_replay, "tshark", lambda *_, **__: FakeReplayer().replay(CAPTURE, CAPTURE))
-    monkeypatch.setattr(shutil, "which", lambda program: None if program.endswith(missing) else program)
+    monkeypatch.setattr(shutil, "which", lambda _program: None)
     runs = measure(CAPTURE, Dissected("", "", ()), rounds=2, prefix_packets=100, split_bytes=1 << 20)
-    assert sorted(runs) == sorted(left)
-    lines = [line for line in capsys.readouterr().err.splitlines() if "missing" in line]
-    assert len(lines) == 1
-    assert lines[0].startswith(f"bench-replay: {missing} is missing")
-    assert lines[0].endswith(f"apt-get install {package})")
-    shown = table({name: medians(found) for name, found in runs.items()})
-    assert all(name in shown for name in left)
+    assert list(runs) == ["page cache", "local", "spark, 1 core, warm", "spark, 2 cores, warm"]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "tshark" in line] == [
+        "bench-replay: tshark is missing, its rows are left out (Debian, Ubuntu: apt-get install tshark)"
+    ]
+    assert "tshark" not in table({name: medians(found) for name, found in runs.items()})
+
+
+def test_without_a_jdk_the_rows_of_spark_are_left_out_and_one_line_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    assert not has_spark()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("bench-replay: Spark's rows are left out: ")
+    assert "no java on PATH" in line
+    monkeypatch.setattr(bench_replay, "Replayer", FakeReplayer)
+    sizes = {"rounds": 1, "prefix_packets": 100, "split_bytes": 1 << 20}
+    assert list(measure(CAPTURE, Dissected("", "", ()), **sizes, has_spark=False)) == ["page cache", "local"]
+
+
+def test_a_wrong_verdict_ends_the_measurement(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(bench_replay, "OUT", tmp_path)
+    truth: Document = {"frames": {"remoting": 1}, "rows": {}, "losses": []}
+    with pytest.raises(RuntimeError, match="verdicts are wrong\n773 frames, 1 were sent"):
+        judged(CAPTURE, truth, "local")

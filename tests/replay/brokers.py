@@ -17,12 +17,16 @@ MESSAGE_SIZE = 100
 
 @dataclass(slots=True)
 class Broker:
-    """One broker: its commit log, its epochs as (epoch, start offset), and its connections."""
+    """One broker: its commit log, its epochs as (epoch, start offset), and its connections.
+
+    `log` holds the bytes from `base` on: what lies before was written and is not needed any more.
+    """
 
     number: int
     subnet: int
     learner: bool = False
     log: bytearray = field(default_factory=bytearray)
+    base: int = 0
     epochs: list[tuple[int, int]] = field(default_factory=list)
     reported: int = 0
     to_controller: Link | None = None
@@ -32,7 +36,21 @@ class Broker:
 
     @property
     def host(self) -> str:
-        return f"10.0.{self.subnet}.{self.number}"
+        return f"10.{self.subnet >> 8}.{self.subnet & 255}.{self.number}"
+
+    @property
+    def end(self) -> int:
+        """Where its log ends."""
+        return self.base + len(self.log)
+
+    def part(self, offset: int, size: int) -> bytes:
+        """Bytes of its log."""
+        return bytes(self.log[offset - self.base :][:size])
+
+    def cut(self, end: int) -> None:
+        """Forget the bytes of its log from an offset on."""
+        del self.log[max(end - self.base, 0) :]
+        self.base = min(self.base, end)
 
     @property
     def endpoint(self) -> Endpoint:
@@ -53,7 +71,7 @@ class Broker:
 
     def store(self) -> tuple[int, bytes]:
         """Store a new message; the offset at which it lies, and the message."""
-        offset = len(self.log)
+        offset = self.end
         message = f"message {offset} ".encode().ljust(MESSAGE_SIZE, b".")
         record = LogRecord(
             magic=LogMagic.MESSAGE_V1,
@@ -70,7 +88,7 @@ class Broker:
     def epoch_end(self, entry: tuple[int, int]) -> int:
         """Where an epoch of this broker ends in its log."""
         later = [start for epoch, start in self.epochs if epoch > entry[0]]
-        return min(later, default=len(self.log))
+        return min(later, default=self.end)
 
 
 def text(endpoint: Endpoint) -> str:

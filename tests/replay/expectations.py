@@ -172,9 +172,12 @@ class Ledger:
     def losses(self) -> tuple[Lost, ...]:
         """What was cut off, and the acknowledged messages at or after the start of the epoch after theirs."""
         lost: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
+        starts: defaultdict[str, dict[int, int]] = defaultdict(dict)
+        for (group, epoch), start in self.starts.items():
+            starts[group][epoch] = start
         for group, epoch, offset in self.acknowledged:
-            later = [key for key in self.starts if key[0] == group and key[1] > epoch]
-            if later and offset >= self.starts[min(later)]:
+            later = [each for each in starts[group] if each > epoch]
+            if later and offset >= starts[group][min(later)]:
                 lost[group, epoch].append(offset)
         for group, epoch, offset in self.cut:
             lost[group, epoch].append(offset)

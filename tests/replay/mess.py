@@ -1,17 +1,21 @@
 """What happens to the packets of a capture between the wire and the file: other orders, other times.
 
-Works on classic pcap files of Ethernet with IPv4 or IPv6, as the shipped captures are.
+Works on captures of Ethernet with IPv4 or IPv6: classic pcap, and little-endian pcapng in nanoseconds, as the
+captures of the project are.
 """
 
 from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 FILE_HEADER, RECORD_HEADER, ETHERNET = 24, 16, 14
 MICROSECONDS = 0xA1B2C3D4
+SECTION, PACKET = 0x0A0D0D0A, 6
+SYN = 2
+NANOSECONDS_ETHERNET = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
 IPV4, IPV6, TCP = 0x0800, 0x86DD, 6
 
 
@@ -34,7 +38,9 @@ class Seen:
 
 
 def read(capture: bytes) -> tuple[bytes, list[Seen]]:
-    """The file header and the packets."""
+    """The header of a classic file and the packets."""
+    if struct.unpack_from("<I", capture)[0] == SECTION:
+        return NANOSECONDS_ETHERNET, list(_blocks(capture))
     order, scale = _form(capture)
     found, at = [], FILE_HEADER
     while at + RECORD_HEADER <= len(capture):
@@ -43,6 +49,18 @@ def read(capture: bytes) -> tuple[bytes, list[Seen]]:
         found.append(Seen(seconds * 10**9 + part * scale, data, wire_size, _ends(data)))
         at += RECORD_HEADER + size
     return capture[:FILE_HEADER], found
+
+
+def _blocks(capture: bytes) -> Iterator[Seen]:
+    """The packets of all interfaces of a pcapng file."""
+    at = 0
+    while at < len(capture):
+        kind, length = struct.unpack_from("<II", capture, at)
+        if kind == PACKET:
+            high, low, size, wire_size = struct.unpack_from("<IIII", capture, at + 12)
+            data = capture[at + 28 : at + 28 + size]
+            yield Seen(high << 32 | low, data, wire_size, _ends(data))
+        at += length
 
 
 def written(header: bytes, packets: Sequence[Seen]) -> bytes:
@@ -64,8 +82,17 @@ def delayed(packets: Sequence[Seen], delay_ns: Callable[[Seen], int]) -> list[Se
 
 
 def jitter(packets: Sequence[Seen], rng: random.Random, most_ns: int) -> list[Seen]:
-    """Every packet by itself up to so much later."""
-    return delayed(packets, lambda _: rng.randrange(most_ns))
+    """Every packet by itself up to so much later, but no SYN: what overtakes it by more than the 65,535 bytes
+    of a first window is taken for another connection of the same ports."""
+    return delayed(packets, lambda each: 0 if _is_syn(each) else rng.randrange(most_ns))
+
+
+def _is_syn(each: Seen) -> bool:
+    if each.ends is None:
+        return False
+    is_four = each.data[ETHERNET] >> 4 == 4
+    tcp = ETHERNET + (4 * (each.data[ETHERNET] & 15) if is_four else 40)
+    return bool(each.data[tcp + 13] & SYN)
 
 
 def one_way_late(packets: Sequence[Seen], rng: random.Random, by_ns: int) -> list[Seen]:

@@ -1,65 +1,129 @@
-"""The order of packets in a file alters nothing: within a connection the bytes themselves tell the order."""
+"""Whatever happened between wire and file: nothing is invented, and nothing is hidden without a reason.
+
+Every capture of the project meets every defect, in `make test` with two seeds, in `make test-full` with 20.
+No violation and no loss that the sound capture lacks; where nothing is missing, the same verdicts and losses;
+a loss that is not told any more has a reason: a hole, a verdict `unknown`, or an answer that was not there.
+"""
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Sequence
-from functools import partial
+import re
+from collections.abc import Collection, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Protocol
+from tempfile import TemporaryDirectory
 
 import pytest
 
-from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.engines.local import capture_row
-from replispec.replay.engines.results import CaptureResult, Options, judged
-from replispec.replay.events.observe import observe
+from replispec.replay.engines.local import LocalEngine
+from replispec.replay.engines.results import CaptureResult, Options
 from tests.replay import mess
+from tests.replay.defects import DEFECTS, offloaded, sound, with_damaged_copies
 
-CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
-SEEDS = int(os.environ.get("REPLISPEC_MESS", "1"))
-MILLISECOND = 10**6
-
-
-class Mess(Protocol):
-    """One way in which the packets of a connection are seen."""
-
-    def __call__(self, packets: Sequence[mess.Seen], rng: random.Random) -> list[mess.Seen]: ...
-
-
-MESSES: dict[str, Mess] = {
-    "1 ms": lambda packets, rng: mess.jitter(packets, rng, MILLISECOND),
-    "50 ms": lambda packets, rng: mess.jitter(packets, rng, 50 * MILLISECOND),
-    "one direction late, 1 ms": lambda packets, rng: mess.one_way_late(packets, rng, MILLISECOND),
-    "one direction late, 50 ms": lambda packets, rng: mess.one_way_late(packets, rng, 50 * MILLISECOND),
+ROOT = Path(__file__).parents[2]
+FILES = {
+    path.stem: path
+    for path in sorted([*ROOT.glob("spark_replay/captures/*.pcap"), *ROOT.glob("tests/replay/data/*.pcapng")])
 }
-# With losses, with replication, a learner, several segments a message, an election: all kinds of connections.
-NAMES = ("failover_lost", "hung_master", "c_syncstateset", "d_async_learner", "m_mtu1500", "a_first_start")
+SEEDS = int(os.environ.get("REPLISPEC_MESS", "2"))
+SURVIVES = "acknowledged-send-survives"
+# What these conclude from the order between connections is not settled yet.
+UNSETTLED = frozenset({"broker-set-machine", "replicas-manager-machine"})
+LIFE = re.compile(r"#\d+$")
+Rules = set[tuple[str, str]]
 
 
-def _judged(path: Path) -> tuple[list[object], list[object]]:
-    """Findings and losses of a capture, without what says where and when they were seen."""
-    decoded = decode_capture(path)
-    events = observe(decoded.frames, decoded.holes, decoded.streams)
-    result: CaptureResult = judged(capture_row(path, decoded), events, Options())
-    findings: list[object] = [
-        (each.group, each.invariant, each.verdict, each.counts) for each in result.findings
-    ]
-    losses: list[object] = [
-        (each.epoch, each.from_offset, each.to_offset, each.acknowledged) for each in result.losses
-    ]
-    return findings, losses
+@cache
+def header_and_packets(name: str) -> tuple[bytes, list[mess.Seen]]:
+    header, packets = mess.read(FILES[name].read_bytes())
+    return header, sound(packets)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_packets_of_a_connection_out_of_order_alter_no_verdict_and_no_loss(name: str, tmp_path: Path) -> None:
-    clean = _judged(CAPTURES / f"{name}.pcap")
-    header, packets = mess.read((CAPTURES / f"{name}.pcap").read_bytes())
-    path = tmp_path / f"{name}.pcap"
-    for kind, make in MESSES.items():
-        for seed in range(SEEDS):
-            rng = random.Random(f"{name} {kind} {seed}")
-            messed = mess.within_connections(packets, partial(make, rng=rng))
-            path.write_bytes(mess.written(header, messed))
-            assert _judged(path) == clean, f"{kind}, seed {seed}"
+def replayed(name: str, packets: Sequence[mess.Seen]) -> CaptureResult:
+    """What a replay of these packets finds."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.pcap"
+        path.write_bytes(mess.written(header_and_packets(name)[0], packets))
+        (found,) = LocalEngine().results([path], Path(folder), Options(), lambda *_: None)
+    return found
+
+
+@cache
+def clean(name: str) -> CaptureResult:
+    return replayed(name, header_and_packets(name)[1])
+
+
+def told(found: CaptureResult, *, without: Collection[str] = ()) -> tuple[object, object]:
+    """Verdicts with their counts, and losses."""
+    rows = [each for each in found.findings if each.invariant not in without]
+    shown = sorted((each.group, each.invariant, each.verdict, sorted(each.counts.items())) for each in rows)
+    return shown, sorted(map(repr, found.losses))
+
+
+def violated(found: CaptureResult) -> Rules:
+    """Rules that are broken, each with its group, whichever life of it."""
+    rows = [each for each in found.findings if each.verdict.value == "violated"]
+    return {(LIFE.sub("", each.group), each.invariant) for each in rows}
+
+
+def invented(found: CaptureResult, *others: CaptureResult) -> Rules:
+    """Violations that none of the others has. A group that nothing names may be any."""
+    known = {rule for other in others for rule in violated(other)}
+    rules = {rule for _, rule in known}
+    return {
+        (group, rule)
+        for group, rule in violated(found) - known
+        if not (group.startswith("unknown") and rule in rules)
+    }
+
+
+def lost(found: CaptureResult) -> int:
+    return sum(loss.acknowledged for loss in found.losses)
+
+
+def assert_no_loss_is_invented(found: CaptureResult, truth: CaptureResult) -> None:
+    assert lost(found) <= lost(truth)
+    for loss in found.losses:
+        ranges = [(each.from_offset, each.to_offset) for each in truth.losses if each.epoch == loss.epoch]
+        assert any(first <= loss.from_offset <= loss.to_offset <= last for first, last in ranges)
+
+
+def assert_no_loss_is_hidden(found: CaptureResult, truth: CaptureResult) -> None:
+    """Where no hole gives a reason, no message that was lost is judged to survive."""
+    if found.capture.holes == 0:
+        survived = [
+            sum(each.counts.get("ok", 0) for each in result.findings if each.invariant == SURVIVES)
+            for result in (found, truth)
+        ]
+        assert survived[0] <= survived[1]
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("defect", DEFECTS)
+def test_a_messed_capture_invents_nothing_and_hides_nothing(defect: str, name: str, seed: int) -> None:
+    made = DEFECTS[defect]
+    rng = random.Random(f"{name} {defect} {seed}")
+    found = replayed(name, made.make(header_and_packets(name)[1], rng))
+    unsettled = UNSETTLED if made.moves else frozenset()
+    if made.keeps:
+        assert told(found, without=unsettled) == told(clean(name), without=unsettled)
+    assert {rule for _, rule in invented(found, clean(name))} <= unsettled
+    assert_no_loss_is_invented(found, clean(name))
+    assert_no_loss_is_hidden(found, clean(name))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_copies_that_no_checksum_tells_apart_invent_nothing(name: str, seed: int) -> None:
+    """Rules that break on holes as such break too where the packets in question are missing altogether."""
+    packets = offloaded(header_and_packets(name)[1])
+    messed = with_damaged_copies(packets, random.Random(f"{name} {seed}"))
+    found = replayed(name, messed)
+    bad = {(each.time_ns, each.data[:54]) for each in set(messed) - set(packets)}
+    left = [each for each in packets if (each.time_ns, each.data[:54]) not in bad]
+    assert invented(found, clean(name), replayed(name, left)) == set()
+    assert_no_loss_is_invented(found, clean(name))
+    assert_no_loss_is_hidden(found, clean(name))

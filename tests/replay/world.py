@@ -163,7 +163,7 @@ class World:
         """904, one-way; `other`: on a connection to another controller."""
         broker = self.brokers[number]
         beat = to_controller.BrokerHeartbeatRequest(CLUSTER, broker.address, self.name, number)
-        beat.epoch, beat.max_offset, beat.confirm_offset = self.epoch, len(broker.log), len(broker.log)
+        beat.epoch, beat.max_offset, beat.confirm_offset = self.epoch, broker.end, broker.end
         self.traffic.request(other or self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
         self.ledger.count(REPLICAS_MANAGER, *[LOG_HOLDS] * (number == self.master))
 
@@ -200,8 +200,8 @@ class World:
         self.master, self.epoch, self.members = number, self.epoch + 1, (number,)
         self.set_epoch += 1
         del broker.log[whole_records(broker.log) :]
-        self.ledger.epoch_starts(self.epoch, len(broker.log))
-        broker.epochs.append((self.epoch, len(broker.log)))
+        self.ledger.epoch_starts(self.epoch, broker.end)
+        broker.epochs.append((self.epoch, broker.end))
 
     def notify(self, number: int) -> None:
         """1008 about the present master, one-way, on the controller's own connection to the broker."""
@@ -266,7 +266,7 @@ class World:
             for (epoch, start), end in zip(broker.epochs, ends, strict=True)
         ]
         role = 0 if number == self.master else number
-        body = to_controller.EpochEntryCache(role, self.name, CLUSTER, entries, len(broker.log))
+        body = to_controller.EpochEntryCache(role, self.name, CLUSTER, entries, broker.end)
         self._exchange(link, to_controller.GetBrokerEpochCacheRequest(), None, body=body)
         self.traffic.close(link)
 
@@ -399,21 +399,21 @@ class World:
             self.ledger.learners.setdefault(self.ledger.group, set()).add(number)
         self._replica_says(replica, HaHandshakeId(sync_from_last_file, replica.learner, number).encode())
         entries = [HaEpochEntry(epoch, start) for epoch, start in master.epochs]
-        answer = HaHandshakeAnswer(len(master.log), master.epochs[-1][0], entries)
+        answer = HaHandshakeAnswer(master.end, master.epochs[-1][0], entries)
         self._master_says(replica, answer.encode())
         self.ledger.count(LOG_HOLDS)
         same = 0
         for each, other in zip(replica.epochs, master.epochs, strict=False):
             if each == other:
                 same = min(replica.epoch_end(each), master.epoch_end(other))
-        del replica.log[same if replica.epochs else 0 :]
+        replica.cut(same if replica.epochs else 0)
         replica.epochs = [entry for entry in replica.epochs if entry in master.epochs]
         self.report(number)
 
     def report(self, number: int, offset: int | None = None) -> None:
         """The replica reports the end of its log, or what is given instead."""
         replica = self.brokers[number]
-        replica.reported = len(replica.log) if offset is None else offset
+        replica.reported = replica.end if offset is None else offset
         self._replica_says(replica, HaReport(replica.reported).encode())
         self.ledger.count(ACK_WITHIN_SENT)
 
@@ -421,9 +421,8 @@ class World:
         """All that the replica lacks, in batches that end at the borders of epochs, each with a report."""
         replica, master = self.brokers[number], self._master()
         borders = [start for _, start in master.epochs[1:]]
-        while len(replica.log) < len(master.log):
-            at = len(replica.log)
-            limit = min([border for border in borders if border > at] + [len(master.log), at + BATCH_SIZE])
+        while (at := replica.end) < master.end:
+            limit = min([border for border in borders if border > at] + [master.end, at + BATCH_SIZE])
             self.batch(number, at, limit - at)
             self.report(number)
 
@@ -434,7 +433,7 @@ class World:
         replica, master = self.brokers[number], self._master()
         own = [entry for entry in master.epochs if entry[1] <= offset][-1]
         label, begins = own[0] if epoch is None else epoch, own[1] if start is None else start
-        body = bytes(master.log[offset : offset + size])
+        body = master.part(offset, size)
         header = HaTransferHeader(offset, label, begins, self._confirmed(replica), body)
         self._master_says(replica, header.encode())
         self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH, CONFIRM_HOLDS)
@@ -450,14 +449,14 @@ class World:
         """A transfer header without a body."""
         replica, master = self.brokers[number], self._master()
         epoch, start = master.epochs[-1]
-        offset = len(replica.log) if master.log else -1
+        offset = replica.end if master.end else -1
         self._master_says(replica, HaTransferHeader(offset, epoch, start, self._confirmed(replica)).encode())
         self.ledger.count(CONFIRM_HOLDS)
         if offset >= 0 and self.ledger.all_ack:
             self.ledger.count(CONFIRM_COVERS)
 
     def _confirmed(self, replica: Broker) -> int:
-        return replica.reported if self.patient else len(self._master().log)
+        return replica.reported if self.patient else self._master().end
 
     def die(self, number: int) -> None:
         """The broker's process ends: its connections are closed."""

@@ -1,0 +1,192 @@
+"""What can happen to packets on their way into a capture file: one table, each defect by its name.
+
+A defect takes the packets of a sound capture, with the checksums that network cards fill in, and makes of
+them what a capture then holds. `keeps`: nothing is missing, so verdicts and losses are those of the sound
+capture.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from tests.replay import mess
+from tests.replay.envelopes import ENVELOPES, TCP, checksum, filled, payload_at, torn, turned
+from tests.replay.mess import Seen
+
+Packets = Sequence[Seen]
+MILLISECOND, SECOND = 10**6, 10**9
+LOSS = (0.001, 0.05)
+SNAP_BYTES = (64, 1000)
+SHARES = (0.1, 0.5, 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """How packets are changed. `moves`: they are seen in another order, also between connections."""
+
+    make: Callable[[Packets, random.Random], list[Seen]]
+    keeps: bool = False
+    moves: bool = False
+
+
+def sound(packets: Packets) -> list[Seen]:
+    """The packets with their checksums filled in."""
+    return [each if each.ends is None else replace(each, data=filled(each.data)) for each in packets]
+
+
+def offloaded(packets: Packets) -> list[Seen]:
+    """The packets with their TCP checksums left to the card."""
+    return [each if each.ends is None else replace(each, data=_without(each.data)) for each in packets]
+
+
+def _without(frame: bytes) -> bytes:
+    at = 14 + (frame[14] & 15) * 4 + 16
+    return frame[:at] + bytes(2) + frame[at + 2 :]
+
+
+def in_directions(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Packets of one direction change places among themselves, up to 50 ms."""
+    own: dict[tuple[bytes, bytes] | None, list[Seen]] = {}
+    for each in packets:
+        own.setdefault(each.ends, []).append(each)
+    found = []
+    for members in own.values():
+        found += mess.within_connections(members, lambda few: mess.jitter(few, rng, 50 * MILLISECOND))
+    return found
+
+
+def across_directions(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Packets of one connection change places among themselves, up to 50 ms."""
+    return mess.within_connections(packets, lambda few: mess.jitter(few, rng, 50 * MILLISECOND))
+
+
+def one_late(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Of each connection one direction comes up to 50 ms late."""
+    by_ns = rng.randrange(1, 50 * MILLISECOND)
+    return mess.within_connections(packets, lambda few: mess.one_way_late(few, rng, by_ns))
+
+
+def across_connections(packets: Packets, rng: random.Random, most_ns: int) -> list[Seen]:
+    """Each connection is seen later by a time of its own."""
+    return mess.connections_apart(packets, rng, most_ns)
+
+
+def jittered(packets: Packets, rng: random.Random) -> list[Seen]:
+    """All packets change places, up to 50 ms."""
+    return mess.jitter(packets, rng, 50 * MILLISECOND)
+
+
+def lossy(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Some packets were not captured."""
+    share = rng.uniform(*LOSS)
+    return [each for each in packets if rng.random() >= share]
+
+
+def repeated(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Some packets come again, at once or up to 20 ms later."""
+    again = [each for each in packets if rng.random() < rng.choice(SHARES)]
+    return [*packets, *mess.delayed(again, lambda _: rng.choice((0, rng.randrange(20 * MILLISECOND))))]
+
+
+def with_damaged_copies(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Some packets with payload come once more, damaged, before or after the sound one."""
+    share, found = rng.uniform(*LOSS), []
+    for each in packets:
+        found.append(each)
+        if _can_be_damaged(each) and rng.random() < share:
+            bad = replace(each, data=turned(each.data, rng.randrange(2**32)))
+            found.insert(len(found) - rng.randrange(2), bad)
+    return found
+
+
+def damaged(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Some packets with payload were captured damaged only."""
+    share = rng.uniform(*LOSS)
+    return [
+        replace(each, data=turned(each.data, rng.randrange(2**32)))
+        if _can_be_damaged(each) and rng.random() < share
+        else each
+        for each in packets
+    ]
+
+
+def in_fragments(packets: Packets, rng: random.Random, *, lost: float = 0.0) -> list[Seen]:
+    """Packets in IP fragments in any order, of which some may be lost."""
+    size, found = 8 * rng.randrange(4, 180), []
+    for number, each in enumerate(packets):
+        parts = torn(each.data, size, number + 1) if each.ends is not None else [each.data]
+        kept = [part for part in rng.sample(parts, len(parts)) if rng.random() >= lost]
+        found += [replace(each, data=part, wire_size=len(part)) for part in kept]
+    return found
+
+
+def tunnelled(packets: Packets, rng: random.Random) -> list[Seen]:
+    """All packets in tags, labels or a tunnel."""
+    envelopes = ENVELOPES[rng.choice(sorted(ENVELOPES))]
+    found = []
+    for each in packets:
+        frame = each.data
+        for envelope in envelopes:
+            frame = envelope(frame)
+        found.append(replace(each, data=frame, wire_size=len(frame)))
+    return found
+
+
+def snapped(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Only the first bytes of each packet were kept."""
+    size = rng.randrange(*SNAP_BYTES)
+    return [replace(each, data=each.data[:size]) for each in packets]
+
+
+def one_sided(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Of some connections, or all, one direction was not captured."""
+    share = rng.choice(SHARES)
+    missing: dict[object, bytes | None] = {}
+
+    def is_kept(each: Seen) -> bool:
+        if each.ends is None:
+            return True
+        choice = rng.choice(each.ends) if rng.random() < share else None
+        return missing.setdefault(each.connection, choice) != each.ends[0]
+
+    return [each for each in packets if is_kept(each)]
+
+
+def begun_late(packets: Packets, rng: random.Random) -> list[Seen]:
+    """The capture begins in the middle."""
+    return list(packets[rng.randrange(1, max(2, len(packets) * 4 // 5)) :])
+
+
+def _can_be_damaged(each: Seen) -> bool:
+    """Whether a packet has payload, and no checksum that looks by accident as if nobody filled it in."""
+    if each.ends is None or len(each.data) <= payload_at(each.data):
+        return False
+    ip = each.data[14:]
+    head, end = (ip[0] & 15) * 4, int.from_bytes(ip[2:4], "big")
+    sums = [struct.pack("!HH", TCP, size) for size in (0, end - head)]
+    accidents = [struct.pack("!H", 0xFFFF - checksum(ip[12:20] + each_sum)) for each_sum in sums]
+    return ip[head + 16 : head + 18] not in accidents
+
+
+DEFECTS = {
+    "reordered within directions": Defect(in_directions, keeps=True, moves=True),
+    "reordered across directions": Defect(across_directions, keeps=True, moves=True),
+    "one direction late": Defect(one_late, keeps=True, moves=True),
+    "reordered across connections": Defect(jittered, moves=True),
+    "connections 50 ms apart": Defect(partial(across_connections, most_ns=50 * MILLISECOND), moves=True),
+    "connections 2 s apart": Defect(partial(across_connections, most_ns=2 * SECOND), moves=True),
+    "lost packets": Defect(lossy),
+    "repeated packets": Defect(repeated, keeps=True),
+    "damaged copies": Defect(with_damaged_copies, keeps=True),
+    "damaged packets": Defect(damaged),
+    "fragments": Defect(in_fragments, keeps=True),
+    "lost fragments": Defect(partial(in_fragments, lost=0.002)),
+    "tunnels": Defect(tunnelled, keeps=True),
+    "small snap length": Defect(snapped),
+    "one direction missing": Defect(one_sided),
+    "begun in the middle": Defect(begun_late),
+}
