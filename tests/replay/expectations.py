@@ -27,6 +27,7 @@ CONFIRM_COVERS = "confirm-covers-set"
 CONFIRM_HOLDS = "confirm-offset-holds"
 LOG_HOLDS = "log-end-holds"
 GRANTED_ONCE = "id-granted-once"
+NEXT_ID = "next-id-is-free"
 HEARTBEATS = "heartbeats-reach-leader"
 REPLICA_MACHINE = "ha-replica-machine"
 MASTER_MACHINE = "ha-master-machine"
@@ -49,6 +50,7 @@ OF_GROUP = (
     CONFIRM_HOLDS,
     LOG_HOLDS,
     GRANTED_ONCE,
+    NEXT_ID,
     HEARTBEATS,
     REPLICA_MACHINE,
     MASTER_MACHINE,

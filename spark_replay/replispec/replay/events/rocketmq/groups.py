@@ -5,7 +5,8 @@ notification not even a name, replication frames neither: they are joined by the
 heartbeats, registrations and name servers told. What no address tells is the group "unknown", never
 guessed. A life ends when a whole broker set is removed, when single removals leave it no broker or no
 in-sync replica (a controller then knows nothing of its epochs any more), or when the first id is
-granted to another owner.
+granted to another owner. Where both owners go on sending heartbeats no life has ended: the id was
+granted twice.
 """
 
 from __future__ import annotations
@@ -141,10 +142,11 @@ def _learn_address(groups: BrokerGroups, row: Observation) -> None:
 class _Life:
     """What is known of a broker set that is alive: who was granted which id, and who is in sync.
 
-    `owners` are the check codes by id as text; `members` are named like in the facts. `whole`: all grants
-    were seen, from the first id on.
+    `first_owner` is the address of the first id's owner; `owners` are the check codes by id as text;
+    `members` are named like in the facts. `whole`: all grants were seen, from the first id on.
     """
 
+    first_owner: str | None = None
     led: bool = False
     whole: bool = False
     owners: dict[str, str | None] = field(default_factory=dict)
@@ -166,7 +168,9 @@ class _Life:
 
     def grants(self, row: Observation) -> None:
         """Somebody was granted an id."""
-        self.whole = self.whole or row.broker_id == FIRST_BROKER_ID
+        if row.broker_id == FIRST_BROKER_ID:
+            self.whole = True
+            self.first_owner = self.first_owner or row.address
         self.owners[str(row.broker_id)] = row.text
 
     def is_another(self, row: Observation) -> bool:
@@ -177,6 +181,7 @@ class _Life:
 
 def _learn_lives(groups: BrokerGroups, rows: list[Observation]) -> None:
     lives: dict[tuple[str, str], _Life] = defaultdict(_Life)
+    heartbeats = _heartbeats(rows)
     for row in rows:
         key = groups.key(row)
         if key is None:
@@ -187,10 +192,29 @@ def _learn_lives(groups: BrokerGroups, rows: list[Observation]) -> None:
             groups.lives[key].append(row.order)
             del lives[key]
         elif row.kind == ObservationKind.GRANTED:
-            if row.broker_id == FIRST_BROKER_ID and lives[key].is_another(row):
+            owner, is_first = lives[key].first_owner, row.broker_id == FIRST_BROKER_ID
+            if is_first and lives[key].is_another(row) and not _both_live(owner, row, heartbeats):
                 groups.lives[key].append(row.order)
                 del lives[key]
             lives[key].grants(row)
+
+
+def _heartbeats(rows: Iterable[Observation]) -> dict[str | None, list[int]]:
+    """Where each address' heartbeats are in the capture, ascending."""
+    found: dict[str | None, list[int]] = defaultdict(list)
+    for row in rows:
+        if row.kind == ObservationKind.ALIVE:
+            found[row.address].append(row.order)
+    return found
+
+
+def _both_live(owner: str | None, granted: Observation, heartbeats: dict[str | None, list[int]]) -> bool:
+    """True when an id's owner goes on sending heartbeats beside another broker that was granted the id."""
+    if owner is None or owner == granted.address:
+        return False
+    others = heartbeats.get(granted.address, [])
+    at = bisect_right(others, granted.order)
+    return at < len(others) and heartbeats.get(owner, [-1])[-1] > others[at]
 
 
 def removed_by(row: Observation) -> set[str]:

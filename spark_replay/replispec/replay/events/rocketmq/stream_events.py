@@ -16,7 +16,7 @@ from replispec.replay.events.observation import Observation, ObservationKind, in
 from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
 from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
 from replispec.replay.events.rocketmq.facts import BY_ID
-from replispec.replay.events.rocketmq.grants import grants
+from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
@@ -106,6 +106,7 @@ def join(
         *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
+        *(StreamEvent("offers", "offered", event) for event in offers(rows)),
     ]
     return Judged(rows, groups, history, events)
 
