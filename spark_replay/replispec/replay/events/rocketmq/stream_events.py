@@ -14,7 +14,12 @@ from typing import Any
 
 from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
-from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
+from replispec.replay.events.rocketmq.epoch_starts import (
+    ToldStarts,
+    Witnesses,
+    epochs_taken_back,
+    knows_epoch,
+)
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
@@ -114,13 +119,15 @@ def join(
 def _history(rows: list[Observation], learners: Collection[str]) -> History:
     history = History()
     witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
+    taken_back = epochs_taken_back(rows)
     for row in rows:
         if row.group is None:
             continue
         history.learners[row.group].update(learners)
         if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
-            tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
-            history.tenures[row.group].setdefault(row.master_epoch, tenure)
+            if (row.group, row.master_epoch) not in taken_back:
+                tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
+                history.tenures[row.group].setdefault(row.master_epoch, tenure)
         elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
         else:
@@ -209,13 +216,12 @@ def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
             told[row.connection].answered(row)
         elif kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT):
             attributes["settled"] = changes.none_near(row)
+            before = told[row.connection].header(row)
             if knows_epoch(row):
                 assert row.epoch_start_offset is not None
                 starts.add(row.epoch_start_offset)
-                before = told[row.connection].header(row)
-                attributes |= before if kind == ObservationKind.BATCH else {}
-        if kind == ObservationKind.BATCH:
-            attributes["known_starts"] = sorted(starts)
+            if kind == ObservationKind.BATCH:
+                attributes |= before | {"known_starts": sorted(starts)}
         yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
 
 
