@@ -193,6 +193,12 @@ def confirm_offset_falls_a_little(frames: Frames) -> Frames:
     return _transfer(frames, at, confirm_offset=confirmed - 1)
 
 
+def confirmed_what_is_cut(frames: Frames) -> Frames:
+    """The last run of the first epoch confirms bytes that the next epoch's master does not have."""
+    at = [at for at in transfers(frames) if ha.HaTransferHeader.decode(frames[at].data).epoch == 1][-1]
+    return _transfer(frames, at, confirm_offset=10**6)
+
+
 def run_comes_twice(frames: Frames) -> Frames:
     """A run of log bytes is sent a second time."""
     at = transfers(frames)[-1]

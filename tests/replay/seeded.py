@@ -89,6 +89,7 @@ SEEDED: tuple[Fault, ...] = (
     _fault(LEARNER, more.epoch_from_nowhere, rule.BATCH_IN_EPOCH),
     _fault(SET, more.confirm_offset_falls, rule.CONFIRM_HOLDS),
     _fault(SET, more.confirm_offset_falls_a_little, rule.CONFIRM_HOLDS),
+    _fault(LEARNER, more.confirmed_what_is_cut, rule.CONFIRMED_SURVIVE, rule.CONFIRM_HOLDS, all_ack=True),
     _fault(SET, more.run_comes_twice, rule.OFFSET_CHAIN, rule.REPLICA_MACHINE),
     _fault(SET, more.run_left_out, rule.OFFSET_CHAIN, rule.REPLICA_MACHINE),
     _fault(SET, more.run_overlaps, rule.OFFSET_CHAIN, rule.REPLICA_MACHINE),

@@ -83,6 +83,7 @@ def judge_capture(
     by_group: dict[tuple[str, str], list[StreamEvent]] = defaultdict(list)
     for event in joined.events:
         by_group[event.stream, event.group].append(event)
+    ended = joined.groups.ended()
     for name in names:
         sends = Sends(name, file)
         for invariant in INVARIANTS.values():
@@ -91,7 +92,7 @@ def judge_capture(
                 judgement.findings.append(_finding(file, name, invariant, events, sends))
         judgement.losses += sends.losses()
         if sends.acknowledged:
-            judgement.sends.append(sends.row(begun_anew=joined.groups.has_ended(name)))
+            judgement.sends.append(sends.row(begun_anew=name in ended))
         for machine in WATCHED:
             found = walked.get((name, machine), MachineFinding())
             judgement.findings.append(_machine_finding(file, name, machine, found))

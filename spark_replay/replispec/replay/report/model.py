@@ -294,4 +294,4 @@ class ReportModel:
     latencies: tuple[Latency, ...] = ()
     sends: tuple[Sends, ...] = ()
     survival: str = "acknowledged-send-survives"
-    of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds")
+    of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds", "confirmed-bytes-survive")

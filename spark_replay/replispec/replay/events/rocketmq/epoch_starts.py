@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 from replispec.replay.events.observation import Observation, ObservationKind
 
+# Epochs of one connection that are remembered: no handshake answer tells more.
+EPOCHS_MAX = 1_000
 # Frames that must agree where one of them alone would move the border of an epoch.
 WITNESSES_MIN = 2
 _HEADERS = (ObservationKind.BATCH, ObservationKind.HEARTBEAT)
@@ -44,7 +46,8 @@ class ToldStarts:
             "lower_start": lower,
             "upper_start": upper,
         }
-        if knows_epoch(row) and (lower is None or lower < start) and (upper is None or start < upper):
+        fits = (lower is None or lower < start) and (upper is None or start < upper)
+        if knows_epoch(row) and fits and len(self.starts) < EPOCHS_MAX:
             self.starts.setdefault(epoch, start)
         return told
 
@@ -86,6 +89,10 @@ class Witnesses:
             assert row.epoch is not None
             assert row.epoch_start_offset is not None
             self._told[row.epoch][row.epoch_start_offset] += 1
+
+    def epochs(self) -> Collection[int]:
+        """All epochs that somebody told."""
+        return self._told.keys()
 
     def believed(self, named: Collection[int]) -> Mapping[int, int]:
         """The start of each epoch; of several the smallest: a master that starts again tells a later one.

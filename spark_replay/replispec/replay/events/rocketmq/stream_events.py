@@ -25,6 +25,7 @@ from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
+from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -102,11 +103,11 @@ def join(
     for row in rows:
         if row.kind not in _ABOUT_NO_GROUP:
             row.group = groups.group(row)
-    history = _history(rows, learners)
+    history = _history(rows, groups, learners)
     events = [
         *_facts(rows, groups, history),
         *_replication(rows),
-        *_sends(rows, groups, history),
+        *_sends(rows, groups, history, all_ack=all_ack),
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
         *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
@@ -116,7 +117,7 @@ def join(
     return Judged(rows, groups, history, events)
 
 
-def _history(rows: list[Observation], learners: Collection[str]) -> History:
+def _history(rows: list[Observation], groups: BrokerGroups, learners: Collection[str]) -> History:
     history = History()
     witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
     taken_back = epochs_taken_back(rows)
@@ -132,6 +133,11 @@ def _history(rows: list[Observation], learners: Collection[str]) -> History:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
         else:
             witnesses[row.group].hear(row)
+    for group, offices in masters_by_handshake(rows, groups).items():
+        tenures = history.tenures[group]
+        named = {epoch: tenure.address for epoch, tenure in tenures.items()}
+        for epoch, (address, row) in filled(named, offices, witnesses[group].epochs()).items():
+            tenures[epoch] = Tenure(address, address, row.order, row.time_ns)
     for group, each in witnesses.items():
         history.starts[group].update(each.believed(history.tenures[group].keys()))
     return history
@@ -228,7 +234,9 @@ def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
 # ---- sends ---------------------------------------------------------------------------------------
 
 
-def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
+def _sends(
+    rows: list[Observation], groups: BrokerGroups, history: History, *, all_ack: bool
+) -> Iterator[StreamEvent]:
     acknowledged = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
     written: dict[str, dict[int, Observation]] = defaultdict(dict)
     for row in acknowledged:
@@ -239,10 +247,20 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
             first = written[row.group].setdefault(row.epoch, row)
             if first.offset is not None and row.offset < first.offset:
                 written[row.group][row.epoch] = row
-    last: dict[str, int] = {}
-    for name in sorted(written.keys() | history.starts.keys()):
-        last[name] = max((*history.starts[name], *written[name]), default=0)
-        yield from _epoch_starts(name, history.starts[name], written[name])
+    starts = {
+        name: _epoch_starts(history.starts[name], written[name])
+        for name in sorted(written.keys() | history.starts.keys())
+    }
+    for name, known in starts.items():
+        for epoch in sorted(known):
+            event = SimpleNamespace(row=None, group=name, epoch=epoch, start_offset=known[epoch])
+            yield StreamEvent("sends", "epoch_started", event)
+    masters = {
+        name: {epoch: tenure.address for epoch, tenure in tenures.items()}
+        for name, tenures in history.tenures.items()
+    }
+    for event in followed(rows, groups, masters, starts, all_ack=all_ack):
+        yield StreamEvent("offices", "followed", event)
     falls = LogFalls(rows, groups, history.tenures)
     yield from (StreamEvent("logs", "log_end", event) for event in falls.ends())
     for name in sorted(history.tenures):
@@ -258,7 +276,7 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
             cut_to=falls.cut_to(row),
             given_again=falls.is_given_again(row),
             is_message=True,
-            followed=row.epoch is not None and last[row.group] > row.epoch,
+            followed=row.epoch is not None and max(starts[row.group]) > row.epoch,
         )
         yield StreamEvent("sends", "acknowledged", event)
     for row in rows:
@@ -278,14 +296,10 @@ def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:
     return max(told) if told else min(epochs, default=None)
 
 
-def _epoch_starts(
-    group: str, starts: dict[int, int], written: dict[int, Observation]
-) -> Iterator[StreamEvent]:
+def _epoch_starts(starts: dict[int, int], written: dict[int, Observation]) -> dict[int, int]:
     """Known starts, and for epochs without one the first accepted write as the latest possible start."""
     known = dict(starts)
     for epoch, row in written.items():
         assert row.offset is not None
         known.setdefault(epoch, row.offset)
-    for epoch in sorted(known):
-        event = SimpleNamespace(row=None, group=group, epoch=epoch, start_offset=known[epoch])
-        yield StreamEvent("sends", "epoch_started", event)
+    return known
