@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.count import WAY_OF_FINDING, captured_1001, way
+from tests.house.count import WAY_OF_FINDING, captured_1001, main, way
 from tests.house.places import names_of, naming
 from tests.house.tree import ROOT
 
@@ -57,6 +57,16 @@ def test_a_file_that_says_a_name_is_a_place(root: Path, file: str, text: str, *,
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert naming(root, "roles", names_of(root, 7)) == ([path] if is_place else [])
+
+
+def test_help_says_what_is_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["count", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert "Lines by room" in capsys.readouterr().out
 
 
 def test_the_way_of_a_change_is_the_same_twice_and_goes_through_the_machine() -> None:

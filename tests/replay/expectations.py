@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
 
 from tests.replay.pcap_writer import Packet
 
@@ -61,6 +65,15 @@ OF_GROUP = (
     REPLICAS_MANAGER,
     LEARNER,
 )
+
+# A master lost the end of its log and went on in its own epoch: no rule tells these losses yet.
+UNTOLD = ("older_copy", "power_cut")
+
+
+def as_told_today(names: Iterable[str]) -> list[Any]:
+    """Parameters of a test: the names of captures, those whose losses are not told yet expected to fail."""
+    untold = pytest.mark.xfail(reason="no rule tells a loss within one epoch yet", strict=True)
+    return [pytest.param(name, id=name, marks=untold if name in UNTOLD else ()) for name in names]
 
 
 @dataclass(frozen=True, slots=True)

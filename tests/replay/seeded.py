@@ -53,7 +53,7 @@ SEEDED: tuple[Fault, ...] = (
     _fault(LEARNER, one.silence_at_the_new_leader, rule.HEARTBEATS),
     _fault(PATIENT, one.confirmed_too_much, rule.CONFIRM_COVERS, all_ack=True),
     _fault(SET, one.other_set_than_asked, rule.BROKER_SET),
-    _fault(SET, one.announced_too_early, rule.REPLICAS_MANAGER),
+    _fault(SET, one.announced_without_registration, rule.REPLICAS_MANAGER),
     _fault(SET, one.handshake_in_transfer, rule.REPLICA_MACHINE),
     _fault(SET, one.unasked_answer, rule.MASTER_MACHINE),
     _fault(SET, one.no_next_id, rule.REGISTRATION),

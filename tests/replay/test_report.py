@@ -1,7 +1,6 @@
 """The report says the worst first, promises nothing it cannot know, and lets no name act as markup."""
 
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.report.headline import headline
 from replispec.replay.report.model import (
+    Answers,
     CaptureInfo,
     Curve,
     CurveKind,
@@ -19,9 +19,13 @@ from replispec.replay.report.model import (
     Lag,
     Latency,
     Loss,
+    LossCause,
+    LostCount,
+    LostMessage,
     MasterBand,
     Moment,
     MomentKind,
+    Overlap,
     ReportEvidence,
     ReportFinding,
     ReportModel,
@@ -43,44 +47,12 @@ from replispec.replay.report.wording import (
     switch_sentence,
 )
 from tests.house.tree import ROOT
+from tests.replay.outline import Outline
 
 SECOND = 10**9
 START = 1_795_206_775 * SECOND
 SURVIVES = "acknowledged-send-survives"
-VOID = {"meta", "path", "rect", "line", "circle"}
 INT64 = st.integers(-(2**63), 2**63 - 1)
-
-
-class Outline(HTMLParser):
-    """The elements of a page in order, its attributes, and its text; fails on an element left open."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.elements: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(page)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        if tag not in VOID:
-            self.open.append(tag)
-        if tag == "td":
-            self.text += " "
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append(tag)
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportModel:
@@ -132,6 +104,34 @@ def _model(name: str = "broker-a", *, losses: tuple[Loss, ...] = ()) -> ReportMo
             Latency(name, 310, name, 200, 3, 1_204_381, 2_000_000, 3_000_000, 4_000_000_000),
             Latency(name, 29_999, "", 0, 1, None, None, None, None),
         ),
+        answers=(Answers(name, 1003, name, 2010, name, 6, name),),
+        causes=(LossCause("LabDLedger/broker-a", "failover.pcap", 1, (name,), (name, name)),),
+        overlaps=(Overlap(name, name, START + 31 * SECOND, START + 32 * SECOND, name, name, 1, 2, 3, 4),),
+        lost=(_lost_message(name),),
+        lost_counts=(LostCount(name, name, name, name, 1),),
+    )
+
+
+def _lost_message(name: str) -> LostMessage:
+    return LostMessage(
+        name,
+        name,
+        1,
+        302_144,
+        name,
+        START + 30 * SECOND,
+        name,
+        0,
+        9,
+        name,
+        3,
+        17,
+        name,
+        name,
+        name,
+        name,
+        name,
+        name,
     )
 
 
@@ -247,7 +247,8 @@ def test_losses_do_not_hide_the_groups_that_could_not_be_judged() -> None:
 def test_a_switch_is_one_sentence_with_who_and_why_and_one_for_the_gap() -> None:
     switch = Switch("G/a", "f", START + 61_500_000_000, "b1", "b2", 2, 10_482_000_000, "heartbeats stopped")
     assert switch_sentence(switch, START) == (
-        "At 61.500 s the master of G/a changed from b1 to b2 in masterEpoch 2, because heartbeats stopped. "
+        "At 2026-11-20 20:33:56.500 UTC (61.500 s) the master of G/a changed from b1 to b2 in masterEpoch 2,"
+        " because heartbeats stopped. "
         "Nobody was master for 10.482 s."
     )
 
@@ -255,7 +256,8 @@ def test_a_switch_is_one_sentence_with_who_and_why_and_one_for_the_gap() -> None
 def test_a_switch_admits_what_the_capture_does_not_show() -> None:
     first = Switch("G/a", "f", START, None, "b1", 1)
     assert switch_sentence(first, START) == (
-        "At 0.000 s G/a got b1 as its master in masterEpoch 1; nothing captured tells why."
+        "At 2026-11-20 20:32:55.000 UTC (0.000 s) G/a got b1 as its master in masterEpoch 1;"
+        " nothing captured tells why."
     )
     later = Switch("G/a", "f", START, "b1", "b2", 2, cause="it was told so")
     assert switch_sentence(later, START).endswith(
@@ -268,7 +270,7 @@ def test_findings_come_worst_first_with_the_frames_that_prove_them() -> None:
     text = " ".join(outline.text.split())
     assert text.index("offset-chain") < text.index("pairing")
     assert "1 frame of 40" in text
-    assert "5.000000000 s broker-a 302144 broker-a broker-a=broker-a" in text
+    assert "2026-11-20 20:33:00.000000 UTC 5.000000000 s broker-a 302144 broker-a broker-a=broker-a" in text
 
 
 def test_rules_that_had_nothing_to_evaluate_do_not_stand_among_the_findings() -> None:
@@ -304,7 +306,8 @@ def test_the_same_model_gives_the_same_bytes(tmp_path: Path) -> None:
 @example("</title></style><svg onload=alert(1)>")
 @example("\ud800\x00\u202e\u2028")
 def test_a_hostile_name_changes_no_element_and_no_attribute(name: str) -> None:
-    plain, hostile = Outline(render(_model())), Outline(render(_model(name)))
+    lost = (_loss(1),)
+    plain, hostile = Outline(render(_model(losses=lost))), Outline(render(_model(name, losses=lost)))
     assert hostile.elements == plain.elements
     assert [(tag, key) for tag, key, _ in hostile.attributes] == [
         (tag, key) for tag, key, _ in plain.attributes
@@ -440,8 +443,8 @@ def test_a_lag_is_told_in_bytes() -> None:
 def test_a_fail_over_is_a_picture_and_a_table_of_its_moments() -> None:
     text = " ".join(Outline(render(_model())).text.split())
     assert "had been cut off" in text
-    assert "first message accepted 4.000000000 s 1.000 s 4.000 s" in text
-    assert "old master's last frame 0.000000000 s 0.000 s" in text
+    assert "accepted 2026-11-20 20:32:59.000000 UTC 4.000000000 s 1.000 s 4.000 s" in text
+    assert "old master's last frame 2026-11-20 20:32:55.000000 UTC 0.000000000 s 0.000 s" in text
 
 
 def test_latencies_are_told_in_milliseconds_and_what_nobody_answered_has_none() -> None:

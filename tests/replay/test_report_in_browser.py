@@ -107,7 +107,7 @@ def test_the_anatomy_and_the_latencies_are_in_sight_and_their_pictures_whole(
     assert len(found["pictures"]) == 3
     sections = found["sections"]
     assert [each["id"] for each in sections] == [
-        "switches", "timelines", "failovers", "findings", "latencies", "captures",
+        "losses", "switches", "timelines", "failovers", "findings", "answers", "latencies", "captures",
     ]  # fmt: skip
     by_id = {each["id"]: each for each in sections}
     assert all(each["height"] > 50 for each in sections)
@@ -126,9 +126,9 @@ def test_holes_are_painted_on_the_timeline(holed: Path, tmp_path: Path) -> None:
 
 
 def test_light_and_dark_are_painted_each_in_its_colours(report: Path, tmp_path: Path) -> None:
-    light = screenshot(report, tmp_path / "light")
-    dark = screenshot(report, tmp_path / "dark", *DARK)
-    assert light.shape == dark.shape == (700, 1280, 3)
+    light = screenshot(report, tmp_path / "light", height=1800)
+    dark = screenshot(report, tmp_path / "dark", *DARK, height=1800)
+    assert light.shape == dark.shape == (1800, 1280, 3)
     alarm, first_master, second_master = (180, 35, 24), (185, 211, 246), (246, 210, 173)
     assert {(255, 255, 255), alarm, first_master, second_master} <= colours(light)
     assert {(20, 23, 28), (255, 138, 125), (43, 77, 124), (122, 79, 34)} <= colours(dark)

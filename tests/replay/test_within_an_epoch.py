@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,10 +61,8 @@ def test_a_master_that_comes_back_with_its_whole_log_has_lost_nothing(tmp_path: 
 
 def sent(connection: str, *offsets: int, first: int = 20, text: str | None = None) -> list[Observation]:
     """Messages that a producer's connection got acknowledged, one after the other."""
-    rows = [acknowledged(first + number, FIRST, offset) for number, offset in enumerate(offsets)]
-    for row in rows:
-        row.connection, row.text = connection, text
-    return rows
+    rows = (acknowledged(first + at, FIRST, offset, text=text) for at, offset in enumerate(offsets))
+    return [replace(row, connection=connection) for row in rows]
 
 
 def survival(*rows: Observation) -> tuple[Verdict, list[int]]:
@@ -106,8 +105,7 @@ def test_one_acknowledgement_of_an_old_place_loses_one_message_and_no_more() -> 
 def beat(order: int, end: int, connection: str, epoch: int = 1) -> Observation:
     told: dict[str, Any] = {"epoch": epoch, "max_offset": end, "broker_id": 1, "timeout_ms": 10_000}
     row = seen(ObservationKind.ALIVE, order, name="broker-a", address=FIRST, **told)
-    row.connection = connection
-    return row
+    return replace(row, connection=connection)
 
 
 def log_holds(*rows: Observation) -> Verdict:

@@ -74,6 +74,12 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
 )
 @click.option("--bodies", is_flag=True, help="Keep the bodies of messages in frames.parquet.")
 @click.option(
+    "--evidence",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Also write the packets that prove findings to FILE, a pcapng capture that says what each proves.",
+)
+@click.option(
     "--rotated",
     is_flag=True,
     help="All CAPTUREs are parts of one capture, as tcpdump -C, -G, -W and dumpcap -b write them.",
@@ -89,6 +95,7 @@ def replay(
     ha_5_0_0: bool,
     all_ack: bool,
     bodies: bool,
+    evidence: Path | None,
     rotated: bool,
     quiet: bool,
 ) -> int:
@@ -123,7 +130,7 @@ def replay(
         click.echo(HINT, err=True)
     unwatched = "judging with Spark (about 15 s)" if engine == engines.SPARK else ""
     with counting(f"replaying with {engine}", len(sources), quiet=quiet, unwatched=unwatched) as progress:
-        summary = run.replay(sources, out, run.EngineName(engine), options, progress)
+        summary = run.replay(sources, out, run.EngineName(engine), options, progress, evidence)
     for capture in summary.captures:
         for complaint in filter(None, (capture.error, *capture.warnings)):
             name = "" if complaint.startswith(f"{capture.file}:") else f"{capture.file}: "

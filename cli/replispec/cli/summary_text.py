@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from replispec.replay.report.document import document
-from replispec.replay.report.fill import fill
+from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.headline import headline
 from replispec.replay.report.model import ReportModel
 from replispec.replay.report.summary import Summary
@@ -39,7 +39,7 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     """Losses first, then what is not ok, then the captures and where the report is."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=None if terminal else WIDTH)
-    model = fill(summary, (), ())
+    model = fill(summary, Story())
     said = headline(model)
     console.print(_shown(said.text, TONES[said.tone]))
     for line in said.lines:

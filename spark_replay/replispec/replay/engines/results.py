@@ -6,21 +6,24 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pyarrow as pa
-
 from replispec.replay.capture.records import CaptureError
-from replispec.replay.events.observation import from_table
+from replispec.replay.events.observation import ObservationKind
+from replispec.replay.events.tables import Events, from_tables
 from replispec.replay.judges.judge import FindingRow, judge_capture
 from replispec.replay.judges.sends import LossRow, SendsRow
+from replispec.replay.report.answers import answers
 from replispec.replay.report.failovers import failovers
 from replispec.replay.report.latencies import latencies
-from replispec.replay.report.model import FailOver, Latency, Switch, Timeline
+from replispec.replay.report.model import Answers, FailOver, Latency, LossCause, Overlap, Switch, Timeline
+from replispec.replay.report.rocketmq.causes import loss_causes
+from replispec.replay.report.rocketmq.lost_messages import LostSend, lost_sends
+from replispec.replay.report.rocketmq.overlaps import overlaps
 from replispec.replay.report.story import switches, timelines
 from replispec.replay.report.summary import CaptureRow
 from replispec.replay.tcp.rotation import Source, name_of, paths_of
 
-FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events.parquet", "findings.parquet"
-SUMMARY_NAME, REPORT_NAME = "summary.json", "report.html"
+FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events", "findings.parquet"
+SUMMARY_NAME, REPORT_NAME, LOST_NAME = "summary.json", "report.html", "lost.jsonl"
 SPARK_LOG_NAME = "spark.log"
 
 
@@ -54,17 +57,19 @@ class CaptureResult:
     timelines: list[Timeline] = field(default_factory=list)
     failovers: list[FailOver] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
+    lost: list[LostSend] = field(default_factory=list)
+    causes: list[LossCause] = field(default_factory=list)
+    overlaps: list[Overlap] = field(default_factory=list)
+    answers: list[Answers] = field(default_factory=list)
 
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much is done (parts of captures, or stages) and of how much."""
 
 
-def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> CaptureResult:
-    """Judge the observations of one capture (all of them) and tell its story."""
-    judgement = judge_capture(
-        capture.file, from_table(observations), options.learners, all_ack=options.all_ack
-    )
+def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
+    """Judge the events of one capture (all of them) and tell its story."""
+    judgement = judge_capture(capture.file, from_tables(events), options.learners, all_ack=options.all_ack)
     assert judgement.joined is not None
     span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
     return CaptureResult(
@@ -76,7 +81,16 @@ def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> Cap
         timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
         failovers(capture.file, judgement.joined),
         latencies(capture.file, judgement.joined.rows),
+        lost_sends(capture.file, judgement.joined.rows, judgement.losses),
+        loss_causes(capture.file, judgement.joined, judgement.losses, all_ack=options.all_ack),
+        overlaps(capture.file, judgement.joined),
+        answers(capture.file, judgement.joined.rows),
     )
+
+
+def events_file(out: Path, kind: ObservationKind) -> Path:
+    """Where the events of one kind are written below an output folder."""
+    return out / EVENTS_NAME / f"{kind}.parquet"
 
 
 def unusable(source: Source, fault: Exception) -> CaptureResult:

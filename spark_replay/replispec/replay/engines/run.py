@@ -1,13 +1,13 @@
 """A replay from capture files to an output folder: both engines, the same rows.
 
-Output: frames.parquet, events.parquet and findings.parquet (of the local engine one file each, of
+Output: frames.parquet, events/KIND.parquet and findings.parquet (of the local engine one file each, of
 Spark a folder of parts), summary.json, report.html, and the log of Spark. See docs/replay.md.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -20,6 +20,7 @@ from replispec.replay.engines.results import (
     EVENTS_NAME,
     FINDINGS_NAME,
     FRAMES_NAME,
+    LOST_NAME,
     REPORT_NAME,
     SUMMARY_NAME,
     CaptureResult,
@@ -28,7 +29,12 @@ from replispec.replay.engines.results import (
 )
 from replispec.replay.report import write_report
 from replispec.replay.report.document import document
-from replispec.replay.report.fill import fill
+from replispec.replay.report.evidence import Located, locate, proven
+from replispec.replay.report.evidence_file import write_evidence
+from replispec.replay.report.fill import Story, fill
+from replispec.replay.report.frame_rows import Place
+from replispec.replay.report.lost_file import write_lost
+from replispec.replay.report.rocketmq.lost_messages import lost_messages
 from replispec.replay.report.summary import Summary
 from replispec.replay.tcp.rotation import Source, name_of
 
@@ -68,16 +74,18 @@ def replay(
     engine: EngineName,
     options: Options,
     progress: Progress | None = None,
+    evidence: Path | None = None,
 ) -> Summary:
     """Replay captures into the folder `out` (made when absent) and return what they come to.
 
     A capture is one file, or the files of a rotation together. Rows say which capture they are of by the
-    name of its (first) file: raises ValueError when two share one.
+    name of its (first) file: raises ValueError when two share one. `evidence`: where the packets of the
+    frames in findings are written as a capture of their own, if anywhere.
     """
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
     out.mkdir(parents=True, exist_ok=True)
-    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME):
+    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, LOST_NAME):
         _remove(out / name)
     results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
     summary = Summary(engine.value)
@@ -88,7 +96,10 @@ def replay(
         summary.findings += result.findings
         summary.failovers += result.failovers
         summary.latencies += result.latencies
-    _write(summary, results, out)
+    located = locate(captures, proven(summary.findings), out / FRAMES_NAME)
+    if evidence is not None:
+        write_evidence(captures, located, proven(summary.findings), evidence)
+    _write(summary, results, located, out)
     return summary
 
 
@@ -109,7 +120,9 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _write(summary: Summary, results: Sequence[CaptureResult], out: Path) -> None:
+def _write(
+    summary: Summary, results: Sequence[CaptureResult], located: Mapping[Place, Located], out: Path
+) -> None:
     rows = [
         {
             "file": finding.file,
@@ -124,6 +137,15 @@ def _write(summary: Summary, results: Sequence[CaptureResult], out: Path) -> Non
     pq.write_table(pa.Table.from_pylist(rows, FINDINGS), out / FINDINGS_NAME)
     content = orjson.dumps(document(summary), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     (out / SUMMARY_NAME).write_bytes(content)
-    switched = [switch for result in results for switch in result.switches]
-    lived = [timeline for result in results for timeline in result.timelines]
-    write_report(fill(summary, switched, lived), out / REPORT_NAME)
+    sends = [send for result in results for send in result.lost]
+    lost = write_lost(lost_messages(out / FRAMES_NAME, sends), out / LOST_NAME)
+    story = Story(
+        switches=tuple(each for result in results for each in result.switches),
+        timelines=tuple(each for result in results for each in result.timelines),
+        causes=tuple(each for result in results for each in result.causes),
+        overlaps=tuple(each for result in results for each in result.overlaps),
+        answers=tuple(each for result in results for each in result.answers),
+        lost=lost,
+        located=located,
+    )
+    write_report(fill(summary, story), out / REPORT_NAME)

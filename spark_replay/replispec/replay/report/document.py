@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from replispec.replay.report.fill import fill
+from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.headline import headline
 from replispec.replay.report.summary import Summary
 
@@ -11,5 +11,5 @@ from replispec.replay.report.summary import Summary
 def document(summary: Summary) -> dict[str, Any]:
     """What `Summary.document` holds, with the report's headline behind the engine."""
     content = summary.document()
-    said = asdict(headline(fill(summary, (), ())))
+    said = asdict(headline(fill(summary, Story())))
     return {"engine": content.pop("engine"), "headline": said, **content}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 
 from replispec.replay.judges.judge import FindingRow, Proof
+from replispec.replay.report.evidence import Located, connection_filter, place_of_proof
+from replispec.replay.report.frame_rows import Place
+from replispec.replay.report.lost_file import NOTHING_LOST, Lost
 from replispec.replay.report.model import (
+    Answers,
     CaptureInfo,
     Loss,
+    LossCause,
+    Overlap,
     ReportEvidence,
     ReportFinding,
     ReportModel,
@@ -21,18 +27,36 @@ from replispec.replay.report.wire_words import wire_lines
 from replispec.runtime.primitives.invariants import Verdict
 
 
-def fill(summary: Summary, switches: Iterable[Switch], timelines: Iterable[Timeline]) -> ReportModel:
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happened, beside what the summary says: of all captures, in their order."""
+
+    switches: tuple[Switch, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
+    causes: tuple[LossCause, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    answers: tuple[Answers, ...] = ()
+    lost: Lost = NOTHING_LOST
+    located: Mapping[Place, Located] = field(default_factory=dict)
+
+
+def fill(summary: Summary, story: Story) -> ReportModel:
     """The report's model of a whole replay."""
     return ReportModel(
         engine=summary.engine,
         captures=tuple(_capture(row) for row in summary.captures),
         losses=tuple(Loss(**asdict(row)) for row in summary.losses),
-        switches=tuple(switches),
-        findings=tuple(_finding(row) for row in summary.findings),
-        timelines=tuple(timelines),
+        switches=story.switches,
+        findings=tuple(_finding(row, story.located) for row in summary.findings),
+        timelines=story.timelines,
         failovers=tuple(summary.failovers),
         latencies=tuple(summary.latencies),
         sends=tuple(Sends(**asdict(row)) for row in summary.sends),
+        answers=story.answers,
+        causes=story.causes,
+        overlaps=story.overlaps,
+        lost=story.lost.messages,
+        lost_counts=story.lost.counts,
     )
 
 
@@ -55,7 +79,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
     )
 
 
-def _finding(row: FindingRow) -> ReportFinding:
+def _finding(row: FindingRow, located: Mapping[Place, Located]) -> ReportFinding:
     not_ok = sum(count for verdict, count in row.counts.items() if verdict != Verdict.OK)
     return ReportFinding(
         invariant=row.invariant,
@@ -63,16 +87,24 @@ def _finding(row: FindingRow) -> ReportFinding:
         group=row.group,
         file=row.file,
         evaluated=row.evaluated,
-        evidence=tuple(_evidence(proof) for proof in row.proofs),
+        evidence=tuple(
+            _evidence(proof, located.get(place_of_proof(row.file, proof))) for proof in row.proofs
+        ),
         says=row.says,
         evidence_total=not_ok,
         unknown=row.counts.get(Verdict.UNKNOWN, 0),
     )
 
 
-def _evidence(proof: Proof) -> ReportEvidence:
+def _evidence(proof: Proof, located: Located | None) -> ReportEvidence:
     return ReportEvidence(
-        proof.time_ns, _route(proof.connection, proof.direction), proof.sequence, proof.text
+        time_ns=proof.time_ns,
+        connection=_route(proof.connection, proof.direction),
+        sequence=proof.sequence,
+        text=proof.text,
+        follow=connection_filter(proof.connection),
+        number=None if located is None else located.number,
+        packet_file="" if located is None else located.file,
     )
 
 

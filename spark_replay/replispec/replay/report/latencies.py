@@ -8,7 +8,7 @@ from math import ceil
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.report.model import Latency
-from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES
+from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RESPONSE_CODE_NAMES
 
 
 def latencies(file: str, rows: Iterable[Observation]) -> list[Latency]:
@@ -22,8 +22,18 @@ def latencies(file: str, rows: Iterable[Observation]) -> list[Latency]:
     return [_latency(file, code, sorted(waited[code]), unanswered[code]) for code in sorted(waited)]
 
 
+def request_name(code: int) -> str:
+    """The name of a request code, all of them where releases differ; empty for a code without one."""
+    return " or ".join(each.name for each in REQUEST_CODE_NAMES if each.number == code)
+
+
+def response_name(code: int) -> str:
+    """The same of a response code."""
+    return " or ".join(each.name for each in RESPONSE_CODE_NAMES if each.number == code)
+
+
 def _latency(file: str, code: int, waited: list[int], unanswered: int) -> Latency:
-    named = " or ".join(each.name for each in REQUEST_CODE_NAMES if each.number == code)
+    named = request_name(code)
     p50, p95, p99, longest = (_percentile(waited, percent) for percent in (50, 95, 99, 100))
     return Latency(file, code, named, len(waited), unanswered, p50, p95, p99, longest)
 

@@ -5,12 +5,14 @@ hostile bytes: they are carried as they are, and only the page escapes them. Eve
 given.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from replispec.runtime.primitives.invariants import Verdict
 
 __all__ = [
+    "Answers",
     "CaptureInfo",
     "Curve",
     "CurveKind",
@@ -18,9 +20,13 @@ __all__ = [
     "Lag",
     "Latency",
     "Loss",
+    "LossCause",
+    "LostCount",
+    "LostMessage",
     "MasterBand",
     "Moment",
     "MomentKind",
+    "Overlap",
     "ReportEvidence",
     "ReportFinding",
     "ReportModel",
@@ -122,10 +128,70 @@ class Sends:
 
 
 @dataclass(frozen=True, slots=True)
+class LossCause:
+    """Why the messages of one epoch were lost, as far as the capture tells, and what would have kept them:
+    sentences, in the order in which they are to be read."""
+
+    group: str
+    file: str
+    epoch: int
+    said: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LostMessage:
+    """One lost message as its acknowledgement and its request tell it; what was not captured is empty.
+
+    `offset`: bytes of the commit log, `queue_offset`: messages of its queue. `part` is its number in a batch.
+    `acknowledged_ns`: when the acknowledgement (at `sequence` of `direction` of `connection`) was captured.
+    `flag`, `sys_flag`, `born_ms` (milliseconds since 1970 UTC): as the producer set them. `body` is base64.
+    """
+
+    file: str
+    group: str
+    epoch: int
+    offset: int
+    broker: str
+    acknowledged_ns: int
+    connection: str
+    direction: int
+    sequence: int
+    topic: str = ""
+    queue: int | None = None
+    queue_offset: int | None = None
+    message_id: str = ""
+    unique_key: str = ""
+    keys: str = ""
+    tags: str = ""
+    producer_group: str = ""
+    producer: str = ""
+    part: int | None = None
+    body_size: int | None = None
+    properties: Mapping[str, str] = field(default_factory=dict)
+    flag: int | None = None
+    sys_flag: int | None = None
+    born_ms: int | None = None
+    body: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LostCount:
+    """How many messages of one topic and producer group were lost; both empty where no request tells."""
+
+    file: str
+    group: str
+    topic: str
+    producer_group: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportEvidence:
     """One frame that proves a finding: when, at which byte of which direction, and its fields as texts.
 
-    `connection` says who sent to whom, as "SOURCE > DESTINATION #NUMBER".
+    `connection` says who sent to whom, as "SOURCE > DESTINATION #NUMBER", `follow` is the display filter
+    that shows all of it. `number` is that of the packet which completed the frame, from 1 in `packet_file`.
     """
 
     time_ns: int | None
@@ -133,6 +199,9 @@ class ReportEvidence:
     sequence: int | None
     text: str
     fields: tuple[tuple[str, str], ...] = ()
+    follow: str = ""
+    number: int | None = None
+    packet_file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +275,25 @@ class FailOver:
 
 
 @dataclass(frozen=True, slots=True)
+class Overlap:
+    """A broker acted as master after another one had been made master: from then on until its last act.
+
+    `acknowledged` messages, and `transfers` to replicas.
+    """
+
+    group: str
+    file: str
+    from_ns: int
+    to_ns: int
+    old_master: str
+    new_master: str
+    old_epoch: int
+    new_epoch: int
+    acknowledged: int
+    transfers: int
+
+
+@dataclass(frozen=True, slots=True)
 class Latency:
     """How long requests of one code waited in one file: ns, None without an answer.
 
@@ -221,6 +309,23 @@ class Latency:
     p95_ns: int | None
     p99_ns: int | None
     max_ns: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """How often requests of one code got answers of one code in a file; `remark` is the first one of them.
+
+    Names are empty for codes without one. `success`: the answer is no refusal.
+    """
+
+    file: str
+    code: int
+    name: str
+    answer_code: int
+    answer_name: str
+    count: int
+    remark: str = ""
+    success: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,5 +398,10 @@ class ReportModel:
     failovers: tuple[FailOver, ...] = ()
     latencies: tuple[Latency, ...] = ()
     sends: tuple[Sends, ...] = ()
+    answers: tuple[Answers, ...] = ()
+    causes: tuple[LossCause, ...] = ()
+    overlaps: tuple[Overlap, ...] = ()
+    lost: tuple[LostMessage, ...] = ()
+    lost_counts: tuple[LostCount, ...] = ()
     survival: str = "acknowledged-send-survives"
     of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds", "confirmed-bytes-survive")

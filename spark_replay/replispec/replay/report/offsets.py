@@ -36,7 +36,8 @@ class OffsetLevel:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One curve: `path` in SVG's language, and `y` of its line in the legend."""
+    """One curve: `path` in SVG's language, made of numbers alone and never cut, and `y` of its line in the
+    legend."""
 
     path: str
     kind: CurveKind

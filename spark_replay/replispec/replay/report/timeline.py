@@ -1,21 +1,28 @@
 """Where everything on a timeline's picture goes: numbers and texts, no markup.
 
 One picture per broker group: a lane per master with its time in office, a lane with the SyncStateSet, a lane
-per kind of event, and an axis in seconds from the first packet of the file. Lengths are pixels of the
-picture's own coordinates.
+per kind of event, and an axis in seconds from the first packet of the file and in UTC. Lengths are pixels
+of the picture's own coordinates.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from replispec.replay.report.model import MasterBand, Switch, Timeline, TimelineEvent, TimelineEventKind
-from replispec.replay.report.wording import NS_PER_SECOND, counted, seconds
+from replispec.replay.report.model import (
+    MasterBand,
+    Overlap,
+    Switch,
+    Timeline,
+    TimelineEvent,
+    TimelineEventKind,
+)
+from replispec.replay.report.wording import NS_PER_SECOND, counted, overlap_sentence, seconds, time_of_day
 
 WIDTH = 1120
-RIGHT = 24
+RIGHT = 48
 TOP = 10
 LANE = 30
-AXIS = 34
+AXIS = 48
 TICKS_MAXIMUM = 10
 # Texts are not measured, only estimated: the widest digit of the page's font at 12 px.
 CHARACTER = 7.0
@@ -27,6 +34,9 @@ SHADES = 6
 LANES_MAXIMUM = 12
 MARKS_MAXIMUM = 400
 
+OVERLAPS = "two masters at once"
+# So that what took a moment is seen beside minutes.
+OVERLAP_MINIMUM = 4.0
 LANE_NAMES = {
     TimelineEventKind.ELECTION: "elections",
     TimelineEventKind.SYNC_STATE_SET: "SyncStateSet",
@@ -39,10 +49,11 @@ LANE_NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A line of the grid and the text below it."""
+    """A line of the grid and the texts below it: the seconds, and the time of day in UTC."""
 
     x: float
     label: str
+    clock: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +131,11 @@ class Scale:
         return round(self.left + inside / span * (WIDTH - self.left - RIGHT), 1)
 
 
-def draw(timeline: Timeline, switches: Sequence[Switch] = ()) -> Picture:
+def draw(timeline: Timeline, switches: Sequence[Switch] = (), overlaps: Sequence[Overlap] = ()) -> Picture:
     """Lay one timeline out. Masters come in the order they took office, events in the order of EventKind.
 
-    `switches` are those of the same group and file: a gap in office is drawn though the old master's band may
-    reach over it, because the controller replaces a master later than it fails.
+    `switches` and `overlaps` are those of the same group and file: a gap in office is drawn though the old
+    master's band may reach over it, because the controller replaces a master later than it fails.
     """
     masters = list(dict.fromkeys(band.master for band in timeline.bands))
     left = _gutter(masters[:LANES_MAXIMUM])
@@ -135,6 +146,9 @@ def draw(timeline: Timeline, switches: Sequence[Switch] = ()) -> Picture:
         bands = [band for band in timeline.bands if band.master == master][:MARKS_MAXIMUM]
         lane.boxes += [_band(band, scale, shade % SHADES) for band in bands]
     masters_bottom = TOP + len(lanes) * LANE
+    if overlaps:
+        lane = _lane(lanes, OVERLAPS, "overlap")
+        lane.boxes += [_overlap(overlap, scale) for overlap in overlaps[:MARKS_MAXIMUM]]
     drawn = 0
     for kind in TimelineEventKind:
         events = sorted((each for each in timeline.events if each.kind is kind), key=_when)
@@ -173,7 +187,7 @@ def _master(name: str) -> str:
 
 def _gutter(masters: Sequence[str]) -> float:
     """The room that the names of lanes need."""
-    longest = max(len(name) for name in (*map(_master, masters), *LANE_NAMES.values()))
+    longest = max(len(name) for name in (*map(_master, masters), OVERLAPS, *LANE_NAMES.values()))
     return min(longest, GUTTER_CHARACTERS) * CHARACTER + GUTTER_PADDING
 
 
@@ -194,6 +208,11 @@ def _band(band: MasterBand, scale: Scale, shade: int) -> Box:
     if band.to_ns is None:
         title += " and on when the capture ended"
     return Box(x, width, _fitting(f"epoch {band.epoch}", width), title, shade)
+
+
+def _overlap(overlap: Overlap, scale: Scale) -> Box:
+    x, width = _extent(overlap.from_ns, overlap.to_ns, scale)
+    return Box(x, max(width, OVERLAP_MINIMUM), "", overlap_sentence(overlap), 0)
 
 
 def _segments(events: Sequence[TimelineEvent], scale: Scale) -> list[Box]:
@@ -272,7 +291,14 @@ def ticks(scale: Scale) -> list[Tick]:
         if span_ns // step <= TICKS_MAXIMUM
     )
     places = range(0, span_ns + 1, step_ns)
-    return [Tick(scale.x(scale.start_ns + at), _tick_label(at, step_ns)) for at in places]
+    return [
+        Tick(
+            scale.x(scale.start_ns + at),
+            _tick_label(at, step_ns),
+            time_of_day(scale.start_ns + at, step_ns),
+        )
+        for at in places
+    ]
 
 
 def _tick_label(at_ns: int, step_ns: int) -> str:

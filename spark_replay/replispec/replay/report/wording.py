@@ -12,6 +12,7 @@ from replispec.replay.report.model import (
     Lag,
     Loss,
     MomentKind,
+    Overlap,
     ReportModel,
     Switch,
     Verdict,
@@ -84,7 +85,7 @@ def lag_sentence(lag: Lag) -> str:
 
 def switch_sentence(switch: Switch, start_ns: int) -> str:
     """One sentence: when, who, in which epoch, why; a second one for the time without a master."""
-    when = f"At {seconds(switch.time_ns - start_ns)} "
+    when = f"At {utc(switch.time_ns)} ({seconds(switch.time_ns - start_ns)}) "
     if switch.from_master is None:
         what = f"{switch.group} got {switch.to_master} as its master in masterEpoch {switch.epoch}"
     else:
@@ -98,6 +99,20 @@ def switch_sentence(switch: Switch, start_ns: int) -> str:
     else:
         gap = ""
     return f"{when}{what}{because}.{gap}"
+
+
+def overlap_sentence(overlap: Overlap) -> str:
+    """For how long two brokers acted as master, and what the replaced one did."""
+    did = []
+    if overlap.acknowledged:
+        did.append(f"acknowledged {counted(overlap.acknowledged, 'message')}")
+    if overlap.transfers:
+        did.append(f"sent {counted(overlap.transfers, 'transfer')} to replicas")
+    return (
+        f"Two masters at once: {overlap.old_master} (masterEpoch {overlap.old_epoch}) {' and '.join(did)}"
+        f" after {overlap.new_master} had become master in masterEpoch {overlap.new_epoch} at"
+        f" {utc(overlap.from_ns)}; the last of it came {seconds(overlap.to_ns - overlap.from_ns)} later."
+    )
 
 
 def failover_sentence(failover: FailOver) -> str:
@@ -143,5 +158,19 @@ def exact_seconds(duration_ns: int) -> str:
 
 def clock(time_ns: int) -> str:
     """The moment in UTC with microseconds; any int64 is a valid moment."""
-    moment = EPOCH + timedelta(microseconds=time_ns // 1000)
-    return f"{moment:%Y-%m-%d %H:%M:%S.%f} UTC"
+    return f"{_moment(time_ns):%Y-%m-%d %H:%M:%S.%f} UTC"
+
+
+def utc(time_ns: int) -> str:
+    """The moment in UTC with milliseconds, rounded down, such as "2026-11-20 20:32:55.562 UTC"."""
+    return f"{f'{_moment(time_ns):%Y-%m-%d %H:%M:%S.%f}'[:-3]} UTC"
+
+
+def time_of_day(time_ns: int, step_ns: int = NS_PER_SECOND) -> str:
+    """The moment in UTC without its day, with as many digits as times that lie `step_ns` apart need."""
+    digits = next((digits for digits in range(6) if step_ns * 10**digits >= NS_PER_SECOND), 6)
+    return f"{_moment(time_ns):%H:%M:%S.%f}"[: 8 + digits + bool(digits)]
+
+
+def _moment(time_ns: int) -> datetime:
+    return EPOCH + timedelta(microseconds=time_ns // 1000)

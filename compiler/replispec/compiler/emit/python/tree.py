@@ -58,13 +58,15 @@ def own(name: str) -> Ref:
 
 @dataclass(slots=True)
 class Constant:
-    """`name: annotation = value`, with a docstring below or a comment beside it."""
+    """`name: annotation = value`, with a docstring below or a comment beside it; `is_listed`: one of many,
+    which stand below each other."""
 
     name: str
     value: str = ""
     annotation: str = ""
     about: str = ""
     comment: str = ""
+    is_listed: bool = False
 
     def lines(self) -> Iterator[str]:
         """The lines, not yet formatted."""
@@ -81,7 +83,10 @@ class Constant:
 
 @dataclass(slots=True)
 class FunctionDef:
-    """A function or method; `body` are its lines without indentation."""
+    """A function or method; `body` are its lines without indentation.
+
+    One that only says `...` has its `comment` beside it, or above it where there is no room.
+    """
 
     name: str
     parameters: str
@@ -89,11 +94,19 @@ class FunctionDef:
     body: Sequence[str]
     about: str = ""
     decorators: Sequence[str] = ()
+    comment: str = ""
 
     def lines(self) -> Iterator[str]:
         """The lines, not yet formatted."""
+        said = f"def {self.name}({self.parameters}) -> {self.returns}:"
+        beside = f"{said} ...  # {self.comment}"
+        has_room = len(f"    {plain(beside)}") <= LINE_LENGTH
+        yield from (f"# {line}" for line in textwrap.wrap("" if has_room else self.comment, WIDTH))
         yield from (f"@{each}" for each in self.decorators)
-        yield f"def {self.name}({self.parameters}) -> {self.returns}:"
+        if self.comment and has_room:
+            yield beside
+            return
+        yield said
         if self.about:
             yield from indented(docstring(self.about))
         yield from indented(self.body)
@@ -188,7 +201,7 @@ def homes(model: Model) -> dict[str, str]:
 def _apart(node: Node) -> Iterator[str]:
     """The node's lines, and blank ones where the formatter would not set them."""
     yield from node.lines()
-    if isinstance(node, FunctionDef | Class) or (isinstance(node, Constant) and node.about):
+    if not isinstance(node, Constant) or (node.about and not node.is_listed):
         yield ""
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import (
     ApplyBrokerIdRequest,
@@ -35,23 +36,18 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def cluster_name(self) -> str:
-        """The cluster's name."""
-
+    def cluster_name(self) -> str: ...  # The cluster's name.
     @property
-    def broker_name(self) -> str:
-        """The name of the broker set, which all of its brokers share."""
-
+    def broker_name(self) -> str: ...  # The name of the broker set, which all of its brokers share.
     @property
-    def address(self) -> str:
-        """Where the broker is reached, as ADDRESS:PORT."""
-
+    def address(self) -> str: ...  # Where the broker is reached, as ADDRESS:PORT.
     @property
-    def now_ms(self) -> int:
-        """The time, in milliseconds since 1970."""
+    def now_ms(self) -> int: ...  # The time, in milliseconds since 1970.
 
 
-def outcome_of(asked: int, code: int | None, ext_fields: ExtFields, data: bytes) -> Event | None:
+def outcome_of(
+    asked: int, code: int | None, ext_fields: ExtFields, data: bytes, _release: Release | None = None
+) -> Event | None:
     """The event that the answer to a request is; None when the machine takes none from it.
 
     `asked` is the code of the request, `code` that of its answer: None when there is none that

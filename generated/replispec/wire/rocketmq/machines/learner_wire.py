@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import GetReplicaInfoRequest, GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.machines.learner import Event, ReplicaInfoReceived, Variables
@@ -19,16 +20,18 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def broker_id(self) -> int:
-        """The broker's own id."""
-
+    def broker_id(self) -> int: ...  # The broker's own id.
     @property
-    def broker_name(self) -> str:
-        """The name of the broker set, which all of its brokers share."""
+    def broker_name(self) -> str: ...  # The name of the broker set, which all of its brokers share.
 
 
 def outcome_of(
-    asked: int, code: int | None, ext_fields: ExtFields, data: bytes, local: Local
+    asked: int,
+    code: int | None,
+    ext_fields: ExtFields,
+    data: bytes,
+    local: Local,
+    _release: Release | None = None,
 ) -> Event | None:
     """The event that the answer to a request is; None when the machine takes none from it.
 

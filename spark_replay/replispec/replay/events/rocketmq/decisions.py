@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from replispec.replay.events.content import content_of, fields_of
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Decision, Fact
 from replispec.replay.events.rocketmq.command import Command
-from replispec.replay.events.rocketmq.facts import BY_ADDRESS, facts_of
+from replispec.replay.events.rocketmq.facts import BY_ADDRESS, facts_by_name, facts_of
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.unknown import UnknownRead, Unseen
 from replispec.runtime.rocketmq import rules
@@ -40,23 +40,30 @@ class _UnknownLocal:
         return Unseen(), Unseen()
 
 
-def decisions_of(command: Command) -> Iterator[Observation]:
+def decisions_of(command: Command) -> Iterator[Decision]:
     """The rows of a request, an answer or a notification. Raises RemoteProtocolError for broken fields."""
     asked = command.asked
     if asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED and not command.is_answer:
         claims = _CLAIMED(command.ext_fields, command.json_body or b"")
         for fact in facts_of(command):
             if fact.named_by != BY_ADDRESS:
-                content = content_of(claims)
-                yield replace(fact, kind=ObservationKind.DECISION, message=NOTIFIED, content=content)
+                yield Decision(
+                    *command.place,
+                    code=asked,
+                    address=fact.address,
+                    master=fact.master,
+                    master_epoch=fact.master_epoch,
+                    message=NOTIFIED,
+                    content=content_of(claims),
+                )
         return
     asking = command.request if command.is_answer else command
     if asking is None:
         return
-    for name, event in _questions(asking):
-        row = replace(
-            command.seen,
-            kind=ObservationKind.DECISION,
+    for name, event in asking.once(_questions):
+        row = Decision(
+            *command.place,
+            duration_ns=command.duration_ns,
             name=name,
             message=_EVENTS[type(event)].name,
             opaque=command.opaque,
@@ -68,20 +75,18 @@ def decisions_of(command: Command) -> Iterator[Observation]:
             yield from _answered(command, event, row)
 
 
-def _questions(command: Command) -> Iterator[tuple[str, broker_set.Event]]:
+def _questions(command: Command) -> tuple[tuple[str, broker_set.Event], ...]:
     """The broker sets that a request is about, and the event that it is to each."""
-    if command.code == QUERY and command.json_body is not None:
-        for name in controller.BrokerNames.decode(command.json_body).names or ():
-            yield name, broker_set.InfoAsked()
-        return
+    names = command.body(controller.BrokerNames) if command.code == QUERY else None
+    if names is not None:
+        return tuple((name, broker_set.InfoAsked()) for name in names.names or ())
     try:
         asked = wire.event_of(
             command.code, command.ext_fields, command.json_body or b"", _UnknownLocal(), rules
         )
     except (Refused, UnknownRead):
-        return  # it lacks something, or what it is depends on what no capture shows
-    if asked is not None:
-        yield asked.instance, _as_apache_reads(asked.event)
+        return ()  # it lacks something, or what it is depends on what no capture shows
+    return () if asked is None else ((asked.instance, _as_apache_reads(asked.event)),)
 
 
 def _as_apache_reads(event: broker_set.Event) -> broker_set.Event:
@@ -91,7 +96,7 @@ def _as_apache_reads(event: broker_set.Event) -> broker_set.Event:
     return event
 
 
-def _answered(command: Command, event: broker_set.Event, row: Observation) -> Iterator[Observation]:
+def _answered(command: Command, event: broker_set.Event, row: Decision) -> Iterator[Decision]:
     """What the answer claims; of a refusal its code alone."""
     row = replace(row, controller=command.source, code=command.code, accepted=False)
     fields, body = command.ext_fields, command.json_body or b""
@@ -100,14 +105,14 @@ def _answered(command: Command, event: broker_set.Event, row: Observation) -> It
     if claims is None:
         yield row
     elif several:
-        for fact in facts_of(command):
-            if fact.name == row.name and fact.named_by != BY_ADDRESS:
+        for fact in facts_by_name(command).get(row.name, ()):
+            if fact.named_by != BY_ADDRESS:
                 yield replace(row, accepted=claims.accepted, content=content_of(_claimed_by(fact)))
     else:
         yield replace(row, accepted=claims.accepted, content=content_of(claims.variables))
 
 
-def _claimed_by(fact: Observation) -> dict[str, Any]:
+def _claimed_by(fact: Fact) -> dict[str, Any]:
     """The variables that one entry of the answer to a query tells."""
     told: dict[str, Any] = {
         "master_epoch": fact.master_epoch,

@@ -7,19 +7,44 @@ because the master still exists, which names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Fact
 from replispec.replay.events.rocketmq.command import Command
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.machines.broker_set import ANSWERS
+from replispec.wire.rocketmq.machines.broker_set_wire import COUNTS_AS
 
 BY_ID, BY_ADDRESS = "id", "address"
+COUNTED: Final = frozenset(ANSWERS[name] for name in COUNTS_AS)
+"""Codes of refusals that count as an answer, and tell as much."""
 
 
-def facts_of(command: Command) -> Iterator[Observation]:
+def facts_of(command: Command) -> tuple[Fact, ...]:
     """The facts of one command. Raises RemoteProtocolError when its fields or body break their types."""
+    return command.once(_facts)
+
+
+def facts_by_name(command: Command) -> Mapping[str | None, Sequence[Fact]]:
+    """The facts of one command by the broker set that they are about."""
+    return command.once(_by_name)
+
+
+def _by_name(command: Command) -> dict[str | None, list[Fact]]:
+    found: dict[str | None, list[Fact]] = {}
+    for fact in facts_of(command):
+        found.setdefault(fact.name, []).append(fact)
+    return found
+
+
+def _facts(command: Command) -> tuple[Fact, ...]:
+    return tuple(_read(command))
+
+
+def _read(command: Command) -> Iterator[Fact]:
     asked = command.asked
     if asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED:
         yield _notified(command)
@@ -35,10 +60,14 @@ def facts_of(command: Command) -> Iterator[Observation]:
         yield _replica_info(command)
 
 
-def _fact(command: Command, name: str | None) -> Observation:
+def _fact(command: Command, name: str | None) -> Fact:
     """A fact without content yet; the code is the request's."""
-    return replace(
-        command.seen, kind=ObservationKind.FACT, code=command.asked, name=name, controller=command.source
+    return Fact(
+        *command.place,
+        duration_ns=command.duration_ns,
+        code=command.asked,
+        name=name,
+        controller=command.source,
     )
 
 
@@ -49,7 +78,7 @@ def _identity(broker_id: int | None, address: str | None, named_by: str | None) 
     return None if broker_id is None else str(broker_id)
 
 
-def _with_set(fact: Observation, body: controller.SyncStateSet) -> Observation:
+def _with_set(fact: Fact, body: controller.SyncStateSet) -> Fact:
     """The fact with the members and the epoch of the set in its body."""
     named_by, members = fact.named_by, None
     if body.addresses:
@@ -63,13 +92,12 @@ def _with_set(fact: Observation, body: controller.SyncStateSet) -> Observation:
     return replace(fact, named_by=named_by, members=members, body_epoch=told)
 
 
-def _body_set(command: Command, fact: Observation) -> Observation:
-    if command.json_body is None:
-        return fact
-    return _with_set(fact, controller.SyncStateSet.decode(command.json_body))
+def _body_set(command: Command, fact: Fact) -> Fact:
+    body = command.body(controller.SyncStateSet)
+    return fact if body is None else _with_set(fact, body)
 
 
-def _altered(command: Command) -> Observation:
+def _altered(command: Command) -> Fact:
     assert command.request is not None
     request = command.request.header(controller.AlterSyncStateSetRequest)
     header = command.header(controller.AlterSyncStateSetResponse)
@@ -80,13 +108,13 @@ def _altered(command: Command) -> Observation:
     )
 
 
-def _elected(command: Command) -> Iterator[Observation]:
+def _elected(command: Command) -> Iterator[Fact]:
     assert command.request is not None
     request = command.request.header(controller.ElectMasterRequest)
     by_id = request.broker_id is not None
-    # Number 2011 has this meaning only from 5.1.1 on, whose requests name a broker id.
-    still_exists = command.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST and by_id
-    if command.code != ResponseCode.SUCCESS and not still_exists:
+    # The number has this meaning only in releases whose requests name a broker id.
+    counts = command.code in COUNTED and by_id
+    if command.code != ResponseCode.SUCCESS and not counts:
         return
     header = command.header(controller.ElectMasterResponse)
     named_by = BY_ID if header.master_broker_id is not None else BY_ADDRESS
@@ -100,14 +128,13 @@ def _elected(command: Command) -> Iterator[Observation]:
         sync_state_set_epoch=header.sync_state_set_epoch,
         designated=bool(request.designate_elect),
     )
-    if command.json_body is not None and named_by == BY_ID:
-        body = controller.ElectMasterResponseBody.decode(command.json_body)
-        if body.sync_state_set is not None:
-            fact = replace(fact, members=[str(each) for each in body.sync_state_set])
+    body = command.body(controller.ElectMasterResponseBody) if named_by == BY_ID else None
+    if body is not None and body.sync_state_set is not None:
+        fact = replace(fact, members=[str(each) for each in body.sync_state_set])
     yield fact
 
 
-def _registered(command: Command) -> Observation:
+def _registered(command: Command) -> Fact:
     assert command.request is not None
     request = command.request.header(controller.RegisterBrokerToControllerRequest)
     header = command.header(controller.RegisterBrokerToControllerResponse)
@@ -123,7 +150,7 @@ def _registered(command: Command) -> Observation:
     return _body_set(command, fact)
 
 
-def _replica_info(command: Command) -> Observation:
+def _replica_info(command: Command) -> Fact:
     assert command.request is not None
     request = command.request.header(controller.GetReplicaInfoRequest)
     header = command.header(controller.GetReplicaInfoResponse)
@@ -142,7 +169,7 @@ def _replica_info(command: Command) -> Observation:
     return _body_set(command, fact)
 
 
-def _notified(command: Command) -> Observation:
+def _notified(command: Command) -> Fact:
     """A notification names no broker set: `address` is the notified broker's, which tells it.
 
     It comes from a port that the controller does not listen on, which therefore names no controller.
@@ -162,10 +189,10 @@ def _notified(command: Command) -> Observation:
     return _body_set(command, fact)
 
 
-def _queried(command: Command) -> Iterator[Observation]:
-    if command.json_body is None:
+def _queried(command: Command) -> Iterator[Fact]:
+    body = command.body(controller.BrokerReplicasInfo)
+    if body is None:
         return
-    body = controller.BrokerReplicasInfo.decode(command.json_body)
     for name, info in (body.replicas_info_table or {}).items():
         yield _set_query(command, name, info, info.in_sync_replicas or [])
     for name, data in (body.in_sync_state_table or {}).items():
@@ -177,7 +204,7 @@ def _set_query(
     name: str,
     info: controller.ReplicasInfo | controller.InSyncStateData,
     members: list[controller.ReplicaIdentity],
-) -> Observation:
+) -> Fact:
     broker_id = info.master_broker_id if isinstance(info, controller.ReplicasInfo) else None
     by_address = broker_id is None and any(member.address is not None for member in members)
     named_by = BY_ADDRESS if by_address else BY_ID

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
-from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
+from replispec.replay.events.observation import Acknowledged, Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
 from replispec.replay.events.rocketmq.epoch_starts import (
     ToldStarts,
@@ -96,24 +96,25 @@ def join(
     """Join the observations of one capture; `learners` are ids or addresses that the user knows as such.
 
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
-    Sets `group` of every observation.
+    The rows are the observations with their `group`, and the `epoch` of what was acknowledged.
     """
     rows = in_capture_order(observations)
     groups = learn_groups(rows)
-    for row in rows:
-        if row.kind not in _ABOUT_NO_GROUP:
-            row.group = groups.group(row)
+    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in rows]
     history = _history(rows, groups, learners)
+    rows = [_with_epoch(row, history) if isinstance(row, Acknowledged) else row for row in rows]
     events = [
         *_facts(rows, groups, history),
         *_replication(rows),
         *_sends(rows, groups, history, all_ack=all_ack),
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
-        *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows)),
     ]
+    if all_ack:
+        # Without the setting the rule says nothing, and there is an event for every frame.
+        events += (StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack))
     return Judged(rows, groups, history, events)
 
 
@@ -242,7 +243,6 @@ def _sends(
     for row in acknowledged:
         assert row.group is not None
         assert row.offset is not None
-        row.epoch = _epoch_of(row, history.tenures[row.group])
         if row.epoch is not None:
             first = written[row.group].setdefault(row.epoch, row)
             if first.offset is not None and row.offset < first.offset:
@@ -284,6 +284,11 @@ def _sends(
             event = _event(row, epoch=UNKNOWN, offset=UNKNOWN, cut_to=None, given_again=False)
             event.is_message = event.followed = False
             yield StreamEvent("sends", "acknowledged", event)
+
+
+def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
+    assert row.group is not None
+    return replace(row, epoch=_epoch_of(row, history.tenures[row.group]))
 
 
 def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:

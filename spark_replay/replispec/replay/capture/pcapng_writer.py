@@ -1,0 +1,71 @@
+"""Writing packets as pcapng, each with a remark that Wireshark shows beside it.
+
+Source: draft-ietf-opsawg-pcapng-02. Integers are written little endian, times in nanoseconds.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replispec.replay.capture.pcapng import (
+    BLOCK_INTERFACE,
+    BLOCK_PACKET,
+    BLOCK_SECTION,
+    OPTION_TIME_RESOLUTION,
+)
+
+BYTE_ORDER_MARK = 0x1A2B3C4D
+OPTION_COMMENT = 1
+NANOSECONDS = 9
+# A remark is for people; an option holds no more than 65,535 bytes.
+REMARK_BYTES_MAXIMUM = 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenPacket:
+    """One packet: when it was captured (ns UTC), its link type, its bytes, how many it had on the wire."""
+
+    time_ns: int
+    link_type: int
+    data: bytes
+    wire_bytes: int
+    remark: str = ""
+
+
+def write_pcapng(packets: Sequence[WrittenPacket], path: Path) -> None:
+    """Write the packets in the order given, one interface a link type. Raises OSError."""
+    links = sorted({packet.link_type for packet in packets})
+    with path.open("wb") as file:
+        file.write(_block(BLOCK_SECTION, struct.pack("<IHHq", BYTE_ORDER_MARK, 1, 0, -1)))
+        for link in links:
+            resolution = _options([(OPTION_TIME_RESOLUTION, bytes([NANOSECONDS]))])
+            file.write(_block(BLOCK_INTERFACE, struct.pack("<HHI", link, 0, 0) + resolution))
+        for packet in packets:
+            file.write(_packet(packet, links.index(packet.link_type)))
+
+
+def _packet(packet: WrittenPacket, interface: int) -> bytes:
+    time_ns = max(packet.time_ns, 0)
+    head = struct.pack(
+        "<IIIII", interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(packet.data), packet.wire_bytes
+    )
+    remark = packet.remark.encode("utf-8", "replace")[:REMARK_BYTES_MAXIMUM]
+    options = _options([(OPTION_COMMENT, remark)] if remark else [])
+    return _block(BLOCK_PACKET, head + _padded(packet.data) + options)
+
+
+def _options(options: Iterable[tuple[int, bytes]]) -> bytes:
+    written = b"".join(struct.pack("<HH", code, len(value)) + _padded(value) for code, value in options)
+    return written + struct.pack("<HH", 0, 0) if written else b""
+
+
+def _block(kind: int, body: bytes) -> bytes:
+    size = len(body) + 12
+    return struct.pack("<II", kind, size) + body + struct.pack("<I", size)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)

@@ -1,0 +1,1 @@
+"""What of the report knows Apache RocketMQ: the messages that were lost, and why they were."""

@@ -1,0 +1,202 @@
+"""Which messages were lost: each acknowledgement that a loss is about, and the request that it answered.
+
+An acknowledgement names the broker and the offset, its request the topic, the properties and who sent it.
+Both are looked up for what was lost alone. Source of the properties: apache/rocketmq rocketmq-all-5.4.0,
+MessageDecoder.string2messageProperties, MessageConst.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.judges.sends import LossRow
+from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
+from replispec.replay.report.model import LostMessage
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq import broker
+from replispec.wire.rocketmq.client import BatchMessage
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
+
+_KEY_END: Final = "\x01"
+_VALUE_END: Final = "\x02"
+_KEYS: Final = "KEYS"
+_UNIQUE_KEY: Final = "UNIQ_KEY"
+_TAGS: Final = "TAGS"
+_COLUMNS: Final = ("time_ns", "record_offset", "source", "code", "flag", "opaque", "ext_fields", "body_size")
+_SEND_HEADERS: Final[Mapping[int, type[broker.SendMessageRequest | broker.SendMessageV2Request]]] = {
+    RequestCode.SEND_MESSAGE: broker.SendMessageRequest,
+    RequestCode.SEND_MESSAGE_V2: broker.SendMessageV2Request,
+    RequestCode.SEND_BATCH_MESSAGE: broker.SendMessageV2Request,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LostSend:
+    """One acknowledgement that a loss is about: what it said, and the frame that said it.
+
+    `waited_ns`: from its request to it, None when the request was not seen.
+    """
+
+    place: Place
+    group: str
+    epoch: int
+    offset: int
+    broker: str
+    time_ns: int
+    waited_ns: int | None
+
+
+def lost_sends(file: str, rows: Iterable[Observation], losses: Sequence[LossRow]) -> list[LostSend]:
+    """The acknowledgements of each loss, in the order of losses and offsets.
+
+    Where an offset was acknowledged again after its message was lost, the earlier ones are those of the loss.
+    """
+    wanted: dict[tuple[str, int], list[Observation]] = defaultdict(list)
+    concerned = {(loss.group, loss.epoch) for loss in losses}
+    for row in rows:
+        if row.kind == ObservationKind.ACKNOWLEDGED and (row.group, row.epoch) in concerned:
+            wanted[str(row.group), row.epoch or 0].append(row)
+    found = []
+    for loss in losses:
+        own = [
+            row
+            for row in wanted[loss.group, loss.epoch]
+            if row.offset is not None and loss.from_offset <= row.offset <= loss.to_offset
+        ]
+        own.sort(key=lambda row: (row.order, row.offset or 0))
+        found += sorted(
+            (_lost_send(file, loss, row) for row in own[: loss.acknowledged]), key=lambda send: send.offset
+        )
+    return found
+
+
+def _lost_send(file: str, loss: LossRow, row: Observation) -> LostSend:
+    place = (file, row.connection, row.direction, row.sequence)
+    return LostSend(
+        place, loss.group, loss.epoch, row.offset or 0, row.address or "", row.time_ns, row.duration_ns
+    )
+
+
+def lost_messages(frames: Path, sends: Sequence[LostSend]) -> Iterator[LostMessage]:
+    """What is known of each lost message, in the order of the sends; bodies where `frames` kept them.
+
+    `frames`: frames.parquet of the replay. A request that was not captured leaves its fields empty.
+    """
+    answers = frames_at(frames, [send.place for send in sends], ("opaque", "ext_fields", "record_offset"))
+    requests = _requests(frames, answers)
+    for send in sends:
+        answer = answers.get(send.place)
+        asked = [] if answer is None else requests.get((*_other_side(send.place), answer["opaque"]), [])
+        yield _message(send, answer, _answered(send, answer, asked))
+
+
+def _other_side(place: Place) -> tuple[str, str, int]:
+    return place[0], place[1], 1 - place[2]
+
+
+def _requests(
+    frames: Path, answers: Mapping[Place, Row]
+) -> Mapping[tuple[str, str, int, int], Sequence[Row]]:
+    """The sends with the numbers of these answers, by capture, connection, direction and number."""
+    found: dict[tuple[str, str, int, int], list[Row]] = defaultdict(list)
+    opaques = {answer["opaque"] for answer in answers.values()}
+    for row in frames_with_opaque(frames, answers, opaques, (*_COLUMNS, "body")):
+        if row["code"] in _SEND_HEADERS and not row["flag"] & RemotingFlag.RESPONSE:
+            found[row["capture"], row["connection"], row["direction"], row["opaque"]].append(row)
+    return found
+
+
+def _answered(send: LostSend, answer: Row | None, asked: Sequence[Row]) -> Row | None:
+    """Of the requests with an answer's number the one that it was paired with; None when not captured."""
+    if answer is None or send.waited_ns is None:
+        return None
+    sent_ns = send.time_ns - send.waited_ns
+    return min(asked, key=lambda row: (abs(row["time_ns"] - sent_ns), -row["sequence"]), default=None)
+
+
+def _message(send: LostSend, answer: Row | None, request: Row | None) -> LostMessage:
+    known: dict[str, Any] = {} if answer is None else _told_by_answer(send, dict(answer["ext_fields"] or ()))
+    if request is not None:
+        known |= _told_by_request(request, known.get("part"))
+    capture, connection, direction, sequence = send.place
+    return LostMessage(
+        file=capture,
+        group=send.group,
+        epoch=send.epoch,
+        offset=send.offset,
+        broker=send.broker,
+        acknowledged_ns=send.time_ns,
+        connection=connection,
+        direction=direction,
+        sequence=sequence,
+        **known,
+    )
+
+
+def _told_by_answer(send: LostSend, fields: Mapping[str, str | None]) -> dict[str, Any]:
+    """Ids and place in the queue; of a batch `part` counts its messages from 0."""
+    try:
+        header = broker.SendMessageResponse.from_ext_fields(fields)
+        ids = (header.msg_id or "").split(",")
+        at = next((at for at, each in enumerate(ids) if rules.message_offset(each) == send.offset), 0)
+    except RemoteProtocolError:
+        return {}
+    unique = (header.transaction_id or "").split(",")
+    return {
+        "message_id": ids[at],
+        "queue": header.queue_id,
+        "queue_offset": None if header.queue_offset is None else header.queue_offset + at,
+        "unique_key": unique[at] if len(unique) == len(ids) else "",
+        "part": at if len(ids) > 1 else None,
+    }
+
+
+def _told_by_request(request: Row, part: int | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"producer": request["source"], "body_size": request["body_size"]}
+    try:
+        header = _SEND_HEADERS[request["code"]].from_ext_fields(dict(request["ext_fields"] or ()))
+        body, flag, text = request["body"], header.flag, header.properties or ""
+        if part is not None and body is not None:
+            inner = _inner(body, part)
+            body, flag, text = inner.body, inner.flag, inner.properties.decode(errors="replace")
+            told["body_size"] = len(body)
+    except RemoteProtocolError:
+        return told
+    named = properties_in(text)
+    told |= {
+        "topic": header.topic or "",
+        "producer_group": header.producer_group or "",
+        "properties": named,
+        "keys": named.get(_KEYS, ""),
+        "tags": named.get(_TAGS, ""),
+        "flag": flag,
+        "sys_flag": header.sys_flag,
+        "born_ms": header.born_timestamp,
+        "body": None if body is None else base64.b64encode(body).decode(),
+    }
+    if part is None and _UNIQUE_KEY in named:
+        told["unique_key"] = named[_UNIQUE_KEY]
+    return told
+
+
+def _inner(body: bytes, part: int) -> BatchMessage:
+    """The message of this number in the body of a batch. Raises RemoteProtocolError."""
+    at, number = 0, 0
+    while True:
+        message, at = BatchMessage.decode_at(body, at, len(body))
+        if number == part:
+            return message
+        number += 1
+
+
+def properties_in(text: str) -> dict[str, str]:
+    """Names and values of a message's properties; what is no pair is left out, as Apache RocketMQ does."""
+    pairs = (each.split(_KEY_END) for each in text.split(_VALUE_END))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
