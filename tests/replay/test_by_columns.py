@@ -14,7 +14,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay.events.columns import EventTable, table_of
+from replispec.replay.events.event_tables import EventTable, table_of
 from replispec.replay.events.observation import Observation, Opened
 from replispec.replay.judges.by_columns import ColumnJudge, judge_events
 from replispec.replay.judges.parts import PartFinding

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.events.columns import Coded, EventTable, coded, counted
+from replispec.replay.events.event_tables import Coded, EventTable, coded, counted
 from replispec.replay.machines.folds import ColumnFold
 from replispec.replay.machines.traces import NUMBER_MAX
 from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead

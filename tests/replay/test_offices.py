@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,9 +107,8 @@ def test_a_connection_that_tells_ever_more_epochs_is_remembered_up_to_a_bound() 
 
 
 def test_an_epoch_that_one_answer_names_and_the_next_takes_back_has_no_master() -> None:
-    rows = [fact(1, 1, "1", FIRST), fact(2, 99, "1", FIRST), fact(3, 1, "1", FIRST)]
-    for row in rows:
-        row.group = "G/a"
+    told = [fact(1, 1, "1", FIRST), fact(2, 99, "1", FIRST), fact(3, 1, "1", FIRST)]
+    rows = [replace(row, group="G/a") for row in told]
     assert epochs_taken_back(rows) == {("G/a", 99)}
     assert epochs_taken_back(rows[:2]) == set()
     assert epochs_taken_back([*rows[:2], rows[1], rows[2]]) == set()

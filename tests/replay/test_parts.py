@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.events.columns import EventTable
+from replispec.replay.events.event_tables import EventTable
 from replispec.replay.events.observation import Batch, Observation, Report
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.groups import BrokerGroups

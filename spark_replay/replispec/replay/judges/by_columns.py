@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from replispec.replay.events.columns import Coded, Codes, EventTable, Rows, Templates, split
+from replispec.replay.events.event_tables import Coded, Codes, EventTable, Rows, Templates, split
 from replispec.replay.events.observation import Observation, ObservationKind, capture_place
 from replispec.replay.judges.parts import LostRange, PartFinding, Place, PlacedProofs, Proof
 from replispec.replay.machines.folds import ColumnFold, Folded

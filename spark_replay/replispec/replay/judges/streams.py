@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from replispec.replay.events.columns import EventTable, Templates
+from replispec.replay.events.event_tables import EventTable, Templates
 from replispec.replay.judges.by_columns import ColumnJudge, judge_events
 from replispec.replay.judges.parts import PartFinding, PartFindings
 from replispec.runtime.primitives.invariants import Invariant, Judge, OrderInvariant

@@ -17,7 +17,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from replispec.replay.events.columns import EventTable, Rows, Template, Templates
+from replispec.replay.events.event_tables import EventTable, Rows, Template, Templates
 from replispec.replay.machines.shapes import (
     Left,
     OutcomeT,

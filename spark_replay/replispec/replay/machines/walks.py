@@ -98,7 +98,8 @@ class Walk:
             one.configurations = beginning(one.machine)
 
     def meanwhile(self, kinds: Sequence[type]) -> None:
-        """Events of these classes may have happened, any number of times: elsewhere, where nothing tells when."""
+        """Events of these classes may have happened, any number of times: elsewhere, where nothing tells
+        when."""
         for one in self.possible:
             one.configurations = reachable(one.machine, one.configurations, kinds, self.rules)
 

@@ -27,6 +27,7 @@ from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.tenures import Tenure, epoch_of
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 _HA = {
@@ -59,16 +60,6 @@ class StreamEvent:
     def group(self) -> str:
         """The broker group that the event is about."""
         return str(self.event.group)
-
-
-@dataclass(slots=True)
-class Tenure:
-    """One master in one epoch: its name, its main address, and when the capture first told it."""
-
-    master: str
-    address: str | None
-    order: int
-    time_ns: int
 
 
 @dataclass(slots=True)
@@ -288,17 +279,8 @@ def _sends(
 
 def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
     assert row.group is not None
-    return replace(row, epoch=_epoch_of(row, history.tenures[row.group]))
-
-
-def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:
-    """The masterEpoch under which the answering broker was master; None when no fact tells.
-
-    The greatest that had been told by then; for answers before the first fact the smallest.
-    """
-    epochs = [epoch for epoch, tenure in tenures.items() if tenure.address == row.address]
-    told = [epoch for epoch in epochs if tenures[epoch].order <= row.order]
-    return max(told) if told else min(epochs, default=None)
+    epoch = epoch_of(row, history.tenures[row.group], history.starts[row.group])
+    return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
 
 def _epoch_starts(starts: dict[int, int], written: dict[int, Observation]) -> dict[int, int]:

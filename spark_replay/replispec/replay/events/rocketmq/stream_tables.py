@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, Final
 
-from replispec.replay.events.columns import EventTable, table_of
+from replispec.replay.events.event_tables import EventTable, table_of
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import StreamEvent
 from replispec.runtime.primitives.unknown import UNKNOWN
