@@ -49,7 +49,8 @@ class _Life:
     """What is known of a broker set that is alive: who was granted which id, and who is in sync.
 
     `owners` are the check codes by id as text; `members` are named like in the facts; `led`: connections that
-    named a master; `first_owner`: the address of the first id's owner. `whole`: all grants were seen, from the first id on.
+    named a master; `first_owner`: the address of the first id's owner.
+    `whole`: all grants were seen, from the first id on.
     """
 
     first_owner: str | None = None
