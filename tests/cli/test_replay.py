@@ -39,11 +39,11 @@ def test_a_capture_in_which_all_is_well_is_exit_code_0(tmp_path: Path) -> None:
 def test_what_the_rules_that_had_nothing_to_judge_would_have_needed_is_told(tmp_path: Path) -> None:
     _, shown, _ = _replay(CLEAN, out=tmp_path)
     lines = shown.splitlines()
-    first = lines.index("17 of 21 rules applied; the others judge what was not captured:")
+    first = lines.index("19 of 24 rules applied; the others judge what was not captured:")
     assert (
-        lines[first + 2] == "  heartbeats-reach-leader: a change of the leader, which takes two controllers"
+        lines[first + 3] == "  heartbeats-reach-leader: a change of the leader, which takes two controllers"
     )
-    assert lines[first + 5].startswith("Verdicts: ")
+    assert lines[first + 6].startswith("Verdicts: ")
 
 
 def test_a_capture_without_anything_to_judge_is_not_said_to_be_right(tmp_path: Path) -> None:

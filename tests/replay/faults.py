@@ -24,7 +24,6 @@ from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import broker, controller, ha
 from replispec.wire.rocketmq.codes import HaConnectionState, RemotingFlag, RequestCode, SerializeType
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingHeader
-from tests.replay import expectations as rule
 from tests.replay.pcap_writer import Conversation, Endpoint, Packet, in_time_order
 
 SEGMENT = 60_000
@@ -305,43 +304,3 @@ def registers_without_applying(frames: Frames) -> Frames:
     code = RequestCode.CONTROLLER_APPLY_BROKER_ID
     gone = {commands(frames, code, answers=answers)[-1] for answers in (False, True)}
     return [frame for at, frame in enumerate(frames) if at not in gone]
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One edit of one capture, and the rules that it breaks; `all_ack` as the judge is told."""
-
-    capture: str
-    edit: Edit
-    breaks: frozenset[str]
-    all_ack: bool = False
-
-
-def _fault(capture: str, edit: Edit, *breaks: str, all_ack: bool = False) -> Fault:
-    return Fault(capture, edit, frozenset(breaks), all_ack)
-
-
-# In the capture of 5.1.0 the master confirms no more than its replica has reported.
-SET, LEARNER, PATIENT = "c_syncstateset", "d_async_learner", "f1_510_first_start"
-SEEDED: tuple[Fault, ...] = (
-    _fault(SET, another_master, rule.ONE_MASTER, rule.EPOCHS_GROW, rule.BROKER_SET),
-    _fault(SET, epoch_falls, rule.EPOCHS_GROW, rule.BROKER_SET),
-    _fault(SET, another_set, rule.SET_BY_EPOCH, rule.BROKER_SET),
-    _fault(SET, not_the_master_alters, rule.ONLY_MASTER, rule.BROKER_SET),
-    _fault(SET, report_too_far, rule.ACK_WITHIN_SENT),
-    _fault(SET, bytes_left_out, rule.OFFSET_CHAIN, rule.REPLICA_MACHINE),
-    _fault(SET, border_inside, rule.BATCH_IN_EPOCH),
-    _fault(SET, learner_in_the_set, rule.LEARNER_OUTSIDE, rule.LEARNER),
-    _fault(SET, answered_twice, rule.PAIRING),
-    _fault(LEARNER, message_after_the_next_epoch, rule.SEND_SURVIVES),
-    _fault(LEARNER, other_bytes, rule.SAME_BYTES),
-    _fault(LEARNER, id_granted_again, rule.GRANTED_ONCE, rule.BROKER_SET),
-    _fault(LEARNER, silence_at_the_new_leader, rule.HEARTBEATS),
-    _fault(PATIENT, confirmed_too_much, rule.CONFIRM_COVERS, all_ack=True),
-    _fault(SET, other_set_than_asked, rule.BROKER_SET),
-    _fault(SET, announced_without_registration, rule.REPLICAS_MANAGER),
-    _fault(SET, handshake_in_transfer, rule.REPLICA_MACHINE),
-    _fault(SET, unasked_answer, rule.MASTER_MACHINE),
-    _fault(SET, no_next_id, rule.REGISTRATION),
-    _fault(SET, registers_without_applying, rule.REGISTRATION),
-)

@@ -11,12 +11,13 @@ import pytest
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import from_tables
-from replispec.replay.judges.judge import judge_capture
+from replispec.replay.judges.judge import Judgement, judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED
 from tests.replay import expectations as rule
-from tests.replay.faults import LEARNER, SEEDED, SET, Fault, Frame, taken, written
+from tests.replay.faults import Edit, Frame, taken, written
+from tests.replay.seeded import LEARNER, PERMITTED, SEEDED, SET, Fault
 from tests.replay.test_judgement import CAPTURES, replayed
 
 Verdicts = dict[tuple[str, str], str]
@@ -28,7 +29,11 @@ def clean(name: str) -> list[Frame]:
 
 
 def verdicts(frames: list[Frame], path: Path, *, all_ack: bool = False) -> Verdicts:
-    findings = replayed(written(frames), path, all_ack=all_ack).findings
+    return verdicts_of(replayed(written(frames), path, all_ack=all_ack))
+
+
+def verdicts_of(judgement: Judgement) -> Verdicts:
+    findings = judgement.findings
     return {(finding.group, finding.invariant): finding.verdict.value for finding in findings}
 
 
@@ -46,17 +51,32 @@ def test_a_capture_that_was_only_written_again_is_what_it_was(name: str, tmp_pat
     assert verdicts(clean(name), tmp_path / "same.pcap") == expected(name)
 
 
-@pytest.mark.parametrize("fault", SEEDED, ids=lambda fault: fault.edit.__name__)
+@pytest.mark.parametrize("fault", SEEDED, ids=lambda fault: f"{fault.edit.__name__}-{fault.capture}")
 def test_a_seeded_fault_is_found_and_nothing_else_is(fault: Fault, tmp_path: Path) -> None:
     before = expected(fault.capture)
     if fault.all_ack:
         before = verdicts(clean(fault.capture), tmp_path / "clean.pcap", all_ack=True)
         assert "violated" not in before.values()
-    found = verdicts(fault.edit(clean(fault.capture)), tmp_path / "fault.pcap", all_ack=fault.all_ack)
-    changed = {key for key in found if found[key] != before[key]}
-    assert {invariant for _, invariant in changed} == fault.breaks
-    assert {found[key] for key in changed} == {"violated"}
+    packets = written(fault.edit(clean(fault.capture)))
+    judgement = replayed(packets, tmp_path / "fault.pcap", all_ack=fault.all_ack)
+    found = verdicts_of(judgement)
     assert found.keys() == before.keys()
+    changed = {
+        invariant: found[group, invariant]
+        for group, invariant in found
+        if found[group, invariant] != before[group, invariant]
+    }
+    assert changed == dict.fromkeys(fault.breaks, "violated") | dict.fromkeys(fault.doubts, "unknown")
+    assert sum(loss.acknowledged for loss in judgement.losses) == fault.lost
+
+
+@pytest.mark.parametrize(("name", "edit"), PERMITTED, ids=lambda each: getattr(each, "__name__", each))
+def test_what_the_protocol_permits_alters_no_verdict(name: str, edit: Edit, tmp_path: Path) -> None:
+    assert verdicts(edit(clean(name)), tmp_path / "permitted.pcap") == expected(name)
+
+
+def test_at_least_fifty_faults_are_seeded() -> None:
+    assert len({(fault.edit, fault.capture) for fault in SEEDED}) >= 50
 
 
 def test_what_apache_is_known_to_do_is_diverged_once_the_learner_is_known() -> None:

@@ -19,8 +19,9 @@ from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import Judgement, judge_capture
 from tests.replay import mess
-from tests.replay.faults import SEEDED, Fault, taken, written
+from tests.replay.faults import taken, written
 from tests.replay.pcap_writer import pcap
+from tests.replay.seeded import SEEDED, Fault
 from tests.replay.test_mess import CAPTURES, MILLISECOND, SEEDS, Mess
 
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))

@@ -202,7 +202,7 @@ def test_nothing_is_promised_beside_logs_that_were_cut_or_differ(rule: str, verd
     broken = ReportFinding(rule, verdict, "G/a", "f.pcap", 3, says="it fell")
     found = headline(replace(whole, findings=(*whole.findings, broken)))
     assert (found.tone, found.text) == ("unjudged", "No loss was found, but logs were cut or differ")
-    assert found.lines == (f"Broken or in doubt: {rule} of G/a (f.pcap): it fell",)
+    assert found.lines == (f"Cut or in doubt ({rule}): G/a (f.pcap): it fell",)
     idle = replace(broken, verdict=Verdict.UNKNOWN, evaluated=0)
     assert headline(replace(whole, findings=(*whole.findings, idle))).tone == "kept"
 

@@ -80,6 +80,7 @@ class World:
         self.ledger = Ledger(f"{CONTROLLER_GROUP}/{name}")
         self.lives = 1
         self.held: dict[int, str] = {}
+        self.offices: dict[int, int] = {}
         self.leader = CONTROLLER
         self.producer: Link | None = None
 
@@ -199,6 +200,7 @@ class World:
         broker = self.brokers[number]
         self.master, self.epoch, self.members = number, self.epoch + 1, (number,)
         self.set_epoch += 1
+        self.offices[self.epoch] = number
         del broker.log[whole_records(broker.log) :]
         self.ledger.epoch_starts(self.epoch, broker.end)
         broker.epochs.append((self.epoch, broker.end))
@@ -437,6 +439,7 @@ class World:
         header = HaTransferHeader(offset, label, begins, self._confirmed(replica), body)
         self._master_says(replica, header.encode())
         self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH, CONFIRM_HOLDS)
+        self._tell_confirmed(label, replica)
         if label == self.epoch and self.ledger.all_ack:
             self.ledger.count(CONFIRM_COVERS)
         link = self.link(replica.replication)
@@ -452,8 +455,14 @@ class World:
         offset = replica.end if master.end else -1
         self._master_says(replica, HaTransferHeader(offset, epoch, start, self._confirmed(replica)).encode())
         self.ledger.count(CONFIRM_HOLDS)
+        if offset >= 0:
+            self._tell_confirmed(epoch, replica)
         if offset >= 0 and self.ledger.all_ack:
             self.ledger.count(CONFIRM_COVERS)
+
+    def _tell_confirmed(self, epoch: int, replica: Broker) -> None:
+        if self.offices[epoch] == self.master:
+            self.ledger.confirm(epoch, self._confirmed(replica))
 
     def _confirmed(self, replica: Broker) -> int:
         return replica.reported if self.patient else self._master().end

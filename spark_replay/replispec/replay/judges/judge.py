@@ -81,6 +81,7 @@ def judge_capture(
     )
     judgement = Judgement(file, joined=joined)
     seen = {event.group for event in joined.events if event.name not in _CONTEXT}
+    ended = joined.groups.ended()
     for group in sorted(seen | {group for group, rule in found if rule in WATCHED}):
         for rule in (*INVARIANTS, *WATCHED):
             if rule != PAIRING:
@@ -89,8 +90,7 @@ def judge_capture(
         survival = found.get((group, SURVIVAL), PartFinding())
         judgement.losses += losses_of(file, group, survival)
         if survival.messages:
-            begun_anew = joined.groups.has_ended(group)
-            judgement.sends.append(sends_of(file, group, survival, begun_anew=begun_anew))
+            judgement.sends.append(sends_of(file, group, survival, begun_anew=group in ended))
     judgement.findings.append(_finding(file, EVERYTHING, PAIRING, of_pairs(joined.rows)))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement

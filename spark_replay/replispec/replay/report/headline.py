@@ -86,7 +86,7 @@ def _is_cut(finding: ReportFinding, model: ReportModel) -> bool:
 
 
 def _cut(finding: ReportFinding) -> str:
-    return f"Broken or in doubt: {finding.invariant} of {finding.group} ({finding.file}): {finding.says}"
+    return f"Cut or in doubt ({finding.invariant}): {finding.group} ({finding.file}): {finding.says}"
 
 
 def _begun_anew(sends: Iterable[Sends]) -> Iterator[str]:

@@ -404,4 +404,4 @@ class ReportModel:
     lost: tuple[LostMessage, ...] = ()
     lost_counts: tuple[LostCount, ...] = ()
     survival: str = "acknowledged-send-survives"
-    of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds")
+    of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds", "confirmed-bytes-survive")

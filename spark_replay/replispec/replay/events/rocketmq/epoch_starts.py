@@ -6,12 +6,14 @@ Offsets are bytes of the commit log.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from replispec.replay.events.observation import Observation, ObservationKind
 
-# Headers that must agree where one of them alone would move the border of an epoch.
+# Epochs of one connection that are remembered: no handshake answer tells more.
+EPOCHS_MAX = 1_000
+# Frames that must agree where one of them alone would move the border of an epoch.
 WITNESSES_MIN = 2
 _HEADERS = (ObservationKind.BATCH, ObservationKind.HEARTBEAT)
 _LISTS = (ObservationKind.ANSWER, ObservationKind.EPOCHS)
@@ -35,9 +37,7 @@ class ToldStarts:
 
     def header(self, row: Observation) -> dict[str, int | None]:
         """What was told before, as attributes of a batch; then learn from its header if that fits."""
-        assert row.epoch is not None
-        assert row.epoch_start_offset is not None
-        epoch, start, offset = row.epoch, row.epoch_start_offset, row.offset or 0
+        epoch, start, offset = row.epoch or 0, row.epoch_start_offset or 0, row.offset or 0
         lower = max((at for each, at in self.starts.items() if each < epoch), default=None)
         upper = min((at for each, at in self.starts.items() if each > epoch), default=None)
         told = {
@@ -46,9 +46,30 @@ class ToldStarts:
             "lower_start": lower,
             "upper_start": upper,
         }
-        if (lower is None or lower < start) and (upper is None or start < upper):
+        fits = (lower is None or lower < start) and (upper is None or start < upper)
+        if knows_epoch(row) and fits and len(self.starts) < EPOCHS_MAX:
             self.starts.setdefault(epoch, start)
         return told
+
+
+def epochs_taken_back(rows: Iterable[Observation]) -> set[tuple[str | None, int]]:
+    """The masterEpochs of groups that one answer alone names, and that its controller then took back.
+
+    That is a later answer on the same connection with a smaller epoch: one of them is false.
+    """
+    named: Counter[tuple[str | None, int]] = Counter()
+    latest: dict[tuple[str, int, str | None], int] = {}
+    fallen: set[tuple[str | None, int]] = set()
+    for row in rows:
+        if row.kind != ObservationKind.FACT or row.master_epoch is None:
+            continue
+        stream = (row.connection, row.direction, row.group)
+        named[row.group, row.master_epoch] += 1
+        before = latest.get(stream, row.master_epoch)
+        if row.master_epoch < before:
+            fallen.add((row.group, before))
+        latest[stream] = row.master_epoch
+    return {each for each in fallen if named[each] < WITNESSES_MIN}
 
 
 class Witnesses:
@@ -56,34 +77,34 @@ class Witnesses:
 
     def __init__(self) -> None:
         self._told: dict[int, Counter[int]] = defaultdict(Counter)
-        self._listed: set[tuple[int, int]] = set()
+        self._listed: set[int] = set()
 
     def hear(self, row: Observation) -> None:
         """Take a row of the group that tells starts; others tell none."""
         if row.kind in _LISTS:
             for entry in row.epochs or ():
                 self._told[entry["epoch"]][entry["start_offset"]] += 1
-                self._listed.add((entry["epoch"], entry["start_offset"]))
+                self._listed.add(entry["epoch"])
         elif row.kind in _HEADERS and knows_epoch(row):
             assert row.epoch is not None
             assert row.epoch_start_offset is not None
             self._told[row.epoch][row.epoch_start_offset] += 1
 
+    def epochs(self) -> Collection[int]:
+        """All epochs that somebody told."""
+        return self._told.keys()
+
     def believed(self, named: Collection[int]) -> Mapping[int, int]:
         """The start of each epoch; of several the smallest: a master that starts again tells a later one.
 
-        A start that only one header tells is believed when no other start is told, and a controller knows
-        the epoch (`named`): one damaged or false header moves no border.
+        Where starts of an epoch differ, one frame alone is not believed, and a header alone never about an
+        epoch that no controller knows (`named`): a damaged or false one moves no border.
         """
         starts: dict[int, int] = {}
         for epoch, told in self._told.items():
-            sure = [
-                start
-                for start, count in told.items()
-                if count >= WITNESSES_MIN or (epoch, start) in self._listed
-            ]
+            if len(told) == 1 and (epoch in named or epoch in self._listed):
+                starts[epoch] = next(iter(told))
+            sure = [start for start, count in told.items() if count >= WITNESSES_MIN]
             if sure:
                 starts[epoch] = min(sure)
-            elif epoch in named and len(told) == 1:
-                starts[epoch] = next(iter(told))
         return starts

@@ -6,6 +6,7 @@ the controller forget the set: whoever is granted it then holds it a second time
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 
@@ -13,7 +14,13 @@ from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.lives import FIRST_BROKER_ID, removed_by
 
+ASKED = "next_id_asked"
+"""The event of the broker set's machine that an answer to 1012 decides."""
 _Held = dict[str, str | None]
+
+
+# Connections may be seen this late: who asks sooner after a grant may have been answered before it.
+SETTLING_NS = 5_000_000_000
 
 
 def grants(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
@@ -32,6 +39,23 @@ def grants(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[Simple
             continue
         group = own.setdefault(str(row.broker_id), row.group)
         yield SimpleNamespace(row=row, group=group, broker_id=row.broker_id, check_code=row.text)
+
+
+def offers(rows: Iterable[Observation]) -> Iterator[SimpleNamespace]:
+    """The events of the stream `offers`. `rows`: in the order of the capture."""
+    owned: dict[str | None, dict[str, int]] = {}
+    for row in rows:
+        if row.kind == ObservationKind.CLEANED:
+            for each in removed_by(row):
+                owned.get(row.group, {}).pop(each, None)
+        elif row.kind == ObservationKind.GRANTED:
+            owned.setdefault(row.group, {}).setdefault(str(row.broker_id), row.time_ns)
+        elif row.kind == ObservationKind.DECISION and row.message == ASKED and row.accepted:
+            told = json.loads(row.content or "{}").get("next_broker_id")
+            asked_ns = row.time_ns - (row.duration_ns or 0)
+            granted_ns = owned.get(row.group, {}).get(str(told))
+            is_owned = granted_ns is not None and granted_ns + SETTLING_NS < asked_ns
+            yield SimpleNamespace(row=row, group=row.group, broker_id=told, owned=is_owned)
 
 
 def _begins_anew(row: Observation, is_border: bool) -> bool:

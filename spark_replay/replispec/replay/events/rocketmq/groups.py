@@ -79,10 +79,10 @@ class BrokerGroups:
         known = self.names.get(address or "")
         return known is not None and (name is None or known == name) and str(own or broker_id) == broker_id
 
-    def has_ended(self, group: str) -> bool:
-        """True for a life of a group that another one followed."""
-        return any(
-            group == _in_life(key, number)
+    def ended(self) -> frozenset[str]:
+        """The lives of groups that another one followed."""
+        return frozenset(
+            _in_life(key, number)
             for key, ends in self.lives.ends.items()
             for number in range(1, len(ends) + 1)
         )

@@ -49,9 +49,11 @@ class _Life:
     """What is known of a broker set that is alive: who was granted which id, and who is in sync.
 
     `owners` are the check codes by id as text; `members` are named like in the facts; `led`: connections that
-    named a master. `whole`: all grants were seen, from the first id on.
+    named a master; `first_owner`: the address of the first id's owner.
+    `whole`: all grants were seen, from the first id on.
     """
 
+    first_owner: str | None = None
     led: set[str] = field(default_factory=set)
     whole: bool = False
     owners: dict[str, str | None] = field(default_factory=dict)
@@ -74,7 +76,9 @@ class _Life:
 
     def grants(self, row: Observation) -> None:
         """Somebody was granted an id."""
-        self.whole = self.whole or row.broker_id == FIRST_BROKER_ID
+        if row.broker_id == FIRST_BROKER_ID:
+            self.whole = True
+            self.first_owner = self.first_owner or row.address
         self.owners[str(row.broker_id)] = row.text
 
     def is_another(self, row: Observation, *, falls: bool) -> bool:
@@ -103,6 +107,7 @@ def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key
     """What the observations of one capture, in its order, tell; `key_of` says whom one is about."""
     breaks = _breaks(rows, key_of)
     falling = {key for key, _ in breaks}
+    heartbeats = _heartbeats(rows)
     found = Lives()
     lives: dict[Key, _Life] = defaultdict(_Life)
     ended: dict[Key, list[Observation]] = defaultdict(list)
@@ -117,7 +122,8 @@ def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key
             del lives[key]
         elif row.kind == ObservationKind.GRANTED:
             another = lives[key].is_another(row, falls=key in falling)
-            if row.broker_id == FIRST_BROKER_ID and another:
+            both_live = _both_live(lives[key].first_owner, row, heartbeats)
+            if row.broker_id == FIRST_BROKER_ID and another and not both_live:
                 ended[key].append(row)
                 del lives[key]
             lives[key].grants(row)
@@ -128,6 +134,24 @@ def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key
             found.moved[key, connection] = _moved(ended[key], connection, own)
     _keep_pairs(found, rows, key_of)
     return found
+
+
+def _heartbeats(rows: Iterable[Observation]) -> dict[str | None, list[int]]:
+    """Where each address' heartbeats are in the capture, ascending."""
+    found: dict[str | None, list[int]] = defaultdict(list)
+    for row in rows:
+        if row.kind == ObservationKind.ALIVE:
+            found[row.address].append(row.order)
+    return found
+
+
+def _both_live(owner: str | None, granted: Observation, heartbeats: dict[str | None, list[int]]) -> bool:
+    """True when an id's owner goes on sending heartbeats beside another broker that was granted the id."""
+    if owner is None or owner == granted.address:
+        return False
+    others = heartbeats.get(granted.address, [])
+    at = bisect_right(others, granted.order)
+    return at < len(others) and heartbeats.get(owner, [-1])[-1] > others[at]
 
 
 def removed_by(row: Observation) -> set[str]:

@@ -14,12 +14,18 @@ from typing import Any
 
 from replispec.replay.events.observation import Acknowledged, Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
-from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
+from replispec.replay.events.rocketmq.epoch_starts import (
+    ToldStarts,
+    Witnesses,
+    epochs_taken_back,
+    knows_epoch,
+)
 from replispec.replay.events.rocketmq.facts import BY_ID
-from replispec.replay.events.rocketmq.grants import grants
+from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
+from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.tenures import Tenure, epoch_of
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -86,15 +92,16 @@ def join(
     rows = in_capture_order(observations)
     groups = learn_groups(rows)
     rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in rows]
-    history = _history(rows, learners)
+    history = _history(rows, groups, learners)
     rows = [_with_epoch(row, history) if isinstance(row, Acknowledged) else row for row in rows]
     events = [
         *_facts(rows, groups, history),
         *_replication(rows),
-        *_sends(rows, groups, history),
+        *_sends(rows, groups, history, all_ack=all_ack),
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
+        *(StreamEvent("offers", "offered", event) for event in offers(rows)),
     ]
     if all_ack:
         # Without the setting the rule says nothing, and there is an event for every frame.
@@ -102,20 +109,27 @@ def join(
     return Judged(rows, groups, history, events)
 
 
-def _history(rows: list[Observation], learners: Collection[str]) -> History:
+def _history(rows: list[Observation], groups: BrokerGroups, learners: Collection[str]) -> History:
     history = History()
     witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
+    taken_back = epochs_taken_back(rows)
     for row in rows:
         if row.group is None:
             continue
         history.learners[row.group].update(learners)
         if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
-            tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
-            history.tenures[row.group].setdefault(row.master_epoch, tenure)
+            if (row.group, row.master_epoch) not in taken_back:
+                tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
+                history.tenures[row.group].setdefault(row.master_epoch, tenure)
         elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
         else:
             witnesses[row.group].hear(row)
+    for group, offices in masters_by_handshake(rows, groups).items():
+        tenures = history.tenures[group]
+        named = {epoch: tenure.address for epoch, tenure in tenures.items()}
+        for epoch, (address, row) in filled(named, offices, witnesses[group].epochs()).items():
+            tenures[epoch] = Tenure(address, address, row.order, row.time_ns)
     for group, each in witnesses.items():
         history.starts[group].update(each.believed(history.tenures[group].keys()))
     return history
@@ -200,20 +214,21 @@ def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
             told[row.connection].answered(row)
         elif kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT):
             attributes["settled"] = changes.none_near(row)
+            before = told[row.connection].header(row)
             if knows_epoch(row):
                 assert row.epoch_start_offset is not None
                 starts.add(row.epoch_start_offset)
-                before = told[row.connection].header(row)
-                attributes |= before if kind == ObservationKind.BATCH else {}
-        if kind == ObservationKind.BATCH:
-            attributes["known_starts"] = sorted(starts)
+            if kind == ObservationKind.BATCH:
+                attributes |= before | {"known_starts": sorted(starts)}
         yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
 
 
 # ---- sends ---------------------------------------------------------------------------------------
 
 
-def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
+def _sends(
+    rows: list[Observation], groups: BrokerGroups, history: History, *, all_ack: bool
+) -> Iterator[StreamEvent]:
     acknowledged = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
     written: dict[str, dict[int, Observation]] = defaultdict(dict)
     for row in acknowledged:
@@ -223,10 +238,20 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
             first = written[row.group].setdefault(row.epoch, row)
             if first.offset is not None and row.offset < first.offset:
                 written[row.group][row.epoch] = row
-    last: dict[str, int] = {}
-    for name in sorted(written.keys() | history.starts.keys()):
-        last[name] = max((*history.starts[name], *written[name]), default=0)
-        yield from _epoch_starts(name, history.starts[name], written[name])
+    starts = {
+        name: _epoch_starts(history.starts[name], written[name])
+        for name in sorted(written.keys() | history.starts.keys())
+    }
+    for name, known in starts.items():
+        for epoch in sorted(known):
+            event = SimpleNamespace(row=None, group=name, epoch=epoch, start_offset=known[epoch])
+            yield StreamEvent("sends", "epoch_started", event)
+    masters = {
+        name: {epoch: tenure.address for epoch, tenure in tenures.items()}
+        for name, tenures in history.tenures.items()
+    }
+    for event in followed(rows, groups, masters, starts, all_ack=all_ack):
+        yield StreamEvent("offices", "followed", event)
     falls = LogFalls(rows, groups, history.tenures)
     yield from (StreamEvent("logs", "log_end", event) for event in falls.ends())
     for name in sorted(history.tenures):
@@ -242,7 +267,7 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
             cut_to=falls.cut_to(row),
             given_again=falls.is_given_again(row),
             is_message=True,
-            followed=row.epoch is not None and last[row.group] > row.epoch,
+            followed=row.epoch is not None and max(starts[row.group]) > row.epoch,
         )
         yield StreamEvent("sends", "acknowledged", event)
     for row in rows:
@@ -258,14 +283,10 @@ def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
     return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
 
-def _epoch_starts(
-    group: str, starts: dict[int, int], written: dict[int, Observation]
-) -> Iterator[StreamEvent]:
+def _epoch_starts(starts: dict[int, int], written: dict[int, Observation]) -> dict[int, int]:
     """Known starts, and for epochs without one the first accepted write as the latest possible start."""
     known = dict(starts)
     for epoch, row in written.items():
         assert row.offset is not None
         known.setdefault(epoch, row.offset)
-    for epoch in sorted(known):
-        event = SimpleNamespace(row=None, group=group, epoch=epoch, start_offset=known[epoch])
-        yield StreamEvent("sends", "epoch_started", event)
+    return known
