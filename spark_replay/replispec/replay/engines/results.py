@@ -34,7 +34,7 @@ class Options:
     `learners`: broker ids (or addresses, up to 5.1.0) that are learners; `ha_ports`: listeners of
     replication whatever their first bytes look like; `ha_5_0_0`: masters answer as release 5.0.0 does;
     `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
-    `split_bytes`: size of a Spark split.
+    `split_bytes`: size of a Spark split. `command`: the command line, which the report names.
     """
 
     learners: Collection[str] = ()
@@ -43,6 +43,7 @@ class Options:
     all_ack: bool = False
     bodies: bool = False
     split_bytes: int = 32 << 20
+    command: str = ""
 
 
 @dataclass(slots=True)

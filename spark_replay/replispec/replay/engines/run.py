@@ -33,6 +33,7 @@ from replispec.replay.report.evidence_file import write_evidence
 from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import write_lost
+from replispec.replay.report.provenance import provenance
 from replispec.replay.report.rocketmq.lost_messages import lost_messages
 from replispec.replay.report.summary import Summary
 from replispec.replay.tcp.rotation import Source, name_of
@@ -87,7 +88,7 @@ def replay(
     for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, LOST_NAME):
         _remove(out / name)
     results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
-    summary = Summary(engine.value)
+    summary = Summary(engine.value, provenance=provenance(captures, options.command))
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from replispec.replay.judges.judge import FindingRow, LossRow
-from replispec.replay.report.model import FailOver, Latency
+from replispec.replay.report.model import FailOver, Latency, Provenance
 from replispec.runtime.primitives.invariants import Verdict
 
 EXIT_OK, EXIT_VIOLATED, EXIT_UNUSABLE = 0, 1, 2
@@ -81,6 +81,7 @@ class Summary:
     findings: list[FindingRow] = field(default_factory=list)
     failovers: list[FailOver] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
+    provenance: Provenance | None = None
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -100,6 +101,7 @@ class Summary:
         """The content of summary.json."""
         return {
             "engine": self.engine,
+            "provenance": None if self.provenance is None else asdict(self.provenance),
             "captures": [asdict(capture) for capture in self.captures],
             "losses": [asdict(loss) for loss in self.losses],
             "failovers": [asdict(failover) for failover in self.failovers],
