@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
-from replispec.replay.capture.records import CaptureError
+from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
 from replispec.replay.events.observation import from_table
 from replispec.replay.judges.judge import FindingRow, LossRow, judge_capture
 from replispec.replay.report.answers import answers
@@ -35,6 +36,8 @@ class Options:
     replication whatever their first bytes look like; `ha_5_0_0`: masters answer as release 5.0.0 does;
     `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
     `split_bytes`: size of a Spark split. `command`: the command line, which the report names.
+    `window`: only packets captured then are replayed; `groups`: patterns, only groups that fit one of them
+    are told of; `compared`: the content of an older summary.json, with which the outcome is compared.
     """
 
     learners: Collection[str] = ()
@@ -44,6 +47,9 @@ class Options:
     bodies: bool = False
     split_bytes: int = 32 << 20
     command: str = ""
+    window: Window = ALL_TIME
+    groups: Collection[str] = ()
+    compared: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)

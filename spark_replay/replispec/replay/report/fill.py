@@ -56,6 +56,7 @@ def fill(summary: Summary, story: Story) -> ReportModel:
         causes=story.causes,
         overlaps=story.overlaps,
         provenance=summary.provenance,
+        comparison=summary.comparison,
         lost=story.lost.messages,
         lost_counts=story.lost.counts,
     )

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from replispec.replay.report.compare import Comparison
 from replispec.runtime.primitives.invariants import Verdict
 
 __all__ = [
@@ -407,4 +408,5 @@ class ReportModel:
     lost: tuple[LostMessage, ...] = ()
     lost_counts: tuple[LostCount, ...] = ()
     provenance: Provenance | None = None
+    comparison: Comparison | None = None
     survival: str = "acknowledged-send-survives"

@@ -126,6 +126,7 @@ def _span(model: ReportModel) -> tuple[int, int] | None:
 def _sections(model: ReportModel, *, several: bool, lives: bool) -> list[tuple[str, str]]:
     """What the page has: the anchor and the name of each section, in their order."""
     there = {
+        "comparison": ("Comparison", model.comparison is not None),
         "losses": ("Lost messages", bool(model.losses)),
         "groups": ("Groups", several),
         "switches": ("Masters", True),

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from replispec.replay.judges.judge import FindingRow, LossRow
+from replispec.replay.report.compare import Comparison
 from replispec.replay.report.model import FailOver, Latency, Provenance
 from replispec.runtime.primitives.invariants import Verdict
 
@@ -82,6 +83,7 @@ class Summary:
     failovers: list[FailOver] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
     provenance: Provenance | None = None
+    comparison: Comparison | None = None
 
     @property
     def verdicts(self) -> dict[str, int]:
