@@ -143,7 +143,7 @@ def measure(
     runs: dict[str, list[Figures]] = defaultdict(list)
     with ExitStack() as stack:
         sparks = {}
-        for cores in (1, 2):
+        for cores in (1, 2) if _has_java() else ():
             log = str(OUT / f"spark{cores}.log")
             name = f"spark, {cores} core{'s' if cores > 1 else ''}, warm"
             shape = ("--split-bytes", str(split_bytes))
@@ -170,6 +170,18 @@ def _has_tshark() -> bool:
         return True
     sys.stderr.write(
         "bench-replay: tshark is missing, its rows are left out (Debian, Ubuntu: apt-get install tshark)\n"
+    )
+    return False
+
+
+def _has_java() -> bool:
+    """Whether Spark can be measured too; says so in one line when it cannot."""
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which(str(Path(home, "bin", "java")) if home else "java"):
+        return True
+    sys.stderr.write(
+        "bench-replay: java is missing, Spark's rows are left out"
+        " (Debian, Ubuntu: apt-get install openjdk-17-jdk-headless)\n"
     )
     return False
 

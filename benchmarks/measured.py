@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 
 from lab.processes import cpu_seconds, usage
 from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.results import EVENTS_NAME, FRAMES_NAME, events_file
 from replispec.replay.events.observe import observe
 
 MEGABYTE = 10**6
@@ -67,17 +69,23 @@ def local(capture: Path, out: Path) -> Figures:
     """The local engine's stages, in this process."""
     watch = ProcessWatch()
     decoded = decode_capture(capture)
-    pq.write_table(decoded.frames, out / "frames.parquet")
+    pq.write_table(decoded.frames, out / FRAMES_NAME)
     figures = watch.read("frames")
-    observations = observe(decoded.frames, decoded.holes, decoded.streams)
-    pq.write_table(observations, out / "events.parquet")
+    events = observe(decoded.frames, decoded.holes, decoded.streams)
+    shutil.rmtree(out / EVENTS_NAME, ignore_errors=True)
+    (out / EVENTS_NAME).mkdir()
+    for kind, table in events.items():
+        pq.write_table(table, events_file(out, kind))
     figures |= watch.read("events")
-    return figures | {"frames": decoded.frames.num_rows, "events": observations.num_rows}
+    return figures | {
+        "frames": decoded.frames.num_rows,
+        "events": sum(table.num_rows for table in events.values()),
+    }
 
 
 def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], Figures]:
     """The Spark engine's stages in a session that is started now."""
-    from replispec.replay.engines.spark_events import observed
+    from replispec.replay.engines.spark_events import make_folders, observed, unpacked, write_events
     from replispec.replay.engines.spark_frames import decode_on_spark
     from replispec.replay.engines.spark_session import spark_session
 
@@ -95,20 +103,26 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
 
     def replay(capture: Path, out: Path) -> Figures:
         watch = ProcessWatch()
-        decoded = decode_on_spark(spark, [capture], out / "frames.parquet", split_bytes=split_bytes)
+        decoded = decode_on_spark(spark, [capture], out / FRAMES_NAME, split_bytes=split_bytes)
         figures = watch.read("frames") | shuffled.read("frames")
         watch.read("")
+
+        def write(rows: pa.Table) -> pa.Table:
+            write_events(unpacked(rows), out.absolute(), 0)
+            return rows.select(["kind"])
+
+        shutil.rmtree(out / EVENTS_NAME, ignore_errors=True)
+        make_folders(out)
         events = observed(decoded.frames, decoded.holes, decoded.streams)
-        events.write.mode("overwrite").parquet(str(out / "events.parquet"))
+        events.groupBy("capture").applyInArrow(write, "kind string").collect()
         figures |= watch.read("events") | shuffled.read("events")
-        return figures | {name: _rows(out, name) for name in ("frames", "events")}
+        return figures | {"frames": _rows(out, FRAMES_NAME), "events": _rows(out, EVENTS_NAME)}
 
     return replay
 
 
 def _rows(out: Path, name: str) -> int:
-    parts = (out / f"{name}.parquet").glob("*.parquet")
-    return sum(pq.read_metadata(part).num_rows for part in parts)
+    return sum(pq.read_metadata(part).num_rows for part in (out / name).rglob("*.parquet"))
 
 
 def _peaks() -> Figures:

@@ -79,6 +79,8 @@ class Cluster:
         self.folder = folder.absolute()
         self.ports: list[int] = []
         self.processes: dict[str, StartedProcess] = {}
+        # How long is waited between two questions: longer where every question is part of a capture.
+        self.poll_s = poll.POLL_S
         self._state = ClusterState()
         self._is_left = False
         self._held = ExitStack()
@@ -242,6 +244,7 @@ class Cluster:
                 attempt,
                 waiting_for=waiting_for,
                 patience_s=patience_s,
+                every_s=self.poll_s,
                 check=lambda: self._check_alive(waiting_for),
             )
         except LabError as error:

@@ -41,6 +41,7 @@ REPLICATION = {
     "tests of replication, the suite among them": ("tests/runtime/replication", "tests/runtime/log"),
 }
 QUICK = {
+    "which releases count a refusal as an answer": ("tests/compiler/test_counts_as.py",),
     "stories of the machines": ("tests/scenarios/test_machines.py",),
     "defaults of the roles": ("tests/runtime/configuration", "tests/scenarios/test_defaults.py"),
     "bytes of real captures": ("tests/wire",),

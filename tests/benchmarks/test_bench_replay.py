@@ -1,4 +1,4 @@
-"""The measurement of the replay goes on without tshark."""
+"""The measurement of the replay goes on without tshark and without Java."""
 
 import shutil
 from pathlib import Path
@@ -27,15 +27,32 @@ class FakeReplayer:
         """Nothing to end."""
 
 
-def test_without_tshark_its_rows_are_left_out_and_one_line_says_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("missing", "package", "left"),
+    [
+        ("tshark", "tshark", ["page cache", "local", "spark, 1 core, warm", "spark, 2 cores, warm"]),
+        (
+            "java",
+            "openjdk-17-jdk-headless",
+            ["page cache", "tshark, plain fields", "tshark, our dissector", "local"],
+        ),
+    ],
+)
+def test_without_a_program_its_rows_are_left_out_and_one_line_says_so(
+    missing: str,
+    package: str,
+    left: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(bench_replay, "Replayer", FakeReplayer)
-    monkeypatch.setattr(shutil, "which", lambda _program: None)
+    monkeypatch.setattr(bench_replay, "tshark", lambda *_, **__: FakeReplayer().replay(CAPTURE, CAPTURE))
+    monkeypatch.setattr(shutil, "which", lambda program: None if program.endswith(missing) else program)
     runs = measure(CAPTURE, Dissected("", "", ()), rounds=2, prefix_packets=100, split_bytes=1 << 20)
-    assert list(runs) == ["page cache", "local", "spark, 1 core, warm", "spark, 2 cores, warm"]
-    lines = capsys.readouterr().err.splitlines()
-    assert [line for line in lines if "tshark" in line] == [
-        "bench-replay: tshark is missing, its rows are left out (Debian, Ubuntu: apt-get install tshark)"
-    ]
-    assert "tshark" not in table({name: medians(found) for name, found in runs.items()})
+    assert sorted(runs) == sorted(left)
+    lines = [line for line in capsys.readouterr().err.splitlines() if "missing" in line]
+    assert len(lines) == 1
+    assert lines[0].startswith(f"bench-replay: {missing} is missing")
+    assert lines[0].endswith(f"apt-get install {package})")
+    shown = table({name: medians(found) for name, found in runs.items()})
+    assert all(name in shown for name in left)

@@ -48,7 +48,7 @@ def test_what_is_no_python_is_not_formatted() -> None:
         format_python("def (:\n")
 
 
-def test_a_machine_has_a_class_for_each_event_and_a_method_for_each_effect(output: dict[str, str]) -> None:
+def test_a_machine_has_a_class_for_each_event(output: dict[str, str]) -> None:
     classes = {node.name: node for node in ast.parse(output[MACHINE]).body if isinstance(node, ast.ClassDef)}
     assert list(classes) == [
         "State",
@@ -59,10 +59,7 @@ def test_a_machine_has_a_class_for_each_event_and_a_method_for_each_effect(outpu
         "Patience",
         "Note",
         "Stop",
-        "Effects",
     ]
-    effects = [node.name for node in classes["Effects"].body if isinstance(node, ast.FunctionDef)]
-    assert effects == ["deliver", "hang_up", "start_timer", "stop_timer"]
 
 
 @pytest.mark.parametrize(

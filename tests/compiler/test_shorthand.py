@@ -65,3 +65,11 @@ def test_shorthand_with_a_fault_is_refused_with_place_and_advice(
 ) -> None:
     with pytest.raises(SpecificationError, match=fault):
         read(tmp_path, old, new)
+
+
+def test_names_that_double_each_other_are_refused_before_they_are_written_out(tmp_path: Path) -> None:
+    """A hundred of them would be 2^100 parts."""
+    doubled = ", ".join(f"n{at + 1}: let.n{at} + let.n{at}" for at in range(100))
+    fault = r"caller\.yaml:\d+: with what its names under let stand for, this has more than 1,000 parts\. use"
+    with pytest.raises(SpecificationError, match=fault):
+        read(tmp_path, "{next: count + 1,", f"{{n0: count, {doubled}, next: count + 1,")

@@ -6,11 +6,11 @@ import pytest
 
 from replispec.controller.rocketmq import notifier
 from replispec.controller.rocketmq.core import heartbeats
-from replispec.controller.rocketmq.notifier import CONNECT_TIMEOUT_MS, IDLE_MS
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Closed, Connected, Received, Writable
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.constants import CONNECT_TIMEOUT_MS, NOTIFIER_IDLE_MS
 from replispec.wire.rocketmq.controller import (
     AlterSyncStateSetRequest,
     ApplyBrokerIdResponse,
@@ -96,7 +96,7 @@ def test_connections_of_notifications_end_when_nobody_answers_or_nobody_needs_th
     talk.listens(first)
     talk.wait(CONNECT_TIMEOUT_MS)
     assert talk.closed() == [second.connection]
-    talk.wait(IDLE_MS)
+    talk.wait(NOTIFIER_IDLE_MS)
     assert talk.closed() == [second.connection, first.connection]
 
 

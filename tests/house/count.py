@@ -4,25 +4,35 @@
 
 - Lines by room, modules that know a family (`families.py` says how), circles of imports.
 - Places that one message touches (`places.py` has the rule).
-- The way of a 1001 from socket to answer (`way.py`): it needs the checkout's environment (`make setup`).
+- The way of a 1001 from socket to answer (`way.py`), and from packet to finding (`way_of_finding.py`): they
+  need the checkout's environment (`make setup`).
 """
 
 import argparse
 import json
 import os
 import subprocess
+import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from replispec.wire.rocketmq.controller import (
+    AlterSyncStateSetRequest,
+    AlterSyncStateSetResponse,
+    SyncStateSet,
+)
 from tests.house.circles import circles, graph, of_packages
 from tests.house.families import knows_a_family, of_a_family
 from tests.house.places import names_of, naming
 from tests.house.tree import LEFT_BEHIND, ROOT
+from tests.replay.pcap_writer import pcap
+from tests.replay.traffic import Traffic
 
 BESIDE = ("lab", "benchmarks", "tests")
 NOT_BY_PEOPLE = ("generated", "tests")
 WAY = Path(__file__).with_name("way.py")
+WAY_OF_FINDING = Path(__file__).with_name("way_of_finding.py")
 WAY_S_MAXIMUM = 120
 
 
@@ -81,13 +91,13 @@ def print_places(root: Path, rooms: tuple[str, ...], code: int) -> None:
     print(f"  generated {len(found['generated'])}, tests {len(found['tests'])}")
 
 
-def way(root: Path) -> list[tuple[str, str]]:
+def way(root: Path, script: Path = WAY, *more: str) -> list[tuple[str, str]]:
     """File and name of each function that a 1001 enters. Raises RuntimeError with what went wrong."""
     python = root / ".venv" / "bin" / "python"
     if not python.exists():
         raise RuntimeError("no environment: run `make setup` there")
     done = subprocess.run(
-        [python, WAY, root],
+        [python, script, root, *more],
         cwd=root,
         env={**os.environ, "PYTHONPATH": str(root)},
         capture_output=True,
@@ -101,16 +111,30 @@ def way(root: Path) -> list[tuple[str, str]]:
     return [(file, name) for file, name, _ in found]
 
 
-def print_way(root: Path) -> None:
-    """Functions and modules of ours between the bytes of a 1001 and those of its answer."""
+def captured_1001() -> bytes:
+    """A capture of one connection with one 1001 and its answer."""
+    traffic = Traffic()
+    link = traffic.connect("10.0.0.1", ("10.0.0.9", 9878))
+    asked = traffic.request(
+        link,
+        AlterSyncStateSetRequest(broker_name="a", master_broker_id=1, master_epoch=1, invoke_time=0),
+        SyncStateSet(broker_ids=[1, 2], sync_state_set_epoch=1),
+    )
+    answered = SyncStateSet(broker_ids=[1, 2], sync_state_set_epoch=2)
+    traffic.answer(link, asked, AlterSyncStateSetResponse(new_sync_state_set_epoch=2), answered)
+    return pcap(traffic.packets())
+
+
+def print_way(what: str, root: Path, script: Path, *more: str) -> None:
+    """Functions and modules of ours on the way."""
     try:
-        entered = way(root)
+        entered = way(root, script, *more)
     except RuntimeError as error:
-        print(f"way of a 1001: {error}")
+        print(f"way of a 1001 {what}: {error}")
         return
     generated = [file for file, _ in entered if file.startswith("generated/")]
     files = {file for file, _ in entered}
-    print(f"way of a 1001: {len(entered)} functions in {len(files)} modules", end="; ")
+    print(f"way of a 1001 {what}: {len(entered)} functions in {len(files)} modules", end="; ")
     print(f"generated of them {len(generated)} in {len({*generated})}")
 
 
@@ -126,7 +150,11 @@ def main() -> None:
     print_rooms(root, rooms)
     print_circles(root, rooms)
     print_places(root, rooms, arguments.code)
-    print_way(root)
+    print_way("from socket to answer", root, WAY)
+    with tempfile.NamedTemporaryFile(prefix="replispec-way-", suffix=".pcap") as capture:
+        capture.write(captured_1001())
+        capture.flush()
+        print_way("from packet to finding", root, WAY_OF_FINDING, capture.name)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """The rules of the house as functions from a source text to complaints, each with its line."""
 
 import ast
+import operator
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import yaml
 
@@ -12,6 +13,17 @@ LINE_LENGTH_MAXIMUM = 110
 # Smaller codes (0, 1, 10, 11) and round ones (200) are everyday numbers: a literal proves nothing.
 REQUEST_CODE_MINIMUM = 100
 ROUND_NUMBER = 100
+# What a part of a role may keep as its own: bounds, and words of ours.
+OWN_BOUND = re.compile(r"_(?:MAX|MIN|AT_ONCE|PARTS)$")
+PLAIN_WORD = re.compile(r"[a-z][a-z_]+(?:\.[a-z]+)*")
+LIMITS_OF_FIELDS = {2**15 - 1, 2**16 - 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1}
+OPERATORS: Mapping[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Pow: operator.pow,
+    ast.LShift: lambda one, two: int(one) << int(two),
+}
 
 
 def imports(source: str) -> Iterator[tuple[int, str]]:
@@ -69,6 +81,73 @@ def request_codes(source: str, codes: Collection[int]) -> Iterator[str]:
             and node.value in codes
         ):
             yield f"line {node.lineno}: writes the request code {node.value}: use RequestCode"
+
+
+def values_by_hand(source: str) -> Iterator[str]:
+    """Numbers and texts that a part of a role keeps as its own, but that are a protocol's or a parameter.
+
+    A module may name bounds of ours (MAX, MIN, AT_ONCE, PARTS) and plain lower-case words (of listeners, of
+    files). A bound that is the limit of a number of 2, 4 or 8 bytes is that of a field, a time is a parameter
+    or a constant of the specification, and so is a pattern.
+    """
+    tree = ast.parse(source)
+    for node in tree.body:
+        if (
+            isinstance(node, ast.Assign | ast.AnnAssign)
+            and node.value is not None
+            and _is_literal(node.value)
+        ):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            name, value = ast.unparse(target), ast.unparse(node.value)
+            if not name.startswith("__") and not _is_own(name, node.value):
+                yield f"line {node.lineno}: keeps {name} = {value}: name it in the specification"
+    for inner in ast.walk(tree):
+        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _times_by_hand(inner.args)
+
+
+def _times_by_hand(arguments: ast.arguments) -> Iterator[str]:
+    """Parameters of a function that are times and have a number as default."""
+    positional = [*arguments.posonlyargs, *arguments.args]
+    given = zip(positional[len(positional) - len(arguments.defaults) :], arguments.defaults, strict=True)
+    for argument, default in (*given, *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)):
+        if argument.arg.endswith("_ms") and isinstance(default, ast.Constant) and default.value:
+            kept = f"{argument.arg} = {default.value!r}"
+            yield f"line {argument.lineno}: keeps {kept}: name it in the specification"
+
+
+def _is_literal(node: ast.expr) -> bool:
+    """Whether a value is made of numbers and texts alone, be it by arithmetic or as a pattern."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, int | float | str | bytes) and not isinstance(value, bool)
+        case ast.BinOp(left=left, right=right):
+            return _is_literal(left) and _is_literal(right)
+        case ast.UnaryOp(operand=operand):
+            return _is_literal(operand)
+        case ast.Tuple(elts=elements) | ast.List(elts=elements) | ast.Set(elts=elements):
+            return any(map(_is_literal, elements))
+        case ast.Call(func=ast.Attribute(attr="compile"), args=arguments):
+            return any(map(_is_literal, arguments))
+        case _:
+            return False
+
+
+def _is_own(name: str, node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return bool(PLAIN_WORD.fullmatch(node.value))
+    is_number = isinstance(node, ast.Constant | ast.BinOp)
+    return is_number and bool(OWN_BOUND.search(name)) and _number(node) not in LIMITS_OF_FIELDS
+
+
+def _number(node: ast.expr) -> float:
+    """The value of arithmetic on numbers."""
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.BinOp(left=left, op=sign, right=right):
+            return OPERATORS[type(sign)](_number(left), _number(right))
+    return 0
 
 
 def sizes(source: str) -> Iterator[str]:

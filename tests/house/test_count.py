@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.count import way
+from tests.house.count import WAY_OF_FINDING, captured_1001, main, way
 from tests.house.places import names_of, naming
 from tests.house.tree import ROOT
 
@@ -59,6 +59,16 @@ def test_a_file_that_says_a_name_is_a_place(root: Path, file: str, text: str, *,
     assert naming(root, "roles", names_of(root, 7)) == ([path] if is_place else [])
 
 
+def test_help_says_what_is_counted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["count", "--help"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    assert "Lines by room" in capsys.readouterr().out
+
+
 def test_the_way_of_a_change_is_the_same_twice_and_goes_through_the_machine() -> None:
     first, second = way(ROOT), way(ROOT)
     assert first == second
@@ -66,3 +76,12 @@ def test_the_way_of_a_change_is_the_same_twice_and_goes_through_the_machine() ->
     assert "generated/replispec/wire/rocketmq/machines/broker_set.py" in files
     assert any(file.startswith("roles/controller/") for file in files)
     assert not any(file.startswith(("tests/", "lab/")) for file in files)
+
+
+def test_the_way_to_a_finding_is_the_same_twice_and_passes_all_rooms_but_the_report(tmp_path: Path) -> None:
+    capture = tmp_path / "one.pcap"
+    capture.write_bytes(captured_1001())
+    first, second = (way(ROOT, WAY_OF_FINDING, str(capture)) for _ in range(2))
+    assert first == second
+    rooms = {file.split("/")[3] for file, _ in first if file.startswith("spark_replay/")}
+    assert rooms >= {"capture", "tcp", "frames", "pairing", "events", "machines", "judges", "engines"}

@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.rules import called_builtins, forbidden_imports, imports, request_codes, wire_keys, within
+from tests.house.families import of_a_family
+from tests.house.rules import (
+    called_builtins,
+    forbidden_imports,
+    imports,
+    request_codes,
+    values_by_hand,
+    wire_keys,
+    within,
+)
 from tests.house.tree import PROJECT, ROOMS, ROOT, files, hand_written, module_name, shown
 
 PRIMITIVES = "replispec.runtime.primitives"
@@ -274,6 +283,17 @@ def test_wire_keys_and_request_codes_are_spelt_only_in_the_specification() -> No
             *wire_keys(path.read_text(), WIRE_KEYS),
             *request_codes(path.read_text(), codes),
         )
+    ]
+    assert complaints == []
+
+
+def test_a_role_keeps_no_number_text_or_time_of_a_protocol_by_hand() -> None:
+    """Rules are algorithms that golden examples pin; what they are made of stands there."""
+    complaints = [
+        f"{shown(path)}: {complaint}"
+        for path in hand_written("roles")
+        if of_a_family(path.relative_to(ROOT)) and "rules" not in path.parts
+        for complaint in values_by_hand(path.read_text())
     ]
     assert complaints == []
 

@@ -1,5 +1,7 @@
 """The rules themselves: each finds the offence it is for, and lets the neighbouring innocent pass."""
 
+import pytest
+
 from tests.house.rules import (
     boolean_keys,
     called_builtins,
@@ -8,6 +10,7 @@ from tests.house.rules import (
     long_lines,
     request_codes,
     sizes,
+    values_by_hand,
     wire_keys,
 )
 
@@ -49,6 +52,34 @@ def test_a_request_code_is_found_and_a_small_number_or_a_truth_value_is_not() ->
     assert list(
         request_codes("a = 1001\nb = 10\nc = True\nd = 1001.0\ne = x[:200]\n", {1, 10, 200, 1001})
     ) == ["line 1: writes the request code 1001: use RequestCode"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("OPEN_END: Final = 2**63 - 1", "OPEN_END"),
+        ("PERIOD_MS = 10_000", "PERIOD_MS"),
+        ("BYTES_MAX: Final = 32_767", "BYTES_MAX"),
+        ("BYTES_MAX: Final = (1 << 15) - 1", "BYTES_MAX"),
+        ('SEPARATOR: Final = "@"', "SEPARATOR"),
+        ('KINDS: Final = ("", "TAG")', "KINDS"),
+        ('NAME: Final = re.compile("[a-z]{1,127}")', "NAME"),
+        ("def ask(self, *, wait_ms: int = 3_000) -> None: ...", "wait_ms"),
+        ("def ask(self, wait_ms: int = 3_000, other: int = 1) -> None: ...", "wait_ms"),
+    ],
+)
+def test_a_value_of_a_protocol_is_found_in_a_role(line: str, name: str) -> None:
+    (complaint,) = values_by_hand(line)
+    assert complaint.startswith(f"line 1: keeps {name} = ")
+
+
+def test_a_bound_and_a_word_of_ours_are_left_to_a_role() -> None:
+    source = (
+        'WAITING_MAX: Final = 100_000\nBYTES_MAX = 256 * 1024\nLISTENER = "main"\nLOG = "log.sqlite"\n'
+        '__all__ = ["Answer"]\nT = TypeVar("T")\nSIZE = len("abc")\nnow_ms = None\n'
+        "def ask(self, wait_ms: int = OTHER, at_ms: int = 0) -> None: ...\n"
+    )
+    assert list(values_by_hand(source)) == []
 
 
 def test_a_function_of_seventy_lines_passes_and_one_more_does_not() -> None:

@@ -1,6 +1,7 @@
 """A copy of the specification in which a controller is asked something new, and remembers it: no Python.
 
-A broker reports repairs of its log (code 1050); the controller counts them for each broker set.
+A broker reports repairs of its log (code 1050); the controller counts them for each broker set. Brokers of
+older releases say the same by other names, and are answered so.
 """
 
 from __future__ import annotations
@@ -21,11 +22,28 @@ EDITS = {
         (
             "// A broker without identity asks which id it may apply for.",
             """\
+// A broker of an older release tells how often it repaired its log.
+message OldCountRepairsRequest {
+  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: REQUEST
+                       sender: "BROKER"  receiver: "CONTROLLER_LEADER"
+                       order: "HASH_16"  versions: "apache@..5.3.4"  clause: "RIP44-REPLICAINFO-1" };
+  string broker_name = 1;
+  int32  mended      = 2;
+}
+
+// What older releases are answered.
+message OldCountRepairsResponse {
+  option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: RESPONSE
+                       sender: "CONTROLLER_LEADER"  receiver: "BROKER"
+                       order: "HASH_16"  versions: "apache@..5.3.4"  clause: "RIP44-REPLICAINFO-1" };
+  int64 mended_in_all = 1;
+}
+
 // A broker tells how often it repaired its log since it last did.
 message CountRepairsRequest {
   option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: REQUEST
                        sender: "BROKER"  receiver: "CONTROLLER_LEADER"
-                       order: "HASH_16"  clause: "RIP44-REPLICAINFO-1" };
+                       order: "HASH_16"  versions: "apache@5.4.0.."  clause: "RIP44-REPLICAINFO-1" };
   string broker_name = 1;
   int32  repairs     = 2;
 }
@@ -34,7 +52,7 @@ message CountRepairsRequest {
 message CountRepairsResponse {
   option (on_wire) = { layout: HEADER_FIELDS  code: 1050  kind: RESPONSE
                        sender: "CONTROLLER_LEADER"  receiver: "BROKER"
-                       order: "HASH_16"  clause: "RIP44-REPLICAINFO-1" };
+                       order: "HASH_16"  versions: "apache@5.4.0.."  clause: "RIP44-REPLICAINFO-1" };
   int64 total = 1;
 }
 
@@ -64,10 +82,16 @@ message CountRepairs {
             "  info_asked:\n",
             """\
   repairs_counted:
-    message: CountRepairsRequest
-    instance: header.broker_name
     fields: {repairs: int32}
-    from: {repairs: header.repairs}
+    received_as:
+      - message: OldCountRepairsRequest
+        releases: apache@..5.3.4
+        instance: header.broker_name
+        from: {repairs: header.mended}
+      - message: CountRepairsRequest
+        releases: apache@5.4.0..
+        instance: header.broker_name
+        from: {repairs: header.repairs}
     record: count_repairs
     about: A broker reports repairs of its log.
 """,
@@ -77,8 +101,9 @@ message CountRepairs {
             """\
   answer_repairs:
     code: ResponseCode.SUCCESS
-    message: CountRepairsResponse
-    header: {total: total_repairs}
+    by_release:
+      apache@..5.3.4: {message: OldCountRepairsResponse, header: {mended_in_all: total_repairs}}
+      apache@5.4.0..: {message: CountRepairsResponse, header: {total: total_repairs}}
 """,
         ),
         (

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
 
 from tests.replay.pcap_writer import Packet
 
@@ -24,6 +28,8 @@ PAIRING = "pairing"
 SEND_SURVIVES = "acknowledged-send-survives"
 SAME_BYTES = "same-bytes"
 CONFIRM_COVERS = "confirm-covers-set"
+CONFIRM_HOLDS = "confirm-offset-holds"
+LOG_HOLDS = "log-end-holds"
 GRANTED_ONCE = "id-granted-once"
 HEARTBEATS = "heartbeats-reach-leader"
 REPLICA_MACHINE = "ha-replica-machine"
@@ -44,6 +50,8 @@ OF_GROUP = (
     SEND_SURVIVES,
     SAME_BYTES,
     CONFIRM_COVERS,
+    CONFIRM_HOLDS,
+    LOG_HOLDS,
     GRANTED_ONCE,
     HEARTBEATS,
     REPLICA_MACHINE,
@@ -53,6 +61,15 @@ OF_GROUP = (
     REPLICAS_MANAGER,
     LEARNER,
 )
+
+# A master lost the end of its log and went on in its own epoch: no rule tells these losses yet.
+UNTOLD = ("older_copy", "power_cut")
+
+
+def as_told_today(names: Iterable[str]) -> list[Any]:
+    """Parameters of a test: the names of captures, those whose losses are not told yet expected to fail."""
+    untold = pytest.mark.xfail(reason="no rule tells a loss within one epoch yet", strict=True)
+    return [pytest.param(name, id=name, marks=untold if name in UNTOLD else ()) for name in names]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +116,7 @@ class Ledger:
     verdicts: dict[tuple[str, str], str] = field(default_factory=dict)
     starts: dict[tuple[str, int], int] = field(default_factory=dict)
     acknowledged: list[tuple[str, int, int]] = field(default_factory=list)
+    cut: list[tuple[str, int, int]] = field(default_factory=list)
     carried: dict[tuple[str, int, int, int], set[int]] = field(default_factory=dict)
     all_ack: bool = False
     facts: Counter[str] = field(default_factory=Counter)
@@ -145,13 +163,21 @@ class Ledger:
         self.count(SEND_SURVIVES)
         self.acknowledged.append((self.group, epoch, offset))
 
+    def cut_off(self, epoch: int, offset: int) -> None:
+        """The log of the master of this epoch ends here from now on: what it had acknowledged is gone."""
+        gone = [key for key in self.acknowledged if key[:2] == (self.group, epoch) and key[2] >= offset]
+        self.acknowledged = [key for key in self.acknowledged if key not in gone]
+        self.cut += gone
+
     def losses(self) -> tuple[Lost, ...]:
-        """The acknowledged messages at or after the start of the epoch after theirs."""
+        """What was cut off, and the acknowledged messages at or after the start of the epoch after theirs."""
         lost: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
         for group, epoch, offset in self.acknowledged:
             later = [key for key in self.starts if key[0] == group and key[1] > epoch]
             if later and offset >= self.starts[min(later)]:
                 lost[group, epoch].append(offset)
+        for group, epoch, offset in self.cut:
+            lost[group, epoch].append(offset)
         return tuple(Lost(*key, min(at), max(at), len(at)) for key, at in sorted(lost.items()))
 
     def add(self, other: Ledger) -> None:
@@ -160,6 +186,7 @@ class Ledger:
         self.verdicts.update(other.verdicts)
         self.starts.update(other.starts)
         self.acknowledged += other.acknowledged
+        self.cut += other.cut
         self.facts.update(other.facts)
         self.learners.update(other.learners)
 

@@ -213,10 +213,12 @@ def border_inside(frames: Frames) -> Frames:
 
 
 def learner_in_the_set(frames: Frames) -> Frames:
-    """A member of the set calls itself a learner in its handshake."""
-    at = of_replica(frames, ha.HaHandshakeId)[0]
-    handshake = ha.HaHandshakeId.decode(frames[at].data)
-    return put(frames, at, replace(frames[at], data=replace(handshake, async_learner=True).encode()))
+    """A member of the set calls itself a learner in all of its handshakes."""
+    changed = list(frames)
+    for at in of_replica(frames, ha.HaHandshakeId):
+        handshake = ha.HaHandshakeId.decode(frames[at].data)
+        changed[at] = replace(frames[at], data=replace(handshake, async_learner=True).encode())
+    return changed
 
 
 def answered_twice(frames: Frames) -> Frames:
@@ -265,12 +267,11 @@ def other_set_than_asked(frames: Frames) -> Frames:
     return put(frames, at, with_fields(frames[at], controller.AlterSyncStateSetRequest, body))
 
 
-def announced_too_early(frames: Frames) -> Frames:
-    """A broker makes itself known to the name server before it has an id, let alone a role."""
-    at = commands(frames, RequestCode.REGISTER_BROKER, answers=False)[0]
-    first = commands(frames, RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, answers=False)[0]
-    early = replace(frames[at], time_ns=frames[first].time_ns + 1)
-    return [*frames[: first + 1], early, *frames[first + 1 : at], *frames[at + 1 :]]
+def announced_without_registration(frames: Frames) -> Frames:
+    """The last broker makes itself known to the name server, and was never registered with the controller."""
+    code = RequestCode.CONTROLLER_REGISTER_BROKER
+    gone = {commands(frames, code, answers=answers)[-1] for answers in (False, True)}
+    return [frame for at, frame in enumerate(frames) if at not in gone]
 
 
 def confirmed_too_much(frames: Frames) -> Frames:
@@ -338,7 +339,7 @@ SEEDED: tuple[Fault, ...] = (
     _fault(LEARNER, silence_at_the_new_leader, rule.HEARTBEATS),
     _fault(PATIENT, confirmed_too_much, rule.CONFIRM_COVERS, all_ack=True),
     _fault(SET, other_set_than_asked, rule.BROKER_SET),
-    _fault(SET, announced_too_early, rule.REPLICAS_MANAGER),
+    _fault(SET, announced_without_registration, rule.REPLICAS_MANAGER),
     _fault(SET, handshake_in_transfer, rule.REPLICA_MACHINE),
     _fault(SET, unasked_answer, rule.MASTER_MACHINE),
     _fault(SET, no_next_id, rule.REGISTRATION),

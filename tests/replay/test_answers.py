@@ -8,7 +8,7 @@ import pytest
 
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
-from replispec.replay.events.observation import from_table, to_table
+from replispec.replay.events.tables import from_tables, to_tables
 from replispec.replay.report.answers import answers
 from replispec.replay.report.model import Answers
 from tests.house.tree import ROOT
@@ -38,7 +38,7 @@ def test_every_answer_that_has_a_latency_is_counted_once(capture: str) -> None:
 
 def test_answers_of_several_rows_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("replispec.replay.events.rocketmq.durations.DURATIONS_MAXIMUM", 4)
-    rows = from_table(to_table(talked(tmp_path, list(range(1, 11)))))
+    rows = from_tables(to_tables(talked(tmp_path, list(range(1, 11)))))
     expected = Answers("made.pcap", 310, "SEND_MESSAGE_V2", 0, "SUCCESS", 10, "a remark", success=True)
     assert answers("made.pcap", rows) == [expected]
 

@@ -22,6 +22,8 @@ FRAMES = {
     "m_mtu1500": (485, 46),
     "n_learner_alone": (250, 11),
     "o_brokerid_change": (905, 46),
+    "older_copy": (501, 207),
+    "power_cut": (573, 18),
     "t_binary_header": (367, 12),
 }
 

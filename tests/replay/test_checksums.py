@@ -31,6 +31,7 @@ from tests.replay.envelopes import (
     vxlan,
     with_copies,
 )
+from tests.replay.event_rows import event_rows
 from tests.replay.test_envelopes import CAPTURES, SMALL, clean, decoded, findings, rows
 
 FRAMES = read(CAPTURES / f"{SMALL}.pcap")
@@ -170,7 +171,7 @@ def test_findings_and_timelines_tell_why_bytes_are_missing() -> None:
     why = "captured with a wrong checksum only"
     assert any(why in proof.text for each in result.findings for proof in each.proofs)
     assert any(why in repr(event) for each in result.timelines for event in each.events)
-    told = {row["text"] for row in observations.to_pylist() if row["kind"] in ("unseen", "gap")}
+    told = {row["text"] for row in event_rows(observations) if row["kind"] in ("unseen", "gap")}
     assert "corrupt" in told
 
 

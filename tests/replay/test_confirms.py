@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind, of_kind
 from replispec.replay.events.rocketmq.confirms import confirms
 
 OLD, NEW = "replica<->old master", "replica<->new master"
 
 
 def row(order: int, kind: ObservationKind, connection: str, **values: Any) -> Observation:
-    return Observation("capture", kind, order, order, connection, 0, order, 0, group="set", **values)
+    return of_kind(kind, "capture", order, order, connection, 0, order, 0, group="set", **values)
 
 
 def test_what_a_replica_told_a_master_that_it_has_left_says_nothing_to_the_next_one() -> None:

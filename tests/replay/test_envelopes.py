@@ -36,6 +36,7 @@ from tests.replay.envelopes import (
     vxlan,
     written,
 )
+from tests.replay.event_rows import event_rows
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 # Places in a file differ with what its packets are in; they are an order and nothing more.
@@ -58,9 +59,10 @@ def decoded(frames: list[Seen]) -> DecodedCapture:
 def rows(found: DecodedCapture) -> Rows:
     """Frames, holes, streams and observations without their places in the file."""
     events = observe(found.frames, found.holes, found.streams)
+    tables = [table.to_pylist() for table in (found.frames, found.holes, found.streams)]
     return [
-        [{key: value for key, value in row.items() if key not in PLACES} for row in table.to_pylist()]
-        for table in (found.frames, found.holes, found.streams, events)
+        [{key: value for key, value in row.items() if key not in PLACES} for row in table]
+        for table in (*tables, event_rows(events))
     ]
 
 

@@ -13,6 +13,7 @@ import pytest
 CAPTURES = Path(__file__).resolve().parents[2] / "spark_replay" / "captures"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 WITH_CLIENT_LISTS = ("failover_lost", "hung_master")
+WITH_FINAL_LOGS = ("older_copy", "power_cut")
 OFFSET_DIGITS = 16
 
 
@@ -64,6 +65,28 @@ def test_the_expected_losses_are_what_the_consumer_missed(name: str) -> None:
     assert loss["acknowledged"] == len(missed) == truth["lost"]["count"]
     assert (loss["from_offset"], loss["to_offset"]) == (min(offsets), max(offsets))
     assert sends(expected["groups"][loss["group"]])["evaluated"] == truth["producer"]["acknowledged"]
+
+
+@pytest.mark.parametrize("name", WITH_FINAL_LOGS)
+def test_the_expected_losses_within_one_epoch_are_what_the_log_lacks(name: str) -> None:
+    truth, expected = read(f"{name}.truth.json"), read(f"expected/{name}.json")
+    offsets = {each["message"]: each["offset"] for each in truth["producer"]["messages"]}
+    missing = [message for message in offsets if message not in set(truth["log"]["messages"])]
+    (loss,) = expected["losses"]
+    assert truth["lost"] == {"count": len(missing), "messages": missing}
+    assert loss["acknowledged"] == len(missing) > 0
+    assert loss["epoch"] == 1
+    assert loss["from_offset"] == min(offsets[message] for message in missing)
+    assert loss["to_offset"] == max(offsets[message] for message in missing)
+    assert sends(expected["groups"][loss["group"]])["evaluated"] == truth["producer"]["acknowledged"]
+
+
+@pytest.mark.parametrize("name", WITH_FINAL_LOGS)
+def test_other_messages_lie_where_those_were_that_one_epoch_lost(name: str) -> None:
+    truth = read(f"{name}.truth.json")
+    lost = set(truth["lost"]["messages"])
+    places = [(each["offset"], each["message"] in lost) for each in truth["producer"]["messages"]]
+    assert {at for at, is_lost in places if is_lost} & {at for at, is_lost in places if not is_lost}
 
 
 def sends(rows: dict[str, Any]) -> dict[str, Any]:

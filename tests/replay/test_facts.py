@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind, Place
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.commands import observe_command
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
-PLACE = Observation("x.pcap", ObservationKind.UNDECODABLE, 1, 1, "connection", 0, 0, 0)
+PLACE = Place("x.pcap", 1, 1, "connection", 0, 0, 0)
 
 
 def command(code: int, flag: int, fields: dict[str, str | None], body: bytes | None) -> Command:
@@ -22,7 +22,7 @@ def command(code: int, flag: int, fields: dict[str, str | None], body: bytes | N
         destination="there",
         ext_fields=fields,
         json_body=body,
-        seen=PLACE,
+        place=PLACE,
         opaque=1,
         version=None,
         from_start=True,

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.events.observation import from_table
 from replispec.replay.events.observe import observe
+from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq.invariants import INVARIANTS
@@ -62,7 +62,7 @@ def test_a_seeded_fault_is_found_and_nothing_else_is(fault: Fault, tmp_path: Pat
 def test_what_apache_is_known_to_do_is_diverged_once_the_learner_is_known() -> None:
     """No frame says that the broker which starts first is a learner; whoever ran it knows."""
     decoded = decode_capture(CAPTURES / "n_learner_alone.pcap")
-    observations = from_table(observe(decoded.frames, decoded.holes, decoded.streams))
+    observations = from_tables(observe(decoded.frames, decoded.holes, decoded.streams))
     findings = judge_capture("n_learner_alone.pcap", observations, ["1"]).findings
     told = {each.invariant: each for each in findings if each.verdict is Verdict.DIVERGED}
     assert told.keys() == {rule.LEARNER, rule.LEARNER_OUTSIDE}

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.events.observation import Observation, ObservationKind, from_table, to_table
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq import durations as durations_module
+from replispec.replay.events.tables import from_tables, to_tables
 from replispec.replay.report.latencies import latencies
 from replispec.replay.report.model import Latency
 from replispec.wire.rocketmq import remoting
@@ -23,7 +24,7 @@ MS = 1_000_000
 
 def observed(path: Path) -> list[Observation]:
     decoded = decode_capture(path)
-    return from_table(observe(decoded.frames, decoded.holes, decoded.streams))
+    return from_tables(observe(decoded.frames, decoded.holes, decoded.streams))
 
 
 def talked(folder: Path, waits_ms: list[int], unanswered: int = 0, code: int = 310) -> list[Observation]:
@@ -65,13 +66,13 @@ def test_many_durations_take_several_rows_and_nothing_is_counted_twice(
     assert [row.index for row in parts] == [0, 1, 2, 3, 4]
     (latency,) = latencies("made.pcap", rows)
     assert (latency.answered, latency.unanswered, latency.max_ns) == (30, 1, 30 * MS)
-    assert from_table(to_table(parts)) == parts
+    assert from_tables(to_tables(parts)) == parts
 
 
 def test_of_a_real_capture_every_pair_is_counted_and_told_rows_carry_their_duration() -> None:
     rows = observed(CAPTURES / "failover_lost.pcap")
     found = latencies("failover_lost.pcap", rows)
-    paired = sum(row.max_offset or 0 for row in rows if row.kind == ObservationKind.PAIRED)
+    paired = sum(row.evaluated or 0 for row in rows if row.kind == ObservationKind.PAIRED)
     assert sum(latency.answered for latency in found) == paired
     assert [latency.code for latency in found] == sorted(latency.code for latency in found)
     sends = next(latency for latency in found if latency.name == "SEND_MESSAGE_V2")

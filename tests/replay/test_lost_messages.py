@@ -12,8 +12,9 @@ import pytest
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.results import FRAMES_NAME, LOST_NAME, Options
 from replispec.replay.engines.run import EngineName, replay
-from replispec.replay.events.observation import ObservationKind, from_table
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import observe
+from replispec.replay.events.tables import from_tables
 from replispec.replay.report.model import LostMessage
 from replispec.replay.report.rocketmq.lost_messages import LostSend, lost_messages, properties_in
 from replispec.runtime.primitives.headers import Header
@@ -46,6 +47,16 @@ def test_the_messages_are_those_that_the_clients_missed(name: str, tmp_path: Pat
         assert (each["offset"], each["queue"]) == (said["offset"], said["queue"])
         assert each["queue_offset"] == said["queue_offset"]
         assert each["body_size"] == len(body)
+
+
+@pytest.mark.parametrize("name", ["power_cut", "older_copy"])
+def test_messages_that_a_master_lost_within_its_epoch_are_told_apart_from_those_in_their_place(
+    name: str, tmp_path: Path
+) -> None:
+    """Their offsets were acknowledged again afterwards, for other messages, which are there."""
+    truth = json.loads((CAPTURES / f"{name}.truth.json").read_text())
+    bodies = [base64.b64decode(each["body"]).decode() for each in _replayed(name, tmp_path)]
+    assert sorted(body[: len("message 000000")] for body in bodies) == sorted(truth["lost"]["messages"])
 
 
 def test_each_message_says_by_what_its_producer_knows_it(tmp_path: Path) -> None:
@@ -117,7 +128,7 @@ class Talk:
         path.write_bytes(pcap(self._talk.packets))
         replay([path], out, EngineName.LOCAL, Options(bodies=bodies))
         decoded = decode_capture(path)
-        rows = from_table(observe(decoded.frames, decoded.holes, decoded.streams))
+        rows = from_tables(observe(decoded.frames, decoded.holes, decoded.streams))
         sends = [
             LostSend(
                 (path.name, row.connection, row.direction, row.sequence),

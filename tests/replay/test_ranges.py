@@ -8,20 +8,19 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Batch, Place
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.frames.digests import digest, joined
 
 LOG = bytes(range(256)) * 4
 
 
-def runs(connection: str, borders: Sequence[int], log: bytes = LOG) -> Iterator[Observation]:
+def runs(connection: str, borders: Sequence[int], log: bytes = LOG) -> Iterator[Batch]:
     """The log from the first border to the last one, cut at each of them."""
     for start, end in pairwise(borders):
-        row = Observation("c", ObservationKind.BATCH, start, 0, connection, 0, start, 0, group="g")
-        row.epoch, row.offset, row.body_size = 1, start, end - start
-        row.body_digest = digest(log[start:end])
-        yield row
+        place = Place("c", start, 0, connection, 0, start, 0)
+        known = digest(log[start:end])
+        yield Batch(*place, group="g", epoch=1, offset=start, body_size=end - start, body_digest=known)
 
 
 @given(st.binary(), st.binary())

@@ -1,5 +1,6 @@
 """The report says the worst first, promises nothing it cannot know, and lets no name act as markup."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
+from replispec.replay.report.headline import headline
 from replispec.replay.report.model import (
     Answers,
     CaptureInfo,
@@ -27,6 +29,7 @@ from replispec.replay.report.model import (
     ReportEvidence,
     ReportFinding,
     ReportModel,
+    Sends,
     Switch,
     Timeline,
     TimelineEvent,
@@ -39,7 +42,6 @@ from replispec.replay.report.timeline import RIGHT, TICKS_MAXIMUM, WIDTH, draw
 from replispec.replay.report.wording import (
     clock,
     exact_seconds,
-    headline,
     lag_sentence,
     seconds,
     switch_sentence,
@@ -158,6 +160,51 @@ def test_a_capture_with_holes_tells_the_least_number_of_lost_messages() -> None:
     found = headline(ReportModel("local", (), losses=(_loss(170),), findings=(holed,)))
     assert found.text == "At least 170 acknowledged messages of LabDLedger/broker-a were lost"
     assert found.lines[-1] == "More may be among what the capture does not hold."
+
+
+def test_holes_of_the_file_with_the_losses_may_hide_more_of_them() -> None:
+    captures = (CaptureInfo("failover.pcap", holes=1), CaptureInfo("other.pcap"))
+    assert headline(ReportModel("local", captures, losses=(_loss(2),))).text.startswith("At least 2 ")
+    captures = (CaptureInfo("failover.pcap"), CaptureInfo("other.pcap", holes=1))
+    assert headline(ReportModel("local", captures, losses=(_loss(2),))).text.startswith("2 ")
+
+
+def _sent(acknowledged: int, followed: int, *, begun_anew: bool = False) -> ReportModel:
+    kept = ReportFinding(SURVIVES, Verdict.OK, "G/a", "f.pcap", acknowledged)
+    sends = Sends("G/a", "f.pcap", acknowledged, followed, begun_anew)
+    return ReportModel("local", (), findings=(kept,), sends=(sends,))
+
+
+def test_the_promise_is_given_only_for_messages_with_a_later_master_behind_them() -> None:
+    assert headline(_sent(30, 30)).tone == "kept"
+    found = headline(_sent(30, 10))
+    assert (found.tone, found.text) == (
+        "unjudged",
+        "No loss was seen; 10 of 30 acknowledged messages checked against a later master",
+    )
+    (line,) = found.lines
+    assert line.startswith("G/a: 20 of 30 acknowledged messages could not be compared: ")
+
+
+def test_a_broker_set_that_began_anew_is_told_as_such() -> None:
+    found = headline(_sent(30, 0, begun_anew=True))
+    assert (found.tone, found.text) == (
+        "unjudged",
+        "No loss was found, but a broker set was removed and began anew",
+    )
+    assert "30 acknowledged messages were kept is not judged: stores may be deleted" in found.lines[0]
+
+
+@pytest.mark.parametrize("rule", ReportModel("local", ()).of_logs)
+@pytest.mark.parametrize("verdict", [Verdict.VIOLATED, Verdict.UNKNOWN])
+def test_nothing_is_promised_beside_logs_that_were_cut_or_differ(rule: str, verdict: Verdict) -> None:
+    whole = _sent(30, 30)
+    broken = ReportFinding(rule, verdict, "G/a", "f.pcap", 3, says="it fell")
+    found = headline(replace(whole, findings=(*whole.findings, broken)))
+    assert (found.tone, found.text) == ("unjudged", "No loss was found, but logs were cut or differ")
+    assert found.lines == (f"Broken or in doubt: {rule} of G/a (f.pcap): it fell",)
+    idle = replace(broken, verdict=Verdict.UNKNOWN, evaluated=0)
+    assert headline(replace(whole, findings=(*whole.findings, idle))).tone == "kept"
 
 
 def test_losses_of_several_groups_are_summed_and_listed() -> None:

@@ -20,7 +20,7 @@ from replispec.replay.capture.records import CaptureError
 from replispec.replay.engines import results, run
 from replispec.replay.engines.by_splits import decode_by_splits
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
-from replispec.replay.events.observation import SORTED_BY
+from replispec.replay.events.tables import SCHEMAS, SORTED_BY
 from replispec.replay.frames.tables import FRAMES_ORDER
 from replispec.replay.tcp.rotation import look_rotated, natural, open_rotation
 from tests.replay.pcap_writer import START_NS, Packet, interface, pcap, pcapng, section
@@ -30,7 +30,7 @@ CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 HARMS = (HARMLESS, Harm(lost=0.02, repeated=0.1, reordered=0.1, cut=0.1, headless=0.3))
 ORDERS = {
     results.FRAMES_NAME: FRAMES_ORDER,
-    results.EVENTS_NAME: SORTED_BY,
+    **{f"{results.EVENTS_NAME}/{kind}.parquet": SORTED_BY for kind in SCHEMAS},
     results.FINDINGS_NAME: ("group", "invariant"),
 }
 MINUTE_NS = 60 * 10**9
@@ -163,7 +163,6 @@ def test_a_replay_of_rotated_files_comes_to_the_same(tmp_path: Path, engine: run
     for name, order in ORDERS.items():
         keys = [(column, "ascending") for column in order]
         expected, found = (pq.read_table(tmp_path / out / name).sort_by(keys) for out in ("whole", "parts"))
-        assert found.num_rows == expected.num_rows > 0
         assert found.to_pylist() == expected.to_pylist(), name
     summaries = [
         json.loads((tmp_path / out / results.SUMMARY_NAME).read_text()) for out in ("whole", "parts")

@@ -15,6 +15,7 @@ import pytest
 from replispec.replay.capture.records import CaptureError
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
+from tests.replay.event_rows import event_rows
 from tests.replay.pcap_writer import Packet, pcap, pcapng
 from tests.replay.world import World
 
@@ -41,10 +42,10 @@ def rows(data: bytes, name: str = "made.pcap") -> Rows:
         decoded = decode_capture(path)
         assert not decoded.warnings
     events = observe(decoded.frames, decoded.holes, decoded.streams)
-    tables = (decoded.frames, decoded.holes, decoded.streams, events)
+    tables = [table.to_pylist() for table in (decoded.frames, decoded.holes, decoded.streams)]
     return [
-        [{key: value for key, value in row.items() if key not in PLACES} for row in table.to_pylist()]
-        for table in tables
+        [{key: value for key, value in row.items() if key not in PLACES} for row in table]
+        for table in (*tables, event_rows(events))
     ]
 
 

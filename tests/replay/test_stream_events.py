@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind, of_kind
 from replispec.replay.events.rocketmq.stream_events import join
 from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
@@ -15,7 +15,7 @@ SURVIVES = "acknowledged-send-survives"
 
 
 def seen(kind: ObservationKind, order: int, **told: Any) -> Observation:
-    return Observation("x.pcap", kind, order, order, "connection", 0, order, 0, **told)
+    return of_kind(kind, "x.pcap", order, order, "connection", 0, order, 0, **told)
 
 
 def named(*addresses: str) -> list[Observation]:
@@ -31,8 +31,8 @@ def fact(order: int, epoch: int, master: str, address: str) -> Observation:
     return seen(ObservationKind.FACT, order, name="broker-a", controller=CONTROLLER, **told)
 
 
-def acknowledged(order: int, address: str, offset: int) -> Observation:
-    return seen(ObservationKind.ACKNOWLEDGED, order, address=address, offset=offset)
+def acknowledged(order: int, address: str, offset: int, text: str | None = None) -> Observation:
+    return seen(ObservationKind.ACKNOWLEDGED, order, address=address, offset=offset, text=text)
 
 
 def epochs_of(*rows: Observation) -> list[Any]:

@@ -27,9 +27,11 @@ from tests.replay.expectations import (
     BROKER_NAME,
     BROKER_SET,
     CONFIRM_COVERS,
+    CONFIRM_HOLDS,
     CONTROLLER_GROUP,
     GRANTED_ONCE,
     LEARNER,
+    LOG_HOLDS,
     MASTER_MACHINE,
     OFFSET_CHAIN,
     ONLY_MASTER,
@@ -127,6 +129,13 @@ class World:
         self.register(number)
         return broker
 
+    def restart_shorter(self, number: int, kept: int) -> None:
+        """The master stops and starts again in its epoch; only the first `kept` bytes of its log are left."""
+        self.die(number)
+        del self.brokers[number].log[kept:]
+        self.ledger.cut_off(self.epoch, kept)
+        self.come_back(number)
+
     def ask_leader(self, link: Link, *, broker: bool = False) -> None:
         """1005, which names the controller group; asked by a broker or by an administrator."""
         leader = to_controller.GetMetadataResponse(CONTROLLER_GROUP, "n1", text(self.leader), True, "n1:;")
@@ -156,7 +165,7 @@ class World:
         beat = to_controller.BrokerHeartbeatRequest(CLUSTER, broker.address, self.name, number)
         beat.epoch, beat.max_offset, beat.confirm_offset = self.epoch, len(broker.log), len(broker.log)
         self.traffic.request(other or self.link(broker.to_controller), beat, flag=RemotingFlag.ONEWAY)
-        self.ledger.count(REPLICAS_MANAGER)
+        self.ledger.count(REPLICAS_MANAGER, *[LOG_HOLDS] * (number == self.master))
 
     def elect(self, number: int, *, notified_first: bool = False) -> None:
         """1002, asked by the broker that is elected; `notified_first`: its 1008 overtakes the answer."""
@@ -392,6 +401,7 @@ class World:
         entries = [HaEpochEntry(epoch, start) for epoch, start in master.epochs]
         answer = HaHandshakeAnswer(len(master.log), master.epochs[-1][0], entries)
         self._master_says(replica, answer.encode())
+        self.ledger.count(LOG_HOLDS)
         same = 0
         for each, other in zip(replica.epochs, master.epochs, strict=False):
             if each == other:
@@ -427,7 +437,7 @@ class World:
         body = bytes(master.log[offset : offset + size])
         header = HaTransferHeader(offset, label, begins, self._confirmed(replica), body)
         self._master_says(replica, header.encode())
-        self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH)
+        self.ledger.count(OFFSET_CHAIN, BATCH_IN_EPOCH, CONFIRM_HOLDS)
         if label == self.epoch and self.ledger.all_ack:
             self.ledger.count(CONFIRM_COVERS)
         link = self.link(replica.replication)
@@ -442,6 +452,7 @@ class World:
         epoch, start = master.epochs[-1]
         offset = len(replica.log) if master.log else -1
         self._master_says(replica, HaTransferHeader(offset, epoch, start, self._confirmed(replica)).encode())
+        self.ledger.count(CONFIRM_HOLDS)
         if offset >= 0 and self.ledger.all_ack:
             self.ledger.count(CONFIRM_COVERS)
 

@@ -9,10 +9,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from replispec.replay.report.document import document
 from replispec.replay.report.fill import Story, fill
+from replispec.replay.report.headline import headline
 from replispec.replay.report.model import ReportModel
 from replispec.replay.report.summary import Summary
-from replispec.replay.report.wording import applied, headline
+from replispec.replay.report.wording import applied
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.visible import visible
 
@@ -30,7 +32,7 @@ TONES = {"lost": "bold red", "kept": "bold green", "unjudged": "bold yellow"}
 
 def summary_json(summary: Summary) -> bytes:
     """The content of summary.json."""
-    return orjson.dumps(summary.document(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(document(summary), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def summary_text(summary: Summary, report: Path, terminal: bool) -> str:

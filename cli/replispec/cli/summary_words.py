@@ -54,7 +54,7 @@ KEYS: Final = {
     "from_master": "The master before a fail-over.",
     "to_master": "The master after a fail-over.",
     "moments": "What happened in a fail-over and when, each a frame of the capture.",
-    "kind": "Which moment of a fail-over; in events.parquet, what a frame tells.",
+    "kind": "Which moment of a fail-over.",
     "time_ns": "When a frame was captured, in nanoseconds since 1970 UTC.",
     "log_end": "How far the old master's log went at least, in bytes.",
     "returned_end": "How far the old master's log went when it came back as a replica.",

@@ -6,7 +6,6 @@ import zlib
 
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Announcement, NameServers
-from replispec.runtime.rocketmq.membership.name_servers import PERIOD_MS, SEARCH_MS, SILENT_MS
 from replispec.wire.rocketmq.broker import (
     DataVersion,
     RegisterBrokerRequest,
@@ -14,8 +13,10 @@ from replispec.wire.rocketmq.broker import (
     TopicConfigTable,
 )
 from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.constants import MASTER_SEARCH_MS, RETRY_MS
 from tests.playbook import Answer, Playbook
 
+PERIOD_MS = 30_000
 SERVERS = ("127.0.0.1:9876", "127.0.0.2:9876")
 
 
@@ -31,7 +32,12 @@ class Announcing:
         self.is_right = True
         self.playbook = Playbook({SERVERS[0]: self._answered})
         self.servers = NameServers(
-            self.playbook.outbox, self.playbook.calls, SERVERS, lambda: self.said, self._master_named
+            self.playbook.outbox,
+            self.playbook.calls,
+            SERVERS,
+            lambda: self.said,
+            self._master_named,
+            period_ms=PERIOD_MS,
         )
 
     def announce(self) -> None:
@@ -64,8 +70,8 @@ def test_a_master_says_who_and_where_it_is_with_a_checksum() -> None:
 def test_a_name_server_that_is_not_there_costs_one_line_and_is_asked_soon() -> None:
     master = Announcing(0)
     master.announce()
-    master.wait(SILENT_MS)
-    master.wait(SILENT_MS)
+    master.wait(RETRY_MS)
+    master.wait(RETRY_MS)
     assert master.count() == 3
     assert [note.what for note in master.playbook.notes] == ["a name server does not know us"]
 
@@ -77,12 +83,12 @@ def test_a_replica_hears_of_its_master_and_is_quiet_then() -> None:
     assert (replica.count(), replica.received) == (2, [])
     replica.answer = RegisterBrokerResponse("m:2", "m:1")
     replica.is_right = False
-    replica.wait(SEARCH_MS)
+    replica.wait(MASTER_SEARCH_MS)
     assert replica.received == [("m:1", "m:2")] * 2
     replica.is_right = True
-    replica.wait(SEARCH_MS)
-    replica.wait(SEARCH_MS)
-    replica.wait(SILENT_MS)
+    replica.wait(MASTER_SEARCH_MS)
+    replica.wait(MASTER_SEARCH_MS)
+    replica.wait(RETRY_MS)
     assert replica.count() == 6
     replica.wait(PERIOD_MS)
     assert replica.count() == 8

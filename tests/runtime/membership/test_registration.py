@@ -2,10 +2,12 @@
 
 import pytest
 
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.sim import Crashed, Disk, Left, Rng, SimulatedFiles
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.constants import IDENTITY_FILE, IDENTITY_TEMPORARY_FILE
 from replispec.wire.rocketmq.machines.broker_registration import State
+from replispec.wire.rocketmq.remoting import RemotingHeader
 from tests.runtime.membership.registering import MASTER, Granting, Registering
 
 NEXT = RequestCode.CONTROLLER_GET_NEXT_BROKER_ID
@@ -140,7 +142,8 @@ def test_who_is_forgotten_registers_again_until_it_is_known() -> None:
     broker.begin()
     controller.lost = {REGISTER}
     unknown = ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
-    broker.playbook >> (lambda now_ms: broker.registration.answered(INFO, unknown, now_ms))
+    answer = Command(RemotingHeader(code=unknown))
+    broker.playbook >> (lambda now_ms: broker.registration.answered(INFO, answer, now_ms))
     broker.wait(3_000)
     assert broker.registration.state is State.REGISTERED
     controller.lost = set()

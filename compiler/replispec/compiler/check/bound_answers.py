@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from replispec.compiler.check.whole_messages import require_whole
 from replispec.compiler.model.binding import AnswerForm, Bindings
 from replispec.compiler.model.expressions import EnumMember
 from replispec.compiler.model.faults import attempt
@@ -51,6 +52,7 @@ def _check_message(form: AnswerForm, machine: MachineSpec, bindings: Bindings, m
         raise SpecificationError(
             form.place, f"{message.name} is not {what}", f"name a message of kind {' or '.join(kinds)}"
         )
+    _check_whole(form, model)
     if form.code is None:
         return
     for event in machine.effects()[form.effect]:
@@ -61,6 +63,13 @@ def _check_message(form: AnswerForm, machine: MachineSpec, bindings: Bindings, m
                     f"{message.name} does not answer {request.name}, which is {event}",
                     f"name the answer with code {request.codes[0]}",
                 )
+
+
+def _check_whole(form: AnswerForm, model: Model) -> None:
+    """Header, and body if one is said, have all that whoever is told of them must find there."""
+    for name, fields in ((form.header, form.header_fields), (form.body, form.body_fields)):
+        if name:
+            require_whole(model.messages[name], fields, form.place, form.releases)
 
 
 def _check_counted(form: AnswerForm, machine: MachineSpec, bindings: Bindings) -> None:

@@ -8,6 +8,7 @@ or empty, so that two trees differ wherever two models do.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, Final
@@ -37,6 +38,7 @@ KINDS: Final = {
     "AnswerForm": "answer",
     "RecordForm": "record",
 }
+_WORD: Final = re.compile(r"\w+")
 # What only puts others together: the ids of what it holds do not name it.
 _FRAMES: Final = ("Group",)
 # What identifies an object among its like, or says where it stands.
@@ -212,6 +214,22 @@ def plain(value: Any) -> Any:
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
         return tuple(map(plain, value))
+    return value
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A fact without places, expressions and types in it taken apart, with the new names of what it names."""
+    if isinstance(value, str):
+        return _WORD.sub(lambda word: names.get(word[0], word[0]), value) if names else value
+    if is_dataclass(value) and not isinstance(value, type):
+        said = [each.name for each in fields(value) if each.name != "place" and each.compare]
+        return type(value).__name__, *(renamed(getattr(value, name), names) for name in said)
+    if isinstance(value, Mapping):
+        return {renamed(key, names): renamed(item, names) for key, item in value.items()}
+    if isinstance(value, (tuple, list)):
+        return tuple(renamed(item, names) for item in value)
+    if isinstance(value, frozenset):
+        return frozenset(renamed(item, names) for item in value)
     return value
 
 

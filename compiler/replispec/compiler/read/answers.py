@@ -114,8 +114,8 @@ class AnswerReader:
         for text, each in tree.trees("by_release"):
             each.only(*_NOTICE_KEYS, "remark")
             place = tree.tree("by_release").place_of(text)
-            said = self._said(AnswerForm(form.effect, place, form.code), each)
-            found[text] = replace(said, releases=parse_versions(text, place))
+            releases = parse_versions(text, place)
+            found[text] = self._said(AnswerForm(form.effect, place, form.code, releases=releases), each)
         return found
 
     def _counted(self, form: AnswerForm, tree: Tree) -> AnswerForm:

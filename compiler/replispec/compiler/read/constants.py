@@ -7,12 +7,15 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from replispec.compiler.model.constant import NamedConstant
-from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.message import Field, Model, Place, SpecificationError
 from replispec.compiler.model.parameter import ConfigurationSpec
 from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]*")
-_SOURCES: Final = ("value", "default_of", "mask_of")
+_SOURCES: Final = ("value", "default_of", "mask_of", "greatest_of")
+
+_NUMBERS: Final = {"int32": (32, True), "int64": (64, True), "uint32": (32, False)}
+"""The bits of a number of each type, and whether it has a sign."""
 
 
 def read_constants(
@@ -61,11 +64,38 @@ def _value(tree: Tree, key: str, model: Model, configuration: ConfigurationSpec)
                 place, f"no parameter {text!r} has a default", "name one of spec/parameters"
             )
         return parameter.default, f"the default of {text}"
-    name, _, part = text.partition(".")
-    message = model.messages.get(name)
-    field = message.field_named(part) if message is not None else None
-    if field is None or field.checksum is None:
+    field = _field(text, model, place)
+    if key == "greatest_of":
+        return _greatest(field, text, place), f"the greatest that {text} holds"
+    if field.checksum is None:
         raise SpecificationError(
             place, f"{text!r} is no field with a checksum", "write MESSAGE.FIELD of a message in spec/proto"
         )
     return field.checksum.mask, f"the mask of {text}"
+
+
+def _field(text: str, model: Model, place: Place) -> Field:
+    """The field that is named as MESSAGE.FIELD. Raises SpecificationError."""
+    name, _, part = text.partition(".")
+    message = model.messages.get(name)
+    field = message.field_named(part) if message is not None else None
+    if field is None:
+        raise SpecificationError(
+            place, f"{text!r} is no field of a message", "write MESSAGE.FIELD of a message in spec/proto"
+        )
+    return field
+
+
+def _greatest(field: Field, text: str, place: Place) -> int:
+    """The greatest number of a field, or the most bytes that the length before it can say."""
+    if field.maximum is not None:
+        return field.maximum
+    if field.type in _NUMBERS and not field.repeated:
+        bits, is_signed = _NUMBERS[field.type]
+        return (1 << (8 * field.size or bits) - is_signed) - 1
+    if field.prefix:
+        # A length of one byte has no sign.
+        return (1 << 8 * field.prefix - (field.prefix > 1)) - 1
+    raise SpecificationError(
+        place, f"{text!r} has no bound", "name a number, or what has a length in front of it"
+    )

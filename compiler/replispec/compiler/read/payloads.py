@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from replispec.compiler.check.whole_messages import require_whole
 from replispec.compiler.language.check import Scope
 from replispec.compiler.model.binding import Payload, Value, View
 from replispec.compiler.model.layout import FixedRun, steps
@@ -13,7 +14,7 @@ from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Message, Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleType
 from replispec.compiler.read.binding_parts import RoleTypes, effect_scope, machine_scope, message_named
-from replispec.compiler.read.values import read_values, require_whole
+from replispec.compiler.read.values import read_values
 from replispec.compiler.read.yaml_source import Tree
 
 _BODY: Final = "body"
@@ -69,7 +70,7 @@ class PayloadReader:
             place = self._tree.tree("views").place_of(name)
             message = message_named(tree.text("message"), self._model, tree.place_of("message"))
             fields = read_values(message, tree.tree("fields"), scope)
-            require_whole(message, fields, tree.tree("fields"))
+            require_whole(message, fields, tree.tree("fields").place)
             found[name] = View(name, tree.text("about"), place, message.name, fields)
         return found
 
@@ -92,13 +93,13 @@ class PayloadReader:
         if message.bodies and _BODY in fields.items:
             body = self._body(message, fields)
             body_fields = read_values(self._model.messages[body], fields.tree(_BODY), scope)
-            require_whole(self._model.messages[body], body_fields, fields.tree(_BODY))
+            require_whole(self._model.messages[body], body_fields, fields.tree(_BODY).place)
             own = replace(fields, items={key: node for key, node in fields.items.items() if key != _BODY})
         values = read_values(message, own, scope)
         is_fixed = _is_fixed(message, values)
         if is_fixed:
             message = replace(message, fields=_first_run(message).fields)
-        require_whole(message, values, fields)
+        require_whole(message, values, fields.place)
         return {name: Payload(name, place, message.name, values, body, body_fields, is_fixed)}
 
     def _body(self, message: Message, fields: Tree) -> str:

@@ -14,6 +14,8 @@ from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.read.yaml_source import Tree
 
+PARTS_MAX: Final = 1_000
+"""Names, numbers and signs of one expression; the longest of ours has a tenth of them."""
 SAME: Final = "same"
 """As `to:` of an edge: every state stays."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
@@ -28,13 +30,29 @@ class Shorthand:
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def parse(self, text: str, place: Place) -> ex.Expression:
-        """The expression, without names under `let`. Raises SpecificationError for an unknown one."""
-        node = ex.with_lets(ex.parse(text, place), self.lets)
-        for each in ex.walk(node):
+        """The expression, without names under `let`.
+
+        Raises SpecificationError for an unknown one, and for an expression that grows beyond all reading: a
+        name that is said twice in the next one doubles with each.
+        """
+        said = ex.parse(text, place)
+        size = 0
+        for each in ex.walk(said):
+            size += 1
             if isinstance(each, ex.LetName):
-                known = ", ".join(self.lets) or "none"
-                raise SpecificationError(place, f"nothing is named let.{each.name}", f"known here: {known}")
-        return node
+                if each.name not in self.lets:
+                    known = ", ".join(self.lets) or "none"
+                    raise SpecificationError(
+                        place, f"nothing is named let.{each.name}", f"known here: {known}"
+                    )
+                size += sum(1 for _ in ex.walk(self.lets[each.name]))
+            if size > PARTS_MAX:
+                raise SpecificationError(
+                    place,
+                    f"with what its names under let stand for, this has more than {PARTS_MAX:,} parts",
+                    "use each name once, or make it a variable or a rule",
+                )
+        return ex.with_lets(said, self.lets)
 
     def states(self, names: Iterable[str]) -> tuple[str, ...]:
         """The names with groups replaced by their states, each as often as it is said."""

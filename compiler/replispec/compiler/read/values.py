@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from replispec.compiler.check.whole_messages import require_whole
 from replispec.compiler.language.check import Scope, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Each, Value
-from replispec.compiler.model.layout import derived_fields, is_constant
-from replispec.compiler.model.message import Field, Message, SpecificationError
+from replispec.compiler.model.message import Message, SpecificationError
 from replispec.compiler.model.value_types import Type, accepts, fields_of
 from replispec.compiler.read.yaml_source import Tree
 
@@ -32,30 +31,11 @@ def read_values(message: Message, tree: Tree, scope: Scope) -> dict[str, Value]:
     }
 
 
-def require_whole(message: Message, said: Mapping[str, Value], tree: Tree) -> None:
-    """Refuse a message that leaves out what it must have. Raises SpecificationError."""
-    for field in message.fields:
-        if field.name not in said and _is_demanded(field, message):
-            raise SpecificationError(
-                tree.place,
-                f"{message.name} must have {field.name}, and nothing says what it is",
-                f"write {field.name}: EXPRESSION",
-            )
-
-
-def _is_demanded(field: Field, message: Message) -> bool:
-    """Whether every message of our release has this field, and no codec fills it in by itself."""
-    if field.versions is not None and field.versions.last is not None:
-        return False
-    is_made = is_constant(field) or field.checksum is not None or field.name in derived_fields(message)
-    return not (is_made or field.optional or field.nullable or field.when is not None)
-
-
 def _value(message: Message, name: str, wanted: Type, tree: Tree, scope: Scope) -> Value:
     place = tree.place_of(name)
     if isinstance(tree.items[name], Tree):
         if wanted.kind == "message":
-            return read_values(scope.model.messages[wanted.name], tree.tree(name), scope)
+            return _whole(scope.model.messages[wanted.name], tree.tree(name), scope)
         if wanted.kind == "list" and wanted.item is not None and wanted.item.kind == "message":
             return _each(scope.model.messages[wanted.item.name], tree.tree(name), scope)
         raise SpecificationError(
@@ -78,7 +58,14 @@ def _each(message: Message, tree: Tree, scope: Scope) -> Each:
     if kind.item is None or kind.kind not in ("list", "set") or kind.optional:
         raise SpecificationError(place, f"each of {kind}", "give it a list or set that is not none")
     inner = replace(scope, variables={**scope.variables, EACH: kind.item})
-    return Each(elements, read_values(message, tree.tree("of"), inner))
+    return Each(elements, _whole(message, tree.tree("of"), inner))
+
+
+def _whole(message: Message, tree: Tree, scope: Scope) -> dict[str, Value]:
+    """What is said in a message within another one."""
+    values = read_values(message, tree, scope)
+    require_whole(message, values, tree.place)
+    return values
 
 
 def _fits(wanted: Type, given: Type) -> bool:

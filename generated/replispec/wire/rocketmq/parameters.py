@@ -42,6 +42,7 @@ from replispec.wire.rocketmq.options import (
 
 # When a message is acknowledged
 
+
 IN_SYNC_REPLICAS: Final = Parameter("inSyncReplicas", "in_sync_replicas", number(1, 1000))
 MIN_IN_SYNC_REPLICAS: Final = Parameter("minInSyncReplicas", "min_in_sync_replicas", number(1, 1000))
 ALL_ACK_IN_SYNC_STATE_SET: Final = Parameter("allAckInSyncStateSet", "all_ack_in_sync_state_set", FLAG)
@@ -52,6 +53,7 @@ CHECK_SYNC_STATE_SET_PERIOD_MS: Final = Parameter(
 )
 
 # Broker
+
 
 BROKER_IP2: Final = Parameter("brokerIP2", "broker_ip2", TEXT)
 HA_LISTEN_PORT: Final = Parameter("haListenPort", "ha_listen_port", PORT)
@@ -79,11 +81,13 @@ FLUSH_CONSUMER_OFFSET_INTERVAL_MS: Final = Parameter(
 
 # Every role
 
+
 BIND_ADDRESS: Final = Parameter("bindAddress", "bind_address", WORD)
 LISTEN_PORT: Final = Parameter("listenPort", "listen_port", PORT)
 STORE_PATH_ROOT_DIR: Final = Parameter("storePathRootDir", "store_path_root_dir", PATH)
 
 # Controller
+
 
 CONTROLLER_D_LEGER_GROUP: Final = Parameter("controllerDLegerGroup", "controller_d_leger_group", WORD)
 CONTROLLER_D_LEGER_PEERS: Final = Parameter("controllerDLegerPeers", "controller_d_leger_peers", PEERS)
@@ -108,9 +112,11 @@ ENABLE_CONTROLLER_IN_NAMESRV: Final = Parameter(
 
 # Learner
 
+
 EXPORT_PATH: Final = Parameter("exportPath", "export_path", PATH)
 
 # Broker and learner
+
 
 BROKER_CLUSTER_NAME: Final = Parameter("brokerClusterName", "broker_cluster_name", WORD)
 BROKER_NAME: Final = Parameter("brokerName", "broker_name", WORD)
@@ -139,6 +145,7 @@ ASYNC_LEARNER: Final = Parameter("asyncLearner", "async_learner", FLAG)
 
 # Every process
 
+
 LOG_LEVEL: Final = Parameter(
     "logLevel", "log_level", choice("DEBUG", "INFO", "WARNING", "ERROR"), group="process"
 )
@@ -156,6 +163,7 @@ STALL_TIMEOUT_MS: Final = Parameter(
 
 # Limits of every listener
 
+
 CONNECTIONS_MAX: Final = Parameter("connectionsMax", "connections_max", number(1, 1000000), group="limits")
 REQUEST_BYTES_MAX: Final = Parameter(
     "requestBytesMax", "request_bytes_max", size(1024, 1073741824), group="limits"
@@ -169,6 +177,7 @@ UNSENT_BYTES_MAX: Final = Parameter(
 )
 
 # Replication
+
 
 FLUSH_DISK_TYPE: Final = Parameter(
     "flushDiskType", "flush_disk_type", choice("SYNC_FLUSH", "ASYNC_FLUSH"), group="replication"

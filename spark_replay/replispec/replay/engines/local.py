@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,11 +20,12 @@ from replispec.replay.engines.results import (
     CaptureResult,
     Options,
     Progress,
+    events_file,
     judged,
     unusable,
 )
-from replispec.replay.events.observation import SCHEMA
 from replispec.replay.events.observe import REMOTING, REPLICATION, observe
+from replispec.replay.events.tables import SCHEMAS
 from replispec.replay.frames.classify import Hints
 from replispec.replay.frames.tables import FRAMES
 from replispec.replay.frames.tls import TLS
@@ -43,11 +45,14 @@ class LocalEngine:
     def results(
         self, captures: Sequence[Source], out: Path, options: Options, progress: Progress
     ) -> Iterator[CaptureResult]:
-        """One result per capture; frames and events are appended to one file each."""
-        with (
-            pq.ParquetWriter(out / FRAMES_NAME, FRAMES) as frames,
-            pq.ParquetWriter(out / EVENTS_NAME, SCHEMA) as events,
-        ):
+        """One result per capture; frames, and the events of each kind, are appended to a file."""
+        (out / EVENTS_NAME).mkdir(parents=True)
+        with ExitStack() as stack:
+            frames = stack.enter_context(pq.ParquetWriter(out / FRAMES_NAME, FRAMES))
+            files = {
+                kind: stack.enter_context(pq.ParquetWriter(events_file(out, kind), schema))
+                for kind, schema in SCHEMAS.items()
+            }
             for number, source in enumerate(captures):
                 shown = _Share(progress, name_of(source), number, len(captures))
                 shown.tell("reading", 0)
@@ -57,10 +62,12 @@ class LocalEngine:
                     yield unusable(source, fault)
                     continue
                 shown.tell("judging", DECODED_PERCENT)
-                observations = observe(decoded.frames, decoded.holes, decoded.streams)
+                events = observe(decoded.frames, decoded.holes, decoded.streams)
                 frames.write_table(decoded.frames)
-                events.write_table(observations)
-                yield judged(capture_row(source, decoded), observations, options)
+                for kind, table in events.items():
+                    if table.num_rows:
+                        files[kind].write_table(table)
+                yield judged(capture_row(source, decoded), events, options)
 
 
 class _Share:

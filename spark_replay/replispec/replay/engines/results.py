@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
-from replispec.replay.events.observation import from_table
-from replispec.replay.judges.judge import FindingRow, LossRow, judge_capture
+from replispec.replay.events.observation import ObservationKind
+from replispec.replay.events.tables import Events, from_tables
+from replispec.replay.judges.judge import FindingRow, judge_capture
+from replispec.replay.judges.sends import LossRow, SendsRow
 from replispec.replay.report.answers import answers
 from replispec.replay.report.failovers import failovers
 from replispec.replay.report.latencies import latencies
@@ -23,7 +23,7 @@ from replispec.replay.report.story import switches, timelines
 from replispec.replay.report.summary import CaptureRow
 from replispec.replay.tcp.rotation import Source, name_of, paths_of
 
-FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events.parquet", "findings.parquet"
+FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events", "findings.parquet"
 SUMMARY_NAME, REPORT_NAME, LOST_NAME = "summary.json", "report.html", "lost.jsonl"
 SPARK_LOG_NAME = "spark.log"
 
@@ -59,6 +59,7 @@ class CaptureResult:
     capture: CaptureRow
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
+    sends: list[SendsRow] = field(default_factory=list)
     switches: list[Switch] = field(default_factory=list)
     timelines: list[Timeline] = field(default_factory=list)
     failovers: list[FailOver] = field(default_factory=list)
@@ -73,17 +74,16 @@ Progress = Callable[[str, int, int], None]
 """Told what is being done, how much is done (parts of captures, or stages) and of how much."""
 
 
-def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> CaptureResult:
-    """Judge the observations of one capture (all of them) and tell its story."""
-    judgement = judge_capture(
-        capture.file, from_table(observations), options.learners, all_ack=options.all_ack
-    )
+def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
+    """Judge the events of one capture (all of them) and tell its story."""
+    judgement = judge_capture(capture.file, from_tables(events), options.learners, all_ack=options.all_ack)
     assert judgement.joined is not None
     span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
     return CaptureResult(
         capture,
         judgement.findings,
         judgement.losses,
+        judgement.sends,
         switches(capture.file, judgement.joined),
         timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
         failovers(capture.file, judgement.joined),
@@ -93,6 +93,11 @@ def judged(capture: CaptureRow, observations: pa.Table, options: Options) -> Cap
         overlaps(capture.file, judgement.joined),
         answers(capture.file, judgement.joined.rows),
     )
+
+
+def events_file(out: Path, kind: ObservationKind) -> Path:
+    """Where the events of one kind are written below an output folder."""
+    return out / EVENTS_NAME / f"{kind}.parquet"
 
 
 def unusable(source: Source, fault: Exception) -> CaptureResult:

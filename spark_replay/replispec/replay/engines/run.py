@@ -1,6 +1,6 @@
 """A replay from capture files to an output folder: both engines, the same rows.
 
-Output: frames.parquet, events.parquet and findings.parquet (of the local engine one file each, of
+Output: frames.parquet, events/KIND.parquet and findings.parquet (of the local engine one file each, of
 Spark a folder of parts), summary.json, report.html, and the log of Spark. See docs/replay.md.
 """
 
@@ -30,6 +30,7 @@ from replispec.replay.engines.results import (
 )
 from replispec.replay.report import write_report
 from replispec.replay.report.compare import compare
+from replispec.replay.report.document import document
 from replispec.replay.report.evidence import Located, locate, proven
 from replispec.replay.report.evidence_file import write_evidence
 from replispec.replay.report.fill import Story, fill
@@ -97,6 +98,7 @@ def replay(
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses
+        summary.sends += result.sends
         summary.findings += result.findings
         summary.failovers += result.failovers
         summary.latencies += result.latencies
@@ -142,8 +144,8 @@ def _write(
         for finding in summary.findings
     ]
     pq.write_table(pa.Table.from_pylist(rows, FINDINGS), out / FINDINGS_NAME)
-    document = orjson.dumps(summary.document(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-    (out / SUMMARY_NAME).write_bytes(document)
+    content = orjson.dumps(document(summary), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    (out / SUMMARY_NAME).write_bytes(content)
     sends = [send for result in results for send in result.lost]
     lost = write_lost(lost_messages(out / FRAMES_NAME, sends), out / LOST_NAME)
     story = Story(

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
 
 from replispec.replay.engines.local import hints, stream_figures
 from replispec.replay.engines.results import (
-    EVENTS_NAME,
     FRAMES_NAME,
     SPARK_LOG_NAME,
     UNUSABLE,
@@ -27,7 +25,7 @@ from replispec.replay.events.observe import REMOTING
 from replispec.replay.report.summary import CaptureRow
 from replispec.replay.tcp.rotation import Source, name_of, open_rotation
 
-_STAGES = ("starting Spark", "decoding", "joining", "judging")
+_STAGES = ("starting Spark", "decoding", "judging")
 
 
 class SparkEngine:
@@ -67,18 +65,12 @@ def _replayed(
     )
     captures = _capture_rows(sources, decoded)
     _tell(progress, 2)
-    events = _written(spark, observed(decoded.frames, decoded.holes, decoded.streams), out / EVENTS_NAME)
-    _tell(progress, 3)
-    return judgements(events, captures, options)
+    events = observed(decoded.frames, decoded.holes, decoded.streams)
+    return judgements(events, captures, options, out)
 
 
 def _tell(progress: Progress, stage: int) -> None:
     progress(_STAGES[stage], stage, len(_STAGES))
-
-
-def _written(spark: SparkSession, rows: DataFrame, folder: Path) -> DataFrame:
-    rows.write.mode("overwrite").parquet(str(folder))
-    return spark.read.schema(rows.schema).parquet(str(folder))
 
 
 def _capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, CaptureRow]:

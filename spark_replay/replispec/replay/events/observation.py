@@ -1,164 +1,452 @@
-"""What was seen on the wire, one row each, before anybody knows which broker group it is about.
+"""What was seen on the wire, before anybody knows which broker group it is about: one kind of event a class.
 
 Frames become observations connection by connection; only then are names, addresses and lives joined
-(`groups.py`) and invariants judged. The rows are few and small: bodies of messages never reach them.
+(`groups.py`) and invariants judged. Bodies of messages never reach them. Each kind has a table of its own:
+the fields of its class are its columns (`tables.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar, Final, NamedTuple
 
-import pyarrow as pa
+from replispec.replay.events.fields import Fields
 
 
 class ObservationKind(StrEnum):
     """What an observation tells."""
 
-    CONTROLLER = "controller"  # address speaks for the controller group `name`
-    BROKER = "broker"  # broker `name` of `cluster` has `address`, `broker_id`, `ha_address`
-    ALIVE = "alive"  # a heartbeat; tells what BROKER tells
-    CLOSED = "closed"  # the connection that carried the heartbeats of the broker at `address` was closed
-    LEADER = "leader"  # the controller at `address` calls `controller` the leader of its group `name`
-    REGISTRATION = "registration"  # one step of the registration of the broker `name`
-    START = "start"  # one step of the start of the broker at `address`, or of whoever has the connection
-    DECISION = "decision"  # what the broker set `name` was asked, or how a controller decided it
-    GRANTED = "granted"  # broker id given to the owner of the check code in `text`
-    CLEANED = "cleaned"  # ids in `text` removed from `name`; without text the whole broker set
-    FACT = "fact"  # what a controller said about a broker group
-    ALTERATION = "alteration"  # an answered request for another SyncStateSet
-    ACKNOWLEDGED = "acknowledged"  # a producer was told that its message is stored at `offset`
-    EPOCHS = "epochs"  # a broker told its epochs
-    OPENED = "opened"  # a replication connection seen from its first bytes
-    GAP = "gap"  # bytes of a replication connection were lost here
+    CONTROLLER = "controller"
+    BROKER = "broker"
+    ALIVE = "alive"
+    CLOSED = "closed"
+    LEADER = "leader"
+    REGISTRATION = "registration"
+    START = "start"
+    DECISION = "decision"
+    GRANTED = "granted"
+    CLEANED = "cleaned"
+    FACT = "fact"
+    ALTERATION = "alteration"
+    ACKNOWLEDGED = "acknowledged"
+    EPOCHS = "epochs"
+    OPENED = "opened"
+    GAP = "gap"
     HANDSHAKE = "handshake"
     ANSWER = "answer"
     REPORT = "report"
     BATCH = "batch"
     HEARTBEAT = "heartbeat"
-    PAIRED = "paired"  # the number of answers of one connection by verdict, in `text`
-    MISPAIRED = "mispaired"  # an answer that is no plain answer to a request
-    UNSEEN = "unseen"  # answers to clients of the broker at `address` may have been lost
-    LATENCY = "latency"  # how long the requests of one code waited on one connection
-    UNDECODABLE = "undecodable"  # a command whose fields break their types
+    PAIRED = "paired"
+    MISPAIRED = "mispaired"
+    UNSEEN = "unseen"
+    LATENCY = "latency"
+    UNDECODABLE = "undecodable"
 
 
-@dataclass(slots=True)
-class Observation:
-    """One row. `order` is the file offset of the packet that delivered it: the order of the capture.
-
-    Offsets are commit-log bytes, times int64 ns UTC; None is a value that the frame does not carry.
-    `controller` is the address of the answering controller, `address` a broker's main address (of a
-    replication connection: the master's replication address). `message` names the event that a step is,
-    `content` holds its fields or what an answer claims; `opaque` joins the steps of a request and its answer.
-    `version` is the one in the header of the broker that tells its address. `duration_ns` is the time from
-    the request to the answer that tells the row; `durations_ns`, `unanswered`: all requests of a code,
-    `answer_codes` those of their answers, `remarks` the first one with each of these codes, by code.
-    """
+class Place(NamedTuple):
+    """Where a frame is: `order` is the file offset of the packet that delivered it, which is the order of the
+    capture, `sequence` its first byte in its direction, `number` its index there; time int64 ns UTC."""
 
     capture: str
-    kind: str
+    order: int
+    time_ns: int
+    connection: str
+    direction: int
+    sequence: int
+    number: int
+
+
+_BY_JOIN: Final[Mapping[str, bool]] = {"by join": True}
+"""Marks what `join` tells of a row: no table has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation(Fields):
+    """One row of any kind, and its place. `group` is told by `join`."""
+
+    kind: ClassVar[ObservationKind]
+
+    capture: str
     order: int
     time_ns: int
     connection: str
     direction: int
     sequence: int
     index: int
+    group: str | None = field(default=None, metadata=_BY_JOIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Told(Observation):
+    """What a command tells; `duration_ns` where it is the answer to a request that was seen."""
+
+    duration_ns: int | None = None
+
+
+# ---- names and addresses -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Controller(Told):
+    """The address `controller` speaks for the controller group `name`."""
+
+    kind = ObservationKind.CONTROLLER
+    name: str | None = None
+    controller: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Broker(Told):
+    """The broker `name` of `cluster` has these addresses and this id."""
+
+    kind = ObservationKind.BROKER
     name: str | None = None
     cluster: str | None = None
     controller: str | None = None
     address: str | None = None
     ha_address: str | None = None
     broker_id: int | None = None
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _OfBroker(Observation):
+    """What a broker's heartbeat tells."""
+
+    name: str | None = None
+    cluster: str | None = None
+    controller: str | None = None
+    address: str | None = None
+    broker_id: int | None = None
+    version: int | None = None
+    timeout_ms: int | None = None
+    from_start: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alive(_OfBroker):
+    """A broker's heartbeat."""
+
+    kind = ObservationKind.ALIVE
+    epoch: int | None = None
+    max_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closed(_OfBroker):
+    """The connection that carried the heartbeats of the broker at `address` was closed."""
+
+    kind = ObservationKind.CLOSED
+
+
+@dataclass(frozen=True, slots=True)
+class Leader(Told):
+    """The controller at `address` calls `controller` the leader of its group `name`."""
+
+    kind = ObservationKind.LEADER
+    name: str | None = None
+    controller: str | None = None
+    address: str | None = None
+
+
+# ---- steps of machines ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Registration(Told):
+    """One step of the registration of the broker `name`; `code` is that of the request."""
+
+    kind = ObservationKind.REGISTRATION
+    name: str | None = None
+    cluster: str | None = None
+    controller: str | None = None
+    address: str | None = None
+    code: int | None = None
+    opaque: int | None = None
+    version: int | None = None
+    from_start: bool | None = None
+    message: str | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Start(Told):
+    """One step of the start of the broker at `address`, or of the one that has the connection."""
+
+    kind = ObservationKind.START
+    controller: str | None = None
+    address: str | None = None
+    code: int | None = None
+    from_start: bool | None = None
+    message: str | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision(Told):
+    """What the broker set `name` was asked, or how a controller decided it; or a broker was notified."""
+
+    kind = ObservationKind.DECISION
+    name: str | None = None
+    controller: str | None = None
+    address: str | None = None
+    code: int | None = None
+    opaque: int | None = None
+    accepted: bool | None = None
+    master: str | None = None
+    master_epoch: int | None = None
+    message: str | None = None
+    content: str | None = None
+
+
+# ---- what controllers and brokers answer ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Granted(Told):
+    """A broker id was given to the owner of the check code in `text`."""
+
+    kind = ObservationKind.GRANTED
+    name: str | None = None
+    cluster: str | None = None
+    controller: str | None = None
+    address: str | None = None
+    broker_id: int | None = None
     text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned(Told):
+    """The ids in `text` were removed from `name`; without text the whole broker set."""
+
+    kind = ObservationKind.CLEANED
+    name: str | None = None
+    controller: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact(Told):
+    """What a controller said about a broker set; `code` is that of the request.
+
+    `body_epoch` is the syncStateSetEpoch in a body whose header has one too.
+    """
+
+    kind = ObservationKind.FACT
+    name: str | None = None
+    controller: str | None = None
+    address: str | None = None
     code: int | None = None
     named_by: str | None = None
     master: str | None = None
     master_address: str | None = None
     master_epoch: int | None = None
     sync_state_set_epoch: int | None = None
-    members: list[str] | None = None
-    requester: str | None = None
-    accepted: bool | None = None
+    body_epoch: int | None = None
+    members: Sequence[str] | None = None
     designated: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alteration(Told):
+    """An answered request for another SyncStateSet; `code` is that of the answer."""
+
+    kind = ObservationKind.ALTERATION
+    name: str | None = None
+    controller: str | None = None
+    code: int | None = None
+    named_by: str | None = None
+    requester: str | None = None
+    master_epoch: int | None = None
+    accepted: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged(Told):
+    """A producer was told that its message is stored at `offset` of the broker at `address`.
+
+    `epoch` is told by `join`.
+    """
+
+    kind = ObservationKind.ACKNOWLEDGED
+    address: str | None = None
+    offset: int | None = None
+    text: str | None = None
+    epoch: int | None = field(default=None, metadata=_BY_JOIN)
+
+
+@dataclass(frozen=True, slots=True)
+class Epochs(Told):
+    """A broker told its epochs."""
+
+    kind = ObservationKind.EPOCHS
+    name: str | None = None
+    cluster: str | None = None
+    address: str | None = None
+    epochs: Sequence[dict[str, int]] | None = None
+
+
+# ---- replication connections ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Opened(Observation):
+    """A replication connection seen from its first bytes."""
+
+    kind = ObservationKind.OPENED
+    address: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Gap(Observation):
+    """Bytes of a replication connection were lost here; `text`: why."""
+
+    kind = ObservationKind.GAP
+    address: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Handshake(Observation):
+    """A replica names itself, by its id or by its address in `text`."""
+
+    kind = ObservationKind.HANDSHAKE
+    address: str | None = None
+    message: str | None = None
+    broker_id: int | None = None
+    text: str | None = None
     sync_from_last_file: bool | None = None
     async_learner: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Observation):
+    """A master's answer to a handshake; epochs of which bytes are missing are None."""
+
+    kind = ObservationKind.ANSWER
+    address: str | None = None
+    message: str | None = None
     max_offset: int | None = None
+    epochs: Sequence[dict[str, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report(Observation):
+    """How far a replica's log goes."""
+
+    kind = ObservationKind.REPORT
+    address: str | None = None
+    message: str | None = None
+    max_offset: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Transfer(Observation):
+    """What a master's transfer header tells."""
+
+    address: str | None = None
+    message: str | None = None
     offset: int | None = None
     body_size: int | None = None
     epoch: int | None = None
     epoch_start_offset: int | None = None
     confirm_offset: int | None = None
-    epochs: list[dict[str, int]] | None = None
-    message: str | None = None
-    content: str | None = None
-    opaque: int | None = None
-    version: int | None = None
-    timeout_ms: int | None = None
-    from_start: bool | None = None
     body_digest: int | None = None
-    duration_ns: int | None = None
-    durations_ns: list[int] | None = None
-    answer_codes: list[int] | None = None
-    remarks: list[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch(_Transfer):
+    """Log bytes on their way to a replica; `body_digest` where all of them were seen."""
+
+    kind = ObservationKind.BATCH
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat(_Transfer):
+    """A transfer header without log bytes."""
+
+    kind = ObservationKind.HEARTBEAT
+
+
+# ---- requests and answers ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Paired(Observation):
+    """How many answers of one connection were judged with this verdict; `unanswered` requests of it."""
+
+    kind = ObservationKind.PAIRED
+    verdict: str | None = None
+    evaluated: int | None = None
     unanswered: int | None = None
-    group: str | None = None
 
 
-_ENTRY = pa.struct([("epoch", pa.int32()), ("start_offset", pa.int64())])
-_TYPES: Mapping[str, pa.DataType] = {
-    "order": pa.int64(),
-    "time_ns": pa.int64(),
-    "direction": pa.int8(),
-    "sequence": pa.int64(),
-    "index": pa.int32(),
-    "broker_id": pa.int64(),
-    "code": pa.int32(),
-    "master_epoch": pa.int32(),
-    "sync_state_set_epoch": pa.int32(),
-    "members": pa.list_(pa.string()),
-    "accepted": pa.bool_(),
-    "designated": pa.bool_(),
-    "sync_from_last_file": pa.bool_(),
-    "async_learner": pa.bool_(),
-    "max_offset": pa.int64(),
-    "offset": pa.int64(),
-    "body_size": pa.int32(),
-    "epoch": pa.int32(),
-    "epoch_start_offset": pa.int64(),
-    "confirm_offset": pa.int64(),
-    "epochs": pa.list_(_ENTRY),
-    "opaque": pa.int32(),
-    "version": pa.int32(),
-    "timeout_ms": pa.int64(),
-    "from_start": pa.bool_(),
-    "body_digest": pa.int64(),
-    "duration_ns": pa.int64(),
-    "durations_ns": pa.list_(pa.int64()),
-    "answer_codes": pa.list_(pa.int32()),
-    "remarks": pa.list_(pa.string()),
-    "unanswered": pa.int32(),
+@dataclass(frozen=True, slots=True)
+class Mispaired(Observation):
+    """An answer that is no plain answer to a request, and what is said of it."""
+
+    kind = ObservationKind.MISPAIRED
+    verdict: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen(Observation):
+    """Answers to clients of the broker at `address` may have been lost; `text`: why."""
+
+    kind = ObservationKind.UNSEEN
+    address: str | None = None
+    text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latency(Observation):
+    """How long the requests of one code waited on one connection, and how many were not answered.
+
+    `answer_codes` are those of their answers, `remarks` the first one with each of these codes, by code.
+    """
+
+    kind = ObservationKind.LATENCY
+    code: int | None = None
+    durations_ns: Sequence[int] | None = None
+    answer_codes: Sequence[int] | None = None
+    remarks: Sequence[str] | None = None
+    unanswered: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Undecodable(Told):
+    """A command whose fields break their types; `code` is that of the request."""
+
+    kind = ObservationKind.UNDECODABLE
+    code: int | None = None
+    text: str | None = None
+
+
+_ALL: Final[tuple[type[Observation], ...]] = (
+    Controller, Broker, Alive, Closed, Leader,
+    Registration, Start, Decision,
+    Granted, Cleaned, Fact, Alteration, Acknowledged, Epochs,
+    Opened, Gap, Handshake, Answer, Report, Batch, Heartbeat,
+    Paired, Mispaired, Unseen, Latency, Undecodable,
+)  # fmt: skip
+KINDS: Final[Mapping[ObservationKind, type[Observation]]] = {
+    each.kind: each for each in sorted(_ALL, key=lambda each: each.kind)
 }
-NAMES = tuple(field.name for field in fields(Observation))
-SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in NAMES])
-"""Columns of the events table: the attributes of Observation, in their order."""
-
-SORTED_BY = ("capture", "connection", "direction", "sequence", "index", "kind")
+"""The class of each kind, by its name."""
 
 
-def to_table(observations: Iterable[Observation]) -> pa.Table:
-    """The observations as a table of SCHEMA, in the order given."""
-    rows = list(observations)
-    columns = {name: [getattr(row, name) for row in rows] for name in NAMES}
-    return pa.table({name: pa.array(columns[name], SCHEMA.field(name).type) for name in NAMES}, schema=SCHEMA)
+def of_kind(kind: ObservationKind, *place: Any, **told: Any) -> Observation:
+    """An observation of a kind that is known only now. Raises TypeError for a field that it has not."""
+    return KINDS[kind](*place, **told)
 
 
-def from_table(table: pa.Table) -> list[Observation]:
-    """The inverse of to_table."""
-    columns: list[list[Any]] = [table.column(name).to_pylist() for name in NAMES]
-    return [Observation(*values) for values in zip(*columns, strict=True)]
+def names_of(kind: ObservationKind) -> tuple[str, ...]:
+    """The fields of a kind that its table has as columns, in their order."""
+    return tuple(each.name for each in fields(KINDS[kind]) if not each.metadata)
 
 
 def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
@@ -168,7 +456,7 @@ def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
     """
 
     def place(row: Observation) -> tuple[object, ...]:
-        side = (row.kind == ObservationKind.GAP) - (row.kind == ObservationKind.OPENED)
+        side = (row.kind is ObservationKind.GAP) - (row.kind is ObservationKind.OPENED)
         return row.capture, row.order, row.connection, row.direction, row.sequence, row.index, side
 
     return sorted(observations, key=place)

@@ -9,14 +9,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import fields
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from replispec.replay.events.observation import SORTED_BY, Observation, ObservationKind, to_table
+from replispec.replay.events.observation import Alive, Closed, Observation, Unseen
 from replispec.replay.events.rocketmq.commands import observe_commands
 from replispec.replay.events.rocketmq.replication import Reasons, observe_replication
+from replispec.replay.events.tables import Events, in_order, to_tables
 from replispec.replay.pairing.delivery import column, delivered
 from replispec.replay.pairing.pairs import pair
 
@@ -25,18 +26,18 @@ REPLICATION = ("ha_replica", "ha_master")
 Directions = frozenset[tuple[str, int]]
 
 
-def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> pa.Table:
+def observe(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Events:
     """The observations of the connections whose rows (of FRAMES, HOLES, STREAMS) are given, sorted."""
     found = [*_remoting(frames, holes, streams), *_replication(frames, holes, streams)]
-    return to_table(found).sort_by([(name, "ascending") for name in SORTED_BY])
+    return {kind: in_order(table) for kind, table in to_tables(found).items()}
 
 
 def _remoting(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
     ordered = delivered(frames.filter(pc.field("protocol") == REMOTING), streams)
     pairs = pair(ordered, _whole(streams), _cut_short(ordered.frames, holes))
-    alive: dict[str, Observation] = {}
+    alive: dict[str, Alive] = {}
     for observation in observe_commands(ordered, pairs):
-        if observation.kind == ObservationKind.ALIVE:
+        if isinstance(observation, Alive):
             alive[observation.connection] = observation
         yield observation
     yield from _closed(alive, streams)
@@ -91,14 +92,15 @@ def _reasons(holes: pa.Table) -> Reasons:
     return found
 
 
-def _closed(alive: Mapping[str, Observation], streams: pa.Table) -> Iterator[Observation]:
+def _closed(alive: Mapping[str, Alive], streams: pa.Table) -> Iterator[Observation]:
     """The end of each connection that carried heartbeats, as far as the capture shows it."""
     ended = streams.filter(pc.field("closed"))
     names = ("connection", "direction", "last_time_ns")
     for connection, direction, time_ns in zip(*(column(ended, name) for name in names), strict=True):
         last = alive.get(connection)
         if last is not None and time_ns is not None:
-            yield replace(last, kind=ObservationKind.CLOSED, direction=direction, time_ns=time_ns)
+            told = {each.name: getattr(last, each.name) for each in fields(Closed)}
+            yield Closed(**{**told, "direction": direction, "time_ns": time_ns})
 
 
 def _unseen(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Observation]:
@@ -129,5 +131,4 @@ def _unseen(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Iterator[Ob
             known = before[connection, direction]
             at = bisect_left(known, (start, 0))
             time_ns = known[at - 1][1] if at else first_ns or 0
-            found = Observation(capture, ObservationKind.UNSEEN, 0, time_ns, connection, direction, start, 0)
-            yield replace(found, address=source, text=kind)
+            yield Unseen(capture, 0, time_ns, connection, direction, start, 0, address=source, text=kind)

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import Judged, StreamEvent, join
+from replispec.replay.judges.sends import LossRow, Sends, SendsRow
 from replispec.replay.machines.rocketmq.findings import machine_findings
 from replispec.replay.machines.steps import MachineFinding
 from replispec.replay.pairing.pairs import EVERYTHING, PAIRING
@@ -57,21 +57,6 @@ class FindingRow:
         return self.proofs[0].text if self.proofs else ""
 
 
-@dataclass(frozen=True, slots=True)
-class LossRow:
-    """Acknowledged messages of one epoch that the next master does not have.
-
-    `from_offset` and `to_offset` are commit-log bytes: where the first and the last lost message start.
-    """
-
-    group: str
-    epoch: int
-    from_offset: int
-    to_offset: int
-    acknowledged: int
-    file: str
-
-
 @dataclass(slots=True)
 class Judgement:
     """The result of one capture."""
@@ -79,6 +64,7 @@ class Judgement:
     file: str
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
+    sends: list[SendsRow] = field(default_factory=list)
     joined: Judged | None = None
 
 
@@ -98,10 +84,14 @@ def judge_capture(
     for event in joined.events:
         by_group[event.stream, event.group].append(event)
     for name in names:
+        sends = Sends(name, file)
         for invariant in INVARIANTS.values():
             if invariant.id != PAIRING:
                 events = by_group[invariant.stream, name]
-                judgement.findings.append(_finding(file, name, invariant, events, judgement.losses))
+                judgement.findings.append(_finding(file, name, invariant, events, sends))
+        judgement.losses += sends.losses()
+        if sends.acknowledged:
+            judgement.sends.append(sends.row(begun_anew=joined.groups.has_ended(name)))
         for machine in WATCHED:
             found = walked.get((name, machine), MachineFinding())
             judgement.findings.append(_machine_finding(file, name, machine, found))
@@ -111,15 +101,13 @@ def judge_capture(
 
 
 def _finding(
-    file: str, group: str, invariant: Invariant, events: Iterable[StreamEvent], losses: list[LossRow]
+    file: str, group: str, invariant: Invariant, events: Iterable[StreamEvent], sends: Sends
 ) -> FindingRow:
-    lost = _Lost(file, group)
-    observer: Callable[[Evidence], None] | None = lost.note if invariant.id == SURVIVAL else None
+    observer: Callable[[Evidence], None] | None = sends.note if invariant.id == SURVIVAL else None
     judge = Judge(invariant, rules, (group,), observer=observer)
     for event in events:
         judge.feed(event.name, event.event)
     finding = judge.finding()
-    losses += lost.rows()
     counts = {verdict.value: count for verdict, count in finding.counts.items() if count}
     proofs = tuple(proof for evidence in finding.evidence for proof in _proofs(evidence))
     return FindingRow(invariant.id, finding.verdict, group, file, finding.evaluated, counts, proofs)
@@ -148,39 +136,16 @@ def _proofs(evidence: Evidence) -> Iterable[Proof]:
             yield _proof(row, text, evidence.verdict)
 
 
-class _Lost:
-    """Counts the lost messages of one group by epoch."""
-
-    def __init__(self, file: str, group: str) -> None:
-        self._file = file
-        self._group = group
-        self._offsets: dict[int, list[int]] = defaultdict(list)
-
-    def note(self, evidence: Evidence) -> None:
-        if evidence.verdict is Verdict.VIOLATED:
-            event: Any = evidence.event
-            self._offsets[event.epoch].append(event.offset)
-
-    def rows(self) -> list[LossRow]:
-        return [
-            LossRow(self._group, epoch, min(offsets), max(offsets), len(offsets), self._file)
-            for epoch, offsets in sorted(self._offsets.items())
-        ]
-
-
 def _pairing(file: str, rows: Iterable[Observation]) -> FindingRow:
     """The finding about all pairs of a capture, which were judged connection by connection."""
     counts: Counter[str] = Counter()
     proofs: list[Proof] = []
     for row in rows:
-        if row.kind == ObservationKind.PAIRED and row.name is not None:
-            counts[row.name] += row.max_offset or 0
+        if row.kind == ObservationKind.PAIRED and row.verdict is not None:
+            counts[row.verdict] += row.evaluated or 0
         elif row.kind == ObservationKind.MISPAIRED:
-            proofs.append(
-                Proof(
-                    row.time_ns, row.connection, row.direction, row.sequence, row.text or "", row.name or ""
-                )
-            )
+            place = (row.time_ns, row.connection, row.direction, row.sequence)
+            proofs.append(Proof(*place, row.text or "", row.verdict or ""))
     proofs.sort(key=lambda proof: -Verdict(proof.verdict).rank)
     verdict = worst(Verdict(name) for name in counts)
     return FindingRow(

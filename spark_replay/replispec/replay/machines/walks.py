@@ -8,7 +8,7 @@ something unseen was so, and is a fault if it was not, is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from replispec.runtime.primitives.machines import (
     Way,
     distinct,
     everywhere,
+    reachable,
     ways,
     with_hidden,
 )
@@ -92,10 +93,10 @@ class Walk:
         for one in self.possible:
             one.configurations = beginning(one.machine)
 
-    def perhaps_anew(self) -> None:
-        """The instance may be another one, in its first state."""
+    def meanwhile(self, kinds: Sequence[type]) -> None:
+        """Events of these classes may have happened, any number of times: elsewhere, where nothing tells when."""
         for one in self.possible:
-            one.configurations = distinct((*one.configurations, *beginning(one.machine)))
+            one.configurations = reachable(one.machine, one.configurations, kinds, self.rules)
 
     def perhaps(self, names: Iterable[str]) -> None:
         """One of these events (by the specification's names) may have happened, and nobody saw it."""

@@ -18,6 +18,7 @@ from replispec.replay.report.model import (
     ReportEvidence,
     ReportFinding,
     ReportModel,
+    Sends,
     Switch,
     Timeline,
 )
@@ -52,6 +53,7 @@ def fill(summary: Summary, story: Story) -> ReportModel:
         timelines=story.timelines,
         failovers=tuple(summary.failovers),
         latencies=tuple(summary.latencies),
+        sends=tuple(Sends(**asdict(row)) for row in summary.sends),
         answers=story.answers,
         causes=story.causes,
         overlaps=story.overlaps,

@@ -33,6 +33,7 @@ __all__ = [
     "ReportEvidence",
     "ReportFinding",
     "ReportModel",
+    "Sends",
     "Switch",
     "Timeline",
     "TimelineEvent",
@@ -112,6 +113,21 @@ class Loss:
     acknowledged: int
     file: str
     permitted_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sends:
+    """The acknowledged messages of one broker group in one file.
+
+    `followed`: how many of them could be compared with the log of a later master. `begun_anew`: the broker
+    set was removed, or set up again, afterwards.
+    """
+
+    group: str
+    file: str
+    acknowledged: int
+    followed: int
+    begun_anew: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +408,11 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class ReportModel:
-    """Everything on the page. The verdicts of the invariant `survival` say whether losses could be judged."""
+    """Everything on the page.
+
+    The verdicts of the invariant `survival` say whether losses could be judged, those of `of_logs` whether
+    logs kept what they held.
+    """
 
     engine: str
     captures: tuple[CaptureInfo, ...]
@@ -402,6 +422,7 @@ class ReportModel:
     timelines: tuple[Timeline, ...] = ()
     failovers: tuple[FailOver, ...] = ()
     latencies: tuple[Latency, ...] = ()
+    sends: tuple[Sends, ...] = ()
     answers: tuple[Answers, ...] = ()
     causes: tuple[LossCause, ...] = ()
     overlaps: tuple[Overlap, ...] = ()
@@ -410,3 +431,4 @@ class ReportModel:
     provenance: Provenance | None = None
     comparison: Comparison | None = None
     survival: str = "acknowledged-send-survives"
+    of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds")

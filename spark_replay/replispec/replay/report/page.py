@@ -9,6 +9,7 @@ import jinja2
 
 from replispec.replay.report.evidence import frames_filter
 from replispec.replay.report.failover import anatomy
+from replispec.replay.report.headline import headline
 from replispec.replay.report.lives import drawn_lives
 from replispec.replay.report.model import (
     ReportEvidence,
@@ -24,7 +25,6 @@ from replispec.replay.report.wording import (
     counted,
     exact_seconds,
     failover_sentence,
-    headline,
     lag_sentence,
     loss_line,
     milliseconds,

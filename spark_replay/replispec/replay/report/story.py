@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import Judged, Tenure
-from replispec.replay.judges.judge import FindingRow, LossRow
+from replispec.replay.judges.judge import FindingRow
+from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.log_ends import curves, lags
 from replispec.replay.report.model import MasterBand, Switch, Timeline, TimelineEvent, TimelineEventKind
 from replispec.replay.report.wording import seconds

@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from replispec.replay.judges.judge import FindingRow, LossRow
+from replispec.replay.judges.judge import FindingRow
+from replispec.replay.judges.sends import LossRow, SendsRow
 from replispec.replay.report.compare import Comparison
 from replispec.replay.report.model import FailOver, Latency, Provenance
 from replispec.runtime.primitives.invariants import Verdict
@@ -79,6 +80,7 @@ class Summary:
     engine: str
     captures: list[CaptureRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
+    sends: list[SendsRow] = field(default_factory=list)
     findings: list[FindingRow] = field(default_factory=list)
     failovers: list[FailOver] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
@@ -106,6 +108,7 @@ class Summary:
             "provenance": None if self.provenance is None else asdict(self.provenance),
             "captures": [asdict(capture) for capture in self.captures],
             "losses": [asdict(loss) for loss in self.losses],
+            "sends": [asdict(row) for row in self.sends],
             "failovers": [asdict(failover) for failover in self.failovers],
             "latencies": [asdict(latency) for latency in self.latencies],
             "verdicts": self.verdicts,

@@ -4,9 +4,7 @@ Times are int64 nanoseconds since 1970 UTC; `start_ns` is the first packet of th
 count.
 """
 
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
 from replispec.replay.report.model import (
     CaptureInfo,
@@ -15,7 +13,6 @@ from replispec.replay.report.model import (
     Loss,
     MomentKind,
     Overlap,
-    ReportFinding,
     ReportModel,
     Switch,
     Verdict,
@@ -45,37 +42,6 @@ MOMENTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """The first thing a reader sees: were acknowledged messages lost?"""
-
-    tone: Literal["lost", "kept", "unjudged"]
-    text: str
-    lines: tuple[str, ...] = ()
-
-
-def headline(model: ReportModel) -> Headline:
-    """Losses first; without any, a promise only where every group could be judged."""
-    judged = [finding for finding in model.findings if finding.invariant == model.survival]
-    unread = tuple(tls_line(each) for each in model.captures if each.connections_tls)
-    unknown = [finding for finding in judged if finding.verdict is Verdict.UNKNOWN]
-    open_questions = tuple(_not_judged(finding) for finding in unknown) + unread
-    if model.losses:
-        lines = tuple(loss_line(loss) for loss in model.losses)
-        lost = _lost(model.losses)
-        if any(finding.unknown for finding in judged):
-            lost = f"At least {lost}"
-            lines += ("More may be among what the capture does not hold.",)
-        return Headline("lost", lost, lines + open_questions)
-    if not judged:
-        return Headline("unjudged", "Nothing tells whether acknowledged messages were lost", unread)
-    if unknown:
-        return Headline("unjudged", "No loss was found, but not everything could be judged", open_questions)
-    total = sum(finding.evaluated for finding in judged)
-    checked = f"{counted(total, 'acknowledged message')} checked against every later master."
-    return Headline("kept", "No acknowledged message was lost", (checked, *unread))
-
-
 def applied(model: ReportModel) -> tuple[str, ...]:
     """How many of the rules had something to judge, and what the others would have needed, a line each."""
     rules = {finding.invariant for finding in model.findings}
@@ -92,24 +58,11 @@ def _evaluated(rule: str) -> str:
     return WATCHED[rule].evaluated if rule in WATCHED else INVARIANTS[rule].evaluated
 
 
-def _lost(losses: tuple[Loss, ...]) -> str:
-    total = sum(loss.acknowledged for loss in losses)
-    groups = list(dict.fromkeys(loss.group for loss in losses))
-    owner = f" of {groups[0]}" if len(groups) == 1 else f" of {len(groups)} broker groups"
-    return f"{counted(total, 'acknowledged message')}{owner} {'was' if total == 1 else 'were'} lost"
-
-
 def loss_line(loss: Loss) -> str:
     """Where the lost messages lay, and whether the configuration allowed it."""
     where = f"{loss.group}: {counted(loss.acknowledged, 'message')} of masterEpoch {loss.epoch}, "
     where += f"commit-log offsets {loss.from_offset} to {loss.to_offset} ({loss.file})"
     return f"{where}; permitted by {loss.permitted_by}" if loss.permitted_by else where
-
-
-def _not_judged(finding: ReportFinding) -> str:
-    missing = "no acknowledged send was captured" if finding.evaluated == 0 else "evidence is missing"
-    why = finding.says or missing
-    return f"Not judged: {finding.group} ({finding.file}): {why}"
 
 
 def tls_line(capture: CaptureInfo) -> str:

@@ -17,10 +17,10 @@ from replispec.compiler.emit.python.binding_words import (
 )
 from replispec.compiler.emit.python.bound_instances import InstanceBindings
 from replispec.compiler.emit.python.bound_releases import (
-    PARAMETER,
     RELEASES,
     chosen_reader,
     readers_of,
+    release_parameter,
     releases_text,
     request_tables,
 )
@@ -97,7 +97,7 @@ class BindingsEmitter:
             "Raises RemoteProtocolError when it cannot be read."
         )
         readers, event = readers_of(sources), self._words.event
-        given = f"ext_fields: ExtFields, data: bytes{self._with_local}{self._with_release}"
+        given = f"ext_fields: ExtFields, data: bytes{self._with_local}, {self._release}"
         inside = [
             *chosen_reader(self._machine),
             f"return None if read is None else read(ext_fields, data{self._local_argument})",
@@ -127,8 +127,8 @@ class BindingsEmitter:
 
     def _outcomes(self, sources: tuple[Source, ...]) -> Iterator[Node]:
         asked = dict.fromkeys(name for each in sources for name in each.asked)
-        given = f"code: int | None, ext_fields: ExtFields, data: bytes{self._with_local}{self._with_release}"
-        release = ", release" if self._with_release else ""
+        given = f"code: int | None, ext_fields: ExtFields, data: bytes{self._with_local}, {self._release}"
+        release = ", release" if self._has_releases else ""
         about = (
             "The event that the answer to a request is; None when the machine takes none from it.\n\n"
             "`asked` is the code of the request, `code` that of its answer: None when there is none that\n"
@@ -186,7 +186,7 @@ class BindingsEmitter:
         if none is not other:
             inside += ["    case None:", f"        return {self._made(none) if none is not None else None}"]
         inside += ["    case _:", f"        return {self._made(other) if other is not None else None}"]
-        last = (f"release: {RELEASES.Release} | None",) if self._with_release else ()
+        last = (f"release: {RELEASES.Release} | None",) if self._has_releases else ()
         given = self._parameters(("code: int | None", "ext_fields: ExtFields", "data: bytes"), inside, last)
         return FunctionDef(f"_{snake(asked)}_answered", given, result, inside)
 
@@ -210,8 +210,12 @@ class BindingsEmitter:
         )
 
     @property
-    def _with_release(self) -> str:
-        return f", {PARAMETER}" if self._machine.bindings.has_releases else ""
+    def _has_releases(self) -> bool:
+        return self._machine.bindings.has_releases
+
+    @property
+    def _release(self) -> str:
+        return release_parameter(is_used=self._has_releases)
 
     def _parameters(self, given: tuple[str, ...], inside: list[str], last: tuple[str, ...] = ()) -> str:
         """The parameters of a reader; those that it does not use start with an underscore."""

@@ -14,10 +14,10 @@ from replispec.compiler.emit.python.binding_words import (
 from replispec.compiler.emit.python.bound_claims import claim_nodes
 from replispec.compiler.emit.python.bound_records import record_nodes
 from replispec.compiler.emit.python.bound_releases import (
-    PARAMETER,
     RELEASES,
     chosen_reader,
     readers_of,
+    release_parameter,
     releases_text,
     request_tables,
 )
@@ -112,7 +112,7 @@ class InstanceBindings:
             f"return None if read is None else read(ext_fields, data{handed})",
         ]
         given = ["code: int", "ext_fields: ExtFields", "data: bytes", *self._readers]
-        given += [PARAMETER] if self._bindings.has_releases else []
+        given.append(release_parameter(is_used=self._bindings.has_releases))
         yield FunctionDef("event_of", ", ".join(given), f"{self._asked} | None", inside, about)
         readers = readers_of(self._bindings.requests)
         for name, found in readers.items():
@@ -207,7 +207,7 @@ class InstanceBindings:
                 f"answer = {RELEASES.of_release}({choices}, release) or ANSWERS[effect]",
                 f"return answer({arguments})",
             ]
-            given.append(PARAMETER)
+        given.append(release_parameter(is_used=self._bindings.answers_by_release))
         yield FunctionDef("answer_of", ", ".join(("effect: str", *given)), str(BOUND.Answer), inside, about)
         for form in answers.values():
             yield self._answer(form, f"_{form.effect}")

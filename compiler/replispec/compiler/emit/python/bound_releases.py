@@ -15,6 +15,11 @@ PARAMETER = f"release: {RELEASES.Release} | None = None"
 """How a function is told of the release of a peer; without it, it is the newest."""
 
 
+def release_parameter(*, is_used: bool) -> str:
+    """The last parameter of what reads or answers peers: who calls it need not know whether it matters."""
+    return PARAMETER if is_used else f"_{PARAMETER}"
+
+
 def releases_text(versions: VersionRange) -> str:
     """The releases in Python."""
     return f'{RELEASES.Releases}("{versions.implementation}", {versions.first!r}, {versions.last!r})'

@@ -13,5 +13,8 @@ def constants_text(constants: Mapping[str, NamedConstant], family: str, sources:
     """The module with one name for each constant."""
     about = f"Constants of {family} that stand in no message."
     final = str(TYPING.Final)
-    nodes = [Constant(each.name, repr(each.value), final, each.about) for each in constants.values()]
+    nodes = [
+        Constant(each.name, repr(each.value), final, each.about, is_listed=True)
+        for each in constants.values()
+    ]
     return Module(f"replispec.wire.{family}.constants", certificate(sources), about, [*nodes]).text()

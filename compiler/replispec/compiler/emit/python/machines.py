@@ -84,7 +84,6 @@ class MachineEmitter:
         for event in self._machine.events.values():
             yield self._event(event)
         yield Constant("Event", " | ".join(map(class_name, self._machine.events)))
-        yield from self._effects()
         yield from self._answers()
         for name, node in self._machine.lets.items():
             if node in self._lets:
@@ -140,15 +139,6 @@ class MachineEmitter:
         else:
             body = [f'value: {annotation(kind)} = getattr(self.message, "{name}", None)', "return value"]
         return FunctionDef(name, "self", annotation(kind), body, decorators=["property"])
-
-    def _effects(self) -> Iterator[Node]:
-        yield Constant("EffectT_co", f'{TYPING.TypeVar}("EffectT_co", covariant=True)')
-        methods = []
-        for name, events in self._machine.effects().items():
-            kinds = " | ".join(map(class_name, events))
-            methods.append(FunctionDef(name, f"self, event: {kinds}, /", "tuple[EffectT_co, ...]", ["..."]))
-        about = "What a core does on its edges: each method returns effects, in their order."
-        yield Class("Effects", about, [f"{TYPING.Protocol}[EffectT_co]"], body=methods)
 
     def _answers(self) -> Iterator[Constant]:
         """The codes of the effects that answer a request; nothing for machines that answer none."""

@@ -58,13 +58,15 @@ def own(name: str) -> Ref:
 
 @dataclass(slots=True)
 class Constant:
-    """`name: annotation = value`, with a docstring below or a comment beside it."""
+    """`name: annotation = value`, with a docstring below or a comment beside it; `is_listed`: one of many,
+    which stand below each other."""
 
     name: str
     value: str = ""
     annotation: str = ""
     about: str = ""
     comment: str = ""
+    is_listed: bool = False
 
     def lines(self) -> Iterator[str]:
         """The lines, not yet formatted."""
@@ -188,7 +190,7 @@ def homes(model: Model) -> dict[str, str]:
 def _apart(node: Node) -> Iterator[str]:
     """The node's lines, and blank ones where the formatter would not set them."""
     yield from node.lines()
-    if isinstance(node, FunctionDef | Class) or (isinstance(node, Constant) and node.about):
+    if not isinstance(node, Constant) or (node.about and not node.is_listed):
         yield ""
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
 from replispec.runtime.primitives.unknown import is_none
@@ -66,21 +66,6 @@ class TopicDeleted:
 
 
 Event = AssignmentRead | BrokersChanged | IsrWritten | TopicDeleted
-EffectT_co = TypeVar("EffectT_co", covariant=True)
-
-
-class Effects(Protocol[EffectT_co]):
-    """What a core does on its edges: each method returns effects, in their order."""
-
-    def answer_conflict(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]: ...
-    def answer_refused(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]: ...
-    def answer_written(self, event: IsrWritten, /) -> tuple[EffectT_co, ...]: ...
-    def create_record(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]: ...
-    def delete_record(self, event: TopicDeleted, /) -> tuple[EffectT_co, ...]: ...
-    def note_unclean_election(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]: ...
-    def send_leader_and_isr(self, event: BrokersChanged, /) -> tuple[EffectT_co, ...]: ...
-    def send_stop_replica(self, event: TopicDeleted, /) -> tuple[EffectT_co, ...]: ...
-    def write_record(self, event: BrokersChanged | IsrWritten, /) -> tuple[EffectT_co, ...]: ...
 
 
 def nobody_assigned_lives(variables: Any, event: Any, rules: Any) -> bool:

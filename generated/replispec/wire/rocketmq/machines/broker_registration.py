@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from replispec.runtime.primitives.machines import (
     Assign,
@@ -181,29 +181,6 @@ Event = (
     | UnknownHere
     | RetryDue
 )
-EffectT_co = TypeVar("EffectT_co", covariant=True)
-
-
-class Effects(Protocol[EffectT_co]):
-    """What a core does on its edges: each method returns effects, in their order."""
-
-    def ask_next_id(self, event: Started | ApplicationRefused | RetryDue, /) -> tuple[EffectT_co, ...]: ...
-    def find_leader(self, event: RequestFailed | UnknownHere, /) -> tuple[EffectT_co, ...]: ...
-    def remove_temporary(
-        self, event: Started | ApplicationRefused | RequestFailed, /
-    ) -> tuple[EffectT_co, ...]: ...
-    def rename_to_final(self, event: ApplicationGranted | RetryDue, /) -> tuple[EffectT_co, ...]: ...
-    def retry_later(
-        self, event: NextIdAnswered | TemporaryFailed | RequestFailed | RenameFailed | UnknownHere, /
-    ) -> tuple[EffectT_co, ...]: ...
-    def send_application(self, event: Started | TemporaryWritten | RetryDue, /) -> tuple[EffectT_co, ...]: ...
-    def send_registration(
-        self, event: Started | Renamed | UnknownHere | RetryDue, /
-    ) -> tuple[EffectT_co, ...]: ...
-    def take_role(self, event: Registered, /) -> tuple[EffectT_co, ...]: ...
-    def write_temporary(self, event: NextIdAnswered | ApplicationRefused, /) -> tuple[EffectT_co, ...]: ...
-
-
 EVENTS: Final[Mapping[type, EventKind]] = {
     Started: EventKind("started", Origin.LOCAL, hidden=True),
     Restarted: EventKind("restarted", Origin.LOCAL),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import (
     ApplyBrokerIdRequest,
@@ -51,7 +52,9 @@ class Local(Protocol):
         """The time, in milliseconds since 1970."""
 
 
-def outcome_of(asked: int, code: int | None, ext_fields: ExtFields, data: bytes) -> Event | None:
+def outcome_of(
+    asked: int, code: int | None, ext_fields: ExtFields, data: bytes, _release: Release | None = None
+) -> Event | None:
     """The event that the answer to a request is; None when the machine takes none from it.
 
     `asked` is the code of the request, `code` that of its answer: None when there is none that

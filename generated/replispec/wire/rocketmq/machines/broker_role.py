@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
 from replispec.runtime.primitives.unknown import is_none
@@ -91,22 +91,6 @@ class AlterationOpen:
 
 
 Event = Identified | ReplicaInfoReceived | CaughtUp | Lagging | Altered | AlterationRefused | AlterationOpen
-EffectT_co = TypeVar("EffectT_co", covariant=True)
-
-
-class Effects(Protocol[EffectT_co]):
-    """What a core does on its edges: each method returns effects, in their order."""
-
-    def ask_alteration(self, event: CaughtUp | Lagging, /) -> tuple[EffectT_co, ...]: ...
-    def ask_alteration_again(self, event: AlterationOpen, /) -> tuple[EffectT_co, ...]: ...
-    def ask_election(self, event: ReplicaInfoReceived, /) -> tuple[EffectT_co, ...]: ...
-    def ask_who_is_master(self, event: Altered | AlterationRefused, /) -> tuple[EffectT_co, ...]: ...
-    def become_master(self, event: ReplicaInfoReceived, /) -> tuple[EffectT_co, ...]: ...
-    def become_replica(self, event: ReplicaInfoReceived, /) -> tuple[EffectT_co, ...]: ...
-    def count_again(self, event: ReplicaInfoReceived | Altered, /) -> tuple[EffectT_co, ...]: ...
-    def resume_as_master(self, event: ReplicaInfoReceived, /) -> tuple[EffectT_co, ...]: ...
-
-
 EVENTS: Final[Mapping[type, EventKind]] = {
     Identified: EventKind("identified", Origin.LOCAL),
     ReplicaInfoReceived: EventKind("replica_info_received", Origin.PEER),

@@ -22,7 +22,7 @@ from replispec.runtime.primitives.bindings import (
     told,
 )
 from replispec.runtime.primitives.errors import LocalProtocolError
-from replispec.runtime.primitives.releases import Releases
+from replispec.runtime.primitives.releases import Release, Releases
 from replispec.wire.rocketmq import codes, constants
 from replispec.wire.rocketmq.controller import (
     AlterSyncStateSetRequest,
@@ -103,7 +103,12 @@ _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
 
 
 def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, instances: Instances, rules: Rules
+    code: int,
+    ext_fields: ExtFields,
+    data: bytes,
+    instances: Instances,
+    rules: Rules,
+    _release: Release | None = None,
 ) -> Asked | None:
     """The event that a request with this code and body is; None when it is none.
 
@@ -247,7 +252,14 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Instances, Rules], Aske
 """How each request is read, by its code."""
 
 
-def answer_of(effect: str, instance: str, variables: Variables, event: Event, local: Local) -> Answer:
+def answer_of(
+    effect: str,
+    instance: str,
+    variables: Variables,
+    event: Event,
+    local: Local,
+    _release: Release | None = None,
+) -> Answer:
     """What an effect answers, by its name; the variables are those after the step."""
     return ANSWERS[effect](instance, variables, event, local)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
 from replispec.wire.rocketmq import codes
@@ -89,23 +89,6 @@ Event = (
     | ChangeForbidden
     | ChangeImpossible
 )
-EffectT_co = TypeVar("EffectT_co", covariant=True)
-
-
-class Effects(Protocol[EffectT_co]):
-    """What a core does on its edges: each method returns effects, in their order."""
-
-    def answer_change(self, event: Changed, /) -> tuple[EffectT_co, ...]: ...
-    def answer_configuration(self, event: ConfigurationAsked, /) -> tuple[EffectT_co, ...]: ...
-    def answer_heartbeat(self, event: Lived, /) -> tuple[EffectT_co, ...]: ...
-    def answer_metadata(self, event: MetadataAsked, /) -> tuple[EffectT_co, ...]: ...
-    def answer_sets(self, event: SetsAsked, /) -> tuple[EffectT_co, ...]: ...
-    def change_configuration(self, event: ChangeAsked, /) -> tuple[EffectT_co, ...]: ...
-    def refuse_change(self, event: ChangeForbidden, /) -> tuple[EffectT_co, ...]: ...
-    def refuse_value(self, event: ChangeImpossible, /) -> tuple[EffectT_co, ...]: ...
-    def remember_heartbeat(self, event: Lived, /) -> tuple[EffectT_co, ...]: ...
-
-
 ANSWERS: Final[Mapping[str, int]] = {
     "answer_change": codes.ResponseCode.SUCCESS,
     "answer_configuration": codes.ResponseCode.SUCCESS,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import Answer, Refused, asked_for, asked_text
+from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import (
     BrokerHeartbeatRequest,
@@ -66,7 +67,9 @@ class Local(Protocol):
 _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
 
 
-def event_of(code: int, ext_fields: ExtFields, data: bytes, local: Local) -> Event | None:
+def event_of(
+    code: int, ext_fields: ExtFields, data: bytes, local: Local, _release: Release | None = None
+) -> Event | None:
     """The event that a request with this code and body is; None when it is none.
 
     Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
@@ -120,7 +123,14 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]]
 """How each request is read, by its code."""
 
 
-def answer_of(effect: str, variables: Variables, event: Event, local: Local, rules: Rules) -> Answer:
+def answer_of(
+    effect: str,
+    variables: Variables,
+    event: Event,
+    local: Local,
+    rules: Rules,
+    _release: Release | None = None,
+) -> Answer:
     """What an effect answers, by its name; the variables are those after the step."""
     return ANSWERS[effect](variables, event, local, rules)
 

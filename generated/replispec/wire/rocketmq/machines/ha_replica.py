@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final
 
 from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions
 from replispec.runtime.primitives.releases import Releases
@@ -181,30 +181,6 @@ Event = (
     | Closed
     | Stop
 )
-EffectT_co = TypeVar("EffectT_co", covariant=True)
-
-
-class Effects(Protocol[EffectT_co]):
-    """What a core does on its edges: each method returns effects, in their order."""
-
-    def advance_confirm_offset(
-        self, event: BatchReceived | HeartbeatReceived, /
-    ) -> tuple[EffectT_co, ...]: ...
-    def append(self, event: BatchReceived, /) -> tuple[EffectT_co, ...]: ...
-    def ask_for_operator(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]: ...
-    def close_connection(
-        self, event: HandshakeAnswered | BatchReceived | HeartbeatReceived | Silence | Stop, /
-    ) -> tuple[EffectT_co, ...]: ...
-    def correct_epochs(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]: ...
-    def dial(self, event: DialDue, /) -> tuple[EffectT_co, ...]: ...
-    def note_epoch(self, event: BatchReceived | HeartbeatReceived, /) -> tuple[EffectT_co, ...]: ...
-    def send_handshake(self, event: Connected, /) -> tuple[EffectT_co, ...]: ...
-    def send_report(
-        self, event: HandshakeAnswered | BatchReceived | ReportDue, /
-    ) -> tuple[EffectT_co, ...]: ...
-    def truncate_log(self, event: HandshakeAnswered, /) -> tuple[EffectT_co, ...]: ...
-    def truncate_tail(self, event: DialDue, /) -> tuple[EffectT_co, ...]: ...
-    def wait_before_dialling(self, event: Closed, /) -> tuple[EffectT_co, ...]: ...
 
 
 def continues_the_log(variables: Any, event: Any, _rules: Any) -> bool:

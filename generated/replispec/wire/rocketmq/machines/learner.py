@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions
 from replispec.runtime.primitives.releases import Releases
@@ -79,16 +79,6 @@ class ReplicaInfoReceived:
 
 
 Event = Declared | JoinedAsReplica | Configured | ReportSent | InfoDue | ReplicaInfoReceived
-EffectT_co = TypeVar("EffectT_co", covariant=True)
-
-
-class Effects(Protocol[EffectT_co]):
-    """What a core does on its edges: each method returns effects, in their order."""
-
-    def ask_who_is_master(self, event: InfoDue, /) -> tuple[EffectT_co, ...]: ...
-    def refuse_to_serve(self, event: ReplicaInfoReceived, /) -> tuple[EffectT_co, ...]: ...
-
-
 EVENTS: Final[Mapping[type, EventKind]] = {
     Declared: EventKind(
         "declared",

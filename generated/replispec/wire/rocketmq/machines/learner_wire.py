@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import GetReplicaInfoRequest, GetReplicaInfoResponse, SyncStateSet
 from replispec.wire.rocketmq.machines.learner import Event, ReplicaInfoReceived, Variables
@@ -28,7 +29,12 @@ class Local(Protocol):
 
 
 def outcome_of(
-    asked: int, code: int | None, ext_fields: ExtFields, data: bytes, local: Local
+    asked: int,
+    code: int | None,
+    ext_fields: ExtFields,
+    data: bytes,
+    local: Local,
+    _release: Release | None = None,
 ) -> Event | None:
     """The event that the answer to a request is; None when the machine takes none from it.
 

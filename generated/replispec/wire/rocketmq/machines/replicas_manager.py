@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, TypeVar
+from typing import Final
 
 from replispec.runtime.primitives.machines import (
     Assign,
@@ -154,24 +154,6 @@ Event = (
     | InfoDue
     | Stop
 )
-EffectT_co = TypeVar("EffectT_co", covariant=True)
-
-
-class Effects(Protocol[EffectT_co]):
-    """What a core does on its edges: each method returns effects, in their order."""
-
-    def announce(self, event: HeartbeatSent | MasterElected | RoleTold, /) -> tuple[EffectT_co, ...]: ...
-    def ask_election(self, event: HeartbeatSent, /) -> tuple[EffectT_co, ...]: ...
-    def ask_leader(self, event: RetryDue, /) -> tuple[EffectT_co, ...]: ...
-    def ask_who_is_master(self, event: InfoDue, /) -> tuple[EffectT_co, ...]: ...
-    def register(self, event: LeaderNamed | RetryDue, /) -> tuple[EffectT_co, ...]: ...
-    def retry_later(self, event: RequestFailed | LeaderNamed, /) -> tuple[EffectT_co, ...]: ...
-    def send_heartbeat(self, event: Registered | RetryDue, /) -> tuple[EffectT_co, ...]: ...
-    def take_role(
-        self, event: HeartbeatSent | MasterElected | RoleTold | InfoTold, /
-    ) -> tuple[EffectT_co, ...]: ...
-
-
 EVENTS: Final[Mapping[type, EventKind]] = {
     LeaderAsked: EventKind("leader_asked", Origin.LOCAL, messages=("GetMetadataRequest",), sends=True),
     LeaderNamed: EventKind("leader_named", Origin.PEER, messages=("GetMetadataResponse",)),

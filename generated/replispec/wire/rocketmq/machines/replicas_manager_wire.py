@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import Call
+from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import (
     BrokerHeartbeatRequest,
@@ -78,7 +79,7 @@ class Local(Protocol):
         """The setting brokerElectionPriority."""
 
 
-def event_of(code: int, ext_fields: ExtFields, data: bytes) -> Event | None:
+def event_of(code: int, ext_fields: ExtFields, data: bytes, _release: Release | None = None) -> Event | None:
     """The event that a request with this code and body is; None when it is none.
 
     Raises RemoteProtocolError when it cannot be read.
@@ -98,7 +99,9 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes], Event | None]]] = {
 """How each request is read, by its code."""
 
 
-def outcome_of(asked: int, code: int | None, ext_fields: ExtFields, data: bytes) -> Event | None:
+def outcome_of(
+    asked: int, code: int | None, ext_fields: ExtFields, data: bytes, _release: Release | None = None
+) -> Event | None:
     """The event that the answer to a request is; None when the machine takes none from it.
 
     `asked` is the code of the request, `code` that of its answer: None when there is none that

@@ -55,7 +55,8 @@ class Administration:
     def asked(self, request: Request) -> None:
         """Answer a request of this machine. Raises Refused, RemoteProtocolError."""
         command = request.command
-        event = wire.event_of(request.code, command.header.ext_fields or {}, command.body, self)
+        fields = command.header.ext_fields or {}
+        event = wire.event_of(request.code, fields, command.body, self, command.release)
         if event is None:
             raise LocalProtocolError(f"request {request.code} is no event")
         self._take(request, event)
@@ -75,7 +76,7 @@ class Administration:
         """Answer; what is always the same is encoded once."""
         kept = self._kept.get(effect)
         if kept is None:
-            answer = wire.answer_of(effect, self._variables, event, self, rules)
+            answer = wire.answer_of(effect, self._variables, event, self, rules, request.command.release)
             if effect not in wire.STEADY:
                 said = answer.ext_fields, answer.body, answer.remark
                 request.answer(answer.code, ext_fields=said[0], body=said[1], remark=said[2])

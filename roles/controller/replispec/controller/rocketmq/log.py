@@ -7,17 +7,14 @@ who asked is refused, what is on record is answered from, and the next proposal 
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Protocol
 
 from replispec.controller.consensus import Consensus, Ready, SingleNode
 from replispec.event.v1.event_pb2 import ControllerEvent
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.storage import AppendRecords, JournalReader
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
-
-AGAIN_FIRST_MS: Final = 100
-AGAIN_LAST_MS: Final = 5_000
-"""A full disk is tried again after pauses that double from the first to the last, asked or not."""
+from replispec.wire.rocketmq import constants
 
 
 class LogOwner(Protocol):
@@ -52,7 +49,7 @@ class ControllerLog:
         self._under_way: Ready | None = None
         self._proposed = False
         self._is_full = False
-        self._pause_ms = AGAIN_FIRST_MS
+        self._pause_ms = constants.LOG_RETRY_FIRST_MS
         self._again_ms: int | None = None
 
     def start(self) -> None:
@@ -120,7 +117,7 @@ class ControllerLog:
         if self._is_full:
             self._is_full = False
             self._outbox.note(Level.INFO, "room for the log again: changes are taken")
-        self._pause_ms, self._again_ms = AGAIN_FIRST_MS, None
+        self._pause_ms, self._again_ms = constants.LOG_RETRY_FIRST_MS, None
 
     def _no_room(self, reason: str, now_ms: int) -> None:
         if not self._is_full:
@@ -128,4 +125,4 @@ class ControllerLog:
             self._outbox.note(Level.ERROR, "no room for the log: changes are refused", reason=reason)
         if self._again_ms is None:
             self._again_ms = now_ms + self._pause_ms
-            self._pause_ms = min(2 * self._pause_ms, AGAIN_LAST_MS)
+            self._pause_ms = min(2 * self._pause_ms, constants.LOG_RETRY_LAST_MS)

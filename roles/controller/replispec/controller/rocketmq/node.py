@@ -192,14 +192,15 @@ class ControllerNode:
     def _ask(self, request: Request) -> None:
         """Decide at once what changes nothing; all else goes by way of the log."""
         command = request.command
-        asked = wire.event_of(request.code, command.header.ext_fields or {}, command.body, self._sets, rules)
+        fields, release = command.header.ext_fields or {}, command.release
+        asked = wire.event_of(request.code, fields, command.body, self._sets, rules, release)
         if asked is None:
             raise LocalProtocolError(f"request {request.code} is no event")
         broker_set = self._sets.named(asked.instance)
         if broker_set.decides(asked.event):
             self._waiting[self._propose(broker_set, asked.event, request.now_ms)] = request
         else:
-            replies = broker_set.receive(asked.event, self._sets.local(broker_set))
+            replies = broker_set.receive(asked.event, self._sets.local(broker_set), release)
             self._carry_out(broker_set, replies, request, request.now_ms)
 
     # Losses
@@ -263,10 +264,11 @@ class ControllerNode:
 
     def apply(self, record: ControllerEvent, now_ms: int, *, is_new: bool) -> None:
         """Decide about a record that is on the disk, and answer its request, if that came since the start."""
-        applied = self._sets.apply(record)
+        request = self._waiting.pop(record.proposal, None) if is_new else None
+        applied = self._sets.apply(record, None if request is None else request.command.release)
         if applied is not None and is_new:
             broker_set, replies = applied
-            self._carry_out(broker_set, replies, self._waiting.pop(record.proposal, None), now_ms)
+            self._carry_out(broker_set, replies, request, now_ms)
 
     def refuse(self, proposal: int, reason: str) -> None:
         """There is no room for a record: nothing is changed, and the request may be sent again."""

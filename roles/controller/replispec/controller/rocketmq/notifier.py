@@ -13,15 +13,12 @@ from typing import Final
 
 from replispec.runtime.primitives.bindings import Notice
 from replispec.runtime.rocketmq.framing import Command
-from replispec.runtime.rocketmq.remoting.calls import OPAQUE_MAX
 from replispec.runtime.rocketmq.remoting.server import LANGUAGE
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Writable
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
-CONNECT_TIMEOUT_MS: Final = 3_000
-IDLE_MS: Final = 60_000
-"""A connection on which nothing was sent for this long is closed."""
 ADDRESSES_MAX: Final = 10_000
 """Brokers that are notified at a time; further ones find out by asking."""
 
@@ -54,7 +51,7 @@ class Notifier:
     def tell(self, notice: Notice, addresses: Iterable[str], now_ms: int) -> None:
         """Tell the brokers at these addresses, in their order."""
         for address in addresses:
-            self._opaque = 0 if self._opaque >= OPAQUE_MAX else self._opaque + 1
+            self._opaque = 0 if self._opaque >= constants.OPAQUE_MAX else self._opaque + 1
             header = RemotingHeader(
                 code=notice.code,
                 language=LANGUAGE,
@@ -112,7 +109,7 @@ class Notifier:
             line.waiting, line.may_send, line.used_ms = None, False, now_ms
 
     def _end_ms(self, line: _Line) -> int:
-        return line.used_ms + (IDLE_MS if line.is_open else CONNECT_TIMEOUT_MS)
+        return line.used_ms + (constants.NOTIFIER_IDLE_MS if line.is_open else constants.CONNECT_TIMEOUT_MS)
 
     def _forget(self, line: _Line, reason: str) -> None:
         del self._by_address[line.address], self._by_connection[line.connection]

@@ -41,12 +41,12 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfigTable
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.options import LearnerOptions
 
 MAIN: Final = "main"
-EXPORT_AGAIN_MS: Final = 1_000
 
 
 class LearnerNode:
@@ -207,7 +207,7 @@ class LearnerNode:
     def _not_exported(self, reason: str, now_ms: int) -> None:
         """Nothing waits for the export: what was refused is tried again for as long as it takes."""
         self._outbox.note(Level.ERROR, "messages cannot be exported", reason=reason)
-        self._export_ms = now_ms + EXPORT_AGAIN_MS
+        self._export_ms = now_ms + constants.RETRY_MS
 
     # Requests
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
@@ -24,9 +23,6 @@ from replispec.wire.rocketmq.broker import (
     TopicConfig,
     TopicRouteData,
 )
-
-DEFAULT_TIMEOUT_MS: Final = 120_000
-"""How long a registration counts that does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class _Live:
     @property
     def until_ms(self) -> int:
         timeout_ms = self.registration.timeout_ms
-        return self.received_ms + (DEFAULT_TIMEOUT_MS if timeout_ms is None else timeout_ms)
+        return self.received_ms + (constants.ROUTE_TIMEOUT_MS if timeout_ms is None else timeout_ms)
 
 
 @dataclass(slots=True)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from replispec.runtime.primitives.parameters import Parameter
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.options import BrokerOptions, LearnerOptions
-
-_SEPARATORS: Final = "#;"
-"""What files of identities and lists of addresses put between values."""
 
 
 def check_members(options: BrokerOptions | LearnerOptions) -> None:
@@ -19,7 +14,7 @@ def check_members(options: BrokerOptions | LearnerOptions) -> None:
     Raises ConfigurationError.
     """
     for name in (p.BROKER_CLUSTER_NAME, p.BROKER_NAME):
-        if any(each in name.of(options) for each in _SEPARATORS):
+        if any(each in name.of(options) for each in constants.NOT_IN_NAMES):
             raise name.refuse(options, "a name without # and ;")
     root = options.store_path_root_dir.rstrip("/")
     places: tuple[tuple[Parameter[str], str], ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeVar
 
-from replispec.replay.events.observation import Observation
+from replispec.replay.events.observation import Place
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.codes import RemotingFlag
 
@@ -14,7 +14,7 @@ H = TypeVar("H", bound=Header)
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One frame with its typed parts at hand; `request` is the frame that it answers."""
+    """One frame with its typed parts at hand; `request`: what it answers, `duration_ns` later."""
 
     row: int
     code: int
@@ -23,11 +23,12 @@ class Command:
     destination: str
     ext_fields: dict[str, str | None]
     json_body: bytes | None
-    seen: Observation
+    place: Place
     opaque: int
     version: int | None
     from_start: bool
     request: Command | None = None
+    duration_ns: int | None = None
 
     @property
     def is_answer(self) -> bool:

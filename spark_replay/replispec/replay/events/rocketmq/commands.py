@@ -9,11 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from typing import Any
 
 import pyarrow as pa
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import (
+    Acknowledged,
+    Alive,
+    Alteration,
+    Broker,
+    Cleaned,
+    Controller,
+    Epochs,
+    Granted,
+    Leader,
+    Mispaired,
+    Observation,
+    Paired,
+    Place,
+    Undecodable,
+)
 from replispec.replay.events.rocketmq import decisions, starts
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, observe_latencies
@@ -45,8 +59,11 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
                 if _is_news(observation, told):
                     yield observation
         except RemoteProtocolError as fault:
-            yield replace(
-                command.seen, kind=ObservationKind.UNDECODABLE, code=command.asked, text=str(fault)[:200]
+            yield Undecodable(
+                *command.place,
+                duration_ns=command.duration_ns,
+                code=command.asked,
+                text=str(fault)[:200],
             )
     yield from reader.pairings()
     yield from observe_latencies(frames, pairs)
@@ -54,7 +71,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
 
 def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
     """False for a name or address that its connection has told before: heartbeats repeat them."""
-    if observation.kind not in (ObservationKind.BROKER, ObservationKind.CONTROLLER):
+    if not isinstance(observation, Broker | Controller):
         return True
     news = (
         observation.version,
@@ -86,8 +103,7 @@ class _Reader:
             request = self._pairs.request_of[row]
             command = commands[row]
             if request >= 0:
-                seen = replace(command.seen, duration_ns=waited[row])
-                command = replace(command, request=commands[request], seen=seen)
+                command = replace(command, request=commands[request], duration_ns=waited[row])
             yield command
 
     def _matters(self, row: int) -> bool:
@@ -98,7 +114,7 @@ class _Reader:
 
     def _commands(self, rows: list[int]) -> dict[int, Command]:
         part = self._frames.frames.take(pa.array(rows, pa.int64()))
-        seen = self._seen(part, rows)
+        places = self._places(part, rows)
         names = ("source", "destination", "ext_fields", "json_body", "opaque", "version", "from_start")
         columns = [column(part, name) for name in names]
         return {
@@ -110,55 +126,33 @@ class _Reader:
                 destination,
                 dict(ext or ()),
                 body,
-                observation,
-                *place,
+                place,
+                *rest,
             )
-            for row, observation, source, destination, ext, body, *place in zip(
-                rows, seen, *columns, strict=True
-            )
+            for row, place, source, destination, ext, body, *rest in zip(rows, places, *columns, strict=True)
         }
 
-    def _seen(self, part: pa.Table, rows: list[int]) -> list[Observation]:
-        """An empty observation of each row, with its place in the capture."""
-        names = ("capture", "time_ns", "connection", "direction", "sequence", "index")
+    def _places(self, part: pa.Table, rows: list[int]) -> list[Place]:
+        """Where each row is in the capture."""
+        names = ("time_ns", "connection", "direction", "sequence", "index")
         columns = [column(part, name) for name in names]
         orders: list[int] = self._frames.order[rows].tolist() if rows else []
-        return [
-            Observation(
-                capture, ObservationKind.UNDECODABLE, order, time_ns, connection, direction, sequence, index
-            )
-            for order, capture, time_ns, connection, direction, sequence, index in zip(
-                orders, *columns, strict=True
-            )
-        ]
+        return list(map(Place, column(part, "capture"), orders, *columns))
 
     def pairings(self) -> Iterator[Observation]:
         """One observation per connection with its counts, and one per answer that is not plainly paired."""
-        evidence_rows = [row for row, _ in self._pairs.evidence]
-        seen = self._seen(self._frames.frames.take(pa.array(evidence_rows, pa.int64())), evidence_rows)
-        for observation, (_, evidence) in zip(seen, self._pairs.evidence, strict=True):
-            yield replace(
-                observation, kind=ObservationKind.MISPAIRED, name=evidence.verdict.value, text=evidence.says
-            )
+        rows = [row for row, _ in self._pairs.evidence]
+        places = self._places(self._frames.frames.take(pa.array(rows, pa.int64())), rows)
+        for place, (_, evidence) in zip(places, self._pairs.evidence, strict=True):
+            yield Mispaired(*place, verdict=evidence.verdict.value, text=evidence.says)
         if not self._codes:
             return
         capture: str = self._frames.frames.column("capture")[0].as_py()
         for connection, counts in self._pairs.counts.items():
+            place = Place(capture, 0, 0, connection, 0, 0, 0)
             unanswered = self._pairs.unanswered[connection]
             for verdict, count in sorted(counts.items()):
-                yield Observation(
-                    capture,
-                    ObservationKind.PAIRED,
-                    0,
-                    0,
-                    connection,
-                    0,
-                    0,
-                    0,
-                    name=verdict.value,
-                    max_offset=count,
-                    offset=unanswered,
-                )
+                yield Paired(*place, verdict=verdict.value, evaluated=count, unanswered=unanswered)
 
 
 # ---- one command ---------------------------------------------------------------------------------
@@ -178,68 +172,59 @@ def observe_command(command: Command) -> Iterator[Observation]:
         yield from _ANSWERS[asked](command)
 
 
-def _named(
-    command: Command,
-    name: str | None,
-    address: str | None,
-    kind: ObservationKind = ObservationKind.BROKER,
-    **more: Any,
-) -> Iterator[Observation]:
-    """A broker's name with its address, when both are there."""
-    if name and address:
-        yield replace(command.seen, kind=kind, name=name, address=address, version=command.version, **more)
-
-
 def _heartbeat(command: Command) -> Iterator[Observation]:
     header = command.header(controller.BrokerHeartbeatRequest)
-    yield from _named(
-        command,
-        header.broker_name,
-        header.broker_addr,
-        kind=ObservationKind.ALIVE,
-        cluster=header.cluster_name,
-        broker_id=header.broker_id,
-        controller=command.destination,
-        timeout_ms=header.heartbeat_timeout_mills,
-        from_start=command.from_start,
-    )
+    if header.broker_name and header.broker_addr:
+        yield Alive(
+            *command.place,
+            name=header.broker_name,
+            cluster=header.cluster_name,
+            controller=command.destination,
+            address=header.broker_addr,
+            broker_id=header.broker_id,
+            version=command.version,
+            timeout_ms=header.heartbeat_timeout_mills,
+            from_start=command.from_start,
+            epoch=header.epoch,
+            max_offset=header.max_offset,
+        )
 
 
 def _register_broker(command: Command) -> Iterator[Observation]:
     """A registration with a name server: its broker id is the role, not the identity."""
     header = command.header(broker.RegisterBrokerRequest)
-    yield from _named(
-        command,
-        header.broker_name,
-        header.broker_addr,
-        cluster=header.cluster_name,
-        ha_address=header.ha_server_addr,
-    )
+    if header.broker_name and header.broker_addr:
+        yield Broker(
+            *command.place,
+            name=header.broker_name,
+            cluster=header.cluster_name,
+            address=header.broker_addr,
+            ha_address=header.ha_server_addr,
+            version=command.version,
+        )
 
 
 def _register_to_controller(command: Command) -> Iterator[Observation]:
     header = command.header(controller.RegisterBrokerToControllerRequest)
-    yield from _named(
-        command,
-        header.broker_name,
-        header.broker_address,
-        cluster=header.cluster_name,
-        broker_id=header.broker_id,
-        controller=command.destination,
-    )
-
-
-def _role_changed(command: Command) -> Iterator[Observation]:
-    yield from facts_of(command)
+    if header.broker_name and header.broker_address:
+        yield Broker(
+            *command.place,
+            name=header.broker_name,
+            cluster=header.cluster_name,
+            controller=command.destination,
+            address=header.broker_address,
+            broker_id=header.broker_id,
+            version=command.version,
+        )
 
 
 def _master_address(command: Command) -> Iterator[Observation]:
     """A name server's answer joins the master's main address and its replication address."""
     header = command.header(broker.RegisterBrokerResponse)
     if header.master_addr and header.ha_server_addr:
-        yield replace(
-            command.seen,
-            kind=ObservationKind.BROKER,
+        yield Broker(
+            *command.place,
+            duration_ns=command.duration_ns,
             address=header.master_addr,
             ha_address=header.ha_server_addr,
         )
@@ -251,11 +236,13 @@ def _metadata(command: Command) -> Iterator[Observation]:
         return
     addresses = [command.source, header.controller_leader_address, *rules.peer_addresses(header.peers or "")]
     for address in dict.fromkeys(filter(None, addresses)):
-        yield replace(command.seen, kind=ObservationKind.CONTROLLER, name=header.group, controller=address)
+        yield Controller(
+            *command.place, duration_ns=command.duration_ns, name=header.group, controller=address
+        )
     if header.controller_leader_address:
-        yield replace(
-            command.seen,
-            kind=ObservationKind.LEADER,
+        yield Leader(
+            *command.place,
+            duration_ns=command.duration_ns,
             name=header.group,
             address=command.source,
             controller=header.controller_leader_address,
@@ -271,9 +258,9 @@ def _epochs(command: Command) -> Iterator[Observation]:
         for entry in body.epoch_list or ()
         if entry.epoch is not None and entry.start_offset is not None
     ]
-    yield replace(
-        command.seen,
-        kind=ObservationKind.EPOCHS,
+    yield Epochs(
+        *command.place,
+        duration_ns=command.duration_ns,
         name=body.broker_name,
         cluster=body.cluster_name,
         address=command.source,
@@ -285,9 +272,9 @@ def _granted(command: Command) -> Iterator[Observation]:
     assert command.request is not None
     header = command.request.header(controller.ApplyBrokerIdRequest)
     address = rules.address_of(header.register_check_code or "")
-    yield replace(
-        command.seen,
-        kind=ObservationKind.GRANTED,
+    yield Granted(
+        *command.place,
+        duration_ns=command.duration_ns,
         name=header.broker_name,
         cluster=header.cluster_name,
         controller=command.source,
@@ -303,9 +290,9 @@ def _cleaned(command: Command) -> Iterator[Observation]:
     header = command.request.header(controller.CleanBrokerDataRequest)
     ids = header.broker_controller_ids_to_clean or header.broker_address
     text = None if header.is_clean_living_broker else (ids or "").strip() or None
-    yield replace(
-        command.seen,
-        kind=ObservationKind.CLEANED,
+    yield Cleaned(
+        *command.place,
+        duration_ns=command.duration_ns,
         name=header.broker_name,
         controller=command.source,
         text=text,
@@ -316,9 +303,9 @@ def _altered(command: Command) -> Iterator[Observation]:
     assert command.request is not None
     request = command.request.header(controller.AlterSyncStateSetRequest)
     by_id = request.master_broker_id is not None
-    yield replace(
-        command.seen,
-        kind=ObservationKind.ALTERATION,
+    yield Alteration(
+        *command.place,
+        duration_ns=command.duration_ns,
         name=request.broker_name,
         controller=command.source,
         code=command.code,
@@ -336,7 +323,13 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
     header = command.header(broker.SendMessageResponse)
     for text in (header.msg_id or "").split(","):
         address, offset = _message_place(text)
-        yield replace(command.seen, kind=ObservationKind.ACKNOWLEDGED, address=address, offset=offset)
+        yield Acknowledged(
+            *command.place,
+            duration_ns=command.duration_ns,
+            address=address,
+            offset=offset,
+            text=header.transaction_id,
+        )
 
 
 def _message_place(message_id: str) -> tuple[str, int]:
@@ -351,7 +344,7 @@ _REQUESTS: dict[int, Callable[[Command], Iterator[Observation]]] = {
     RequestCode.BROKER_HEARTBEAT: _heartbeat,
     RequestCode.REGISTER_BROKER: _register_broker,
     RequestCode.CONTROLLER_REGISTER_BROKER: _register_to_controller,
-    RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _role_changed,
+    RequestCode.NOTIFY_BROKER_ROLE_CHANGED: facts_of,
 }
 _ANSWERS: dict[int, Callable[[Command], Iterator[Observation]]] = {
     RequestCode.REGISTER_BROKER: _master_address,

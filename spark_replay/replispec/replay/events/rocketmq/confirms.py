@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,33 @@ from types import SimpleNamespace
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.runtime.primitives.unknown import UNKNOWN
+
+# Whatever is in flight when a SyncStateSet changes has arrived by then.
+SETTLING_NS = 5_000_000_000
+
+
+class SetChanges:
+    """When the SyncStateSet of each group, or who is connected, is told to be another one."""
+
+    def __init__(self, rows: Sequence[Observation]) -> None:
+        """`rows`: in the order of the capture, each with its group."""
+        self._times: dict[str | None, list[int]] = defaultdict(list)
+        told: set[tuple[object, ...]] = set()
+        for row in rows:
+            members = tuple(sorted(row.members or ()))
+            news = (row.group, row.sync_state_set_epoch, members)
+            is_news = row.kind == ObservationKind.FACT and row.members is not None and news not in told
+            if is_news or row.kind in (ObservationKind.HANDSHAKE, ObservationKind.ALTERATION):
+                told.add(news)
+                self._times[row.group].append(row.time_ns)
+        for times in self._times.values():
+            times.sort()
+
+    def none_near(self, row: Observation) -> bool:
+        """True when nothing of the kind was told within SETTLING_NS of a row of the group."""
+        times = self._times.get(row.group, [])
+        at = bisect_left(times, row.time_ns - SETTLING_NS)
+        return at == len(times) or times[at] > row.time_ns + SETTLING_NS
 
 
 @dataclass(slots=True)

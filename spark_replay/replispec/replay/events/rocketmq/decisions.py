@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from replispec.replay.events.content import content_of, fields_of
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Decision, Fact
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.facts import BY_ADDRESS, facts_of
 from replispec.runtime.primitives.bindings import Refused
@@ -40,23 +40,30 @@ class _UnknownLocal:
         return Unseen(), Unseen()
 
 
-def decisions_of(command: Command) -> Iterator[Observation]:
+def decisions_of(command: Command) -> Iterator[Decision]:
     """The rows of a request, an answer or a notification. Raises RemoteProtocolError for broken fields."""
     asked = command.asked
     if asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED and not command.is_answer:
         claims = _CLAIMED(command.ext_fields, command.json_body or b"")
         for fact in facts_of(command):
             if fact.named_by != BY_ADDRESS:
-                content = content_of(claims)
-                yield replace(fact, kind=ObservationKind.DECISION, message=NOTIFIED, content=content)
+                yield Decision(
+                    *command.place,
+                    code=asked,
+                    address=fact.address,
+                    master=fact.master,
+                    master_epoch=fact.master_epoch,
+                    message=NOTIFIED,
+                    content=content_of(claims),
+                )
         return
     asking = command.request if command.is_answer else command
     if asking is None:
         return
     for name, event in _questions(asking):
-        row = replace(
-            command.seen,
-            kind=ObservationKind.DECISION,
+        row = Decision(
+            *command.place,
+            duration_ns=command.duration_ns,
             name=name,
             message=_EVENTS[type(event)].name,
             opaque=command.opaque,
@@ -91,7 +98,7 @@ def _as_apache_reads(event: broker_set.Event) -> broker_set.Event:
     return event
 
 
-def _answered(command: Command, event: broker_set.Event, row: Observation) -> Iterator[Observation]:
+def _answered(command: Command, event: broker_set.Event, row: Decision) -> Iterator[Decision]:
     """What the answer claims; of a refusal its code alone."""
     row = replace(row, controller=command.source, code=command.code, accepted=False)
     fields, body = command.ext_fields, command.json_body or b""
@@ -107,7 +114,7 @@ def _answered(command: Command, event: broker_set.Event, row: Observation) -> It
         yield replace(row, accepted=claims.accepted, content=content_of(claims.variables))
 
 
-def _claimed_by(fact: Observation) -> dict[str, Any]:
+def _claimed_by(fact: Fact) -> dict[str, Any]:
     """The variables that one entry of the answer to a query tells."""
     told: dict[str, Any] = {
         "master_epoch": fact.master_epoch,

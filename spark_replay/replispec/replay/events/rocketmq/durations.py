@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Latency
 from replispec.replay.pairing.delivery import Delivered, column
 from replispec.replay.pairing.pairs import Pairs
 from replispec.wire.rocketmq.codes import RemotingFlag
@@ -32,7 +32,7 @@ class _Answer(NamedTuple):
     waited_ns: int
 
 
-def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
+def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Latency]:
     """One observation for each connection, requester and request code, of remoting frames (rows of FRAMES).
 
     More when there are more than DURATIONS_MAXIMUM answers; the first one counts the unanswered requests.
@@ -47,9 +47,8 @@ def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
         answers = answered.get(key, [])
         for start in range(0, max(len(answers), 1), DURATIONS_MAXIMUM):
             part = answers[start : start + DURATIONS_MAXIMUM]
-            yield Observation(
+            yield Latency(
                 capture,
-                ObservationKind.LATENCY,
                 0,
                 0,
                 connection,

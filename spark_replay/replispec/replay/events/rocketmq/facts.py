@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Fact
 from replispec.replay.events.rocketmq.command import Command
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
@@ -18,7 +18,7 @@ from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 BY_ID, BY_ADDRESS = "id", "address"
 
 
-def facts_of(command: Command) -> Iterator[Observation]:
+def facts_of(command: Command) -> Iterator[Fact]:
     """The facts of one command. Raises RemoteProtocolError when its fields or body break their types."""
     asked = command.asked
     if asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED:
@@ -35,10 +35,14 @@ def facts_of(command: Command) -> Iterator[Observation]:
         yield _replica_info(command)
 
 
-def _fact(command: Command, name: str | None) -> Observation:
+def _fact(command: Command, name: str | None) -> Fact:
     """A fact without content yet; the code is the request's."""
-    return replace(
-        command.seen, kind=ObservationKind.FACT, code=command.asked, name=name, controller=command.source
+    return Fact(
+        *command.place,
+        duration_ns=command.duration_ns,
+        code=command.asked,
+        name=name,
+        controller=command.source,
     )
 
 
@@ -49,7 +53,7 @@ def _identity(broker_id: int | None, address: str | None, named_by: str | None) 
     return None if broker_id is None else str(broker_id)
 
 
-def _with_set(fact: Observation, body: controller.SyncStateSet) -> Observation:
+def _with_set(fact: Fact, body: controller.SyncStateSet) -> Fact:
     """The fact with the members and the epoch of the set in its body."""
     named_by, members = fact.named_by, None
     if body.addresses:
@@ -57,19 +61,19 @@ def _with_set(fact: Observation, body: controller.SyncStateSet) -> Observation:
     elif body.broker_ids is not None:
         members = [str(each) for each in body.broker_ids]
         named_by = BY_ID if members and named_by is None else named_by
-    epoch = body.sync_state_set_epoch
-    if fact.sync_state_set_epoch is not None:
-        epoch = fact.sync_state_set_epoch
-    return replace(fact, named_by=named_by, members=members, sync_state_set_epoch=epoch)
+    told = body.sync_state_set_epoch
+    if fact.sync_state_set_epoch is None:
+        return replace(fact, named_by=named_by, members=members, sync_state_set_epoch=told)
+    return replace(fact, named_by=named_by, members=members, body_epoch=told)
 
 
-def _body_set(command: Command, fact: Observation) -> Observation:
+def _body_set(command: Command, fact: Fact) -> Fact:
     if command.json_body is None:
         return fact
     return _with_set(fact, controller.SyncStateSet.decode(command.json_body))
 
 
-def _altered(command: Command) -> Observation:
+def _altered(command: Command) -> Fact:
     assert command.request is not None
     request = command.request.header(controller.AlterSyncStateSetRequest)
     header = command.header(controller.AlterSyncStateSetResponse)
@@ -80,7 +84,7 @@ def _altered(command: Command) -> Observation:
     )
 
 
-def _elected(command: Command) -> Iterator[Observation]:
+def _elected(command: Command) -> Iterator[Fact]:
     assert command.request is not None
     request = command.request.header(controller.ElectMasterRequest)
     by_id = request.broker_id is not None
@@ -107,7 +111,7 @@ def _elected(command: Command) -> Iterator[Observation]:
     yield fact
 
 
-def _registered(command: Command) -> Observation:
+def _registered(command: Command) -> Fact:
     assert command.request is not None
     request = command.request.header(controller.RegisterBrokerToControllerRequest)
     header = command.header(controller.RegisterBrokerToControllerResponse)
@@ -123,7 +127,7 @@ def _registered(command: Command) -> Observation:
     return _body_set(command, fact)
 
 
-def _replica_info(command: Command) -> Observation:
+def _replica_info(command: Command) -> Fact:
     assert command.request is not None
     request = command.request.header(controller.GetReplicaInfoRequest)
     header = command.header(controller.GetReplicaInfoResponse)
@@ -142,7 +146,7 @@ def _replica_info(command: Command) -> Observation:
     return _body_set(command, fact)
 
 
-def _notified(command: Command) -> Observation:
+def _notified(command: Command) -> Fact:
     """A notification names no broker set: `address` is the notified broker's, which tells it.
 
     It comes from a port that the controller does not listen on, which therefore names no controller.
@@ -162,7 +166,7 @@ def _notified(command: Command) -> Observation:
     return _body_set(command, fact)
 
 
-def _queried(command: Command) -> Iterator[Observation]:
+def _queried(command: Command) -> Iterator[Fact]:
     if command.json_body is None:
         return
     body = controller.BrokerReplicasInfo.decode(command.json_body)
@@ -177,7 +181,7 @@ def _set_query(
     name: str,
     info: controller.ReplicasInfo | controller.InSyncStateData,
     members: list[controller.ReplicaIdentity],
-) -> Observation:
+) -> Fact:
     broker_id = info.master_broker_id if isinstance(info, controller.ReplicasInfo) else None
     by_address = broker_id is None and any(member.address is not None for member in members)
     named_by = BY_ADDRESS if by_address else BY_ID

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.groups import FIRST_BROKER_ID, BrokerGroups, removed_by
+from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.replay.events.rocketmq.lives import FIRST_BROKER_ID, removed_by
 
 _Held = dict[str, str | None]
 
@@ -22,7 +23,7 @@ def grants(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[Simple
         key = groups.key(row)
         if key is None or row.kind not in (ObservationKind.CLEANED, ObservationKind.GRANTED):
             continue
-        if _begins_anew(row, row.order in groups.lives.get(key, ())):
+        if _begins_anew(row, groups.lives.is_end(key, row)):
             held.pop(key, None)
         own = held.setdefault(key, {})
         if row.kind == ObservationKind.CLEANED:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from replispec.replay.events.content import content_of, fields_of
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Registration
 from replispec.replay.events.rocketmq.command import Command
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import controller
@@ -26,7 +26,7 @@ STEPS: Final[Mapping[int, Any]] = {
 """Those requests, by code."""
 
 
-def steps_of(command: Command) -> Iterator[Observation]:
+def steps_of(command: Command) -> Iterator[Registration]:
     """The step that a request, or an answer to one, is. Raises RemoteProtocolError for broken fields."""
     asked = command.asked
     asking = command.request if command.is_answer else command
@@ -35,9 +35,9 @@ def steps_of(command: Command) -> Iterator[Observation]:
     request = asking.header(STEPS[asked])
     if isinstance(request, controller.RegisterBrokerToControllerRequest) and request.broker_id is None:
         return
-    step = replace(
-        command.seen,
-        kind=ObservationKind.REGISTRATION,
+    step = Registration(
+        *command.place,
+        duration_ns=command.duration_ns,
         name=request.broker_name,
         cluster=request.cluster_name,
         controller=asking.destination,

@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import (
+    Answer,
+    Batch,
+    Gap,
+    Handshake,
+    Heartbeat,
+    Observation,
+    Opened,
+    Place,
+    Report,
+)
 from replispec.replay.pairing.delivery import Delivered, column
 from replispec.wire.rocketmq import ha
 
@@ -54,22 +64,18 @@ class _Row:
         """Whether it is a handshake's answer of which bytes are missing."""
         return self.values["message"] in _ANSWERS and not self.values["complete"]
 
-    def seen(self) -> Observation:
-        """An observation with the frame's place and the master's replication address."""
+    @property
+    def place(self) -> Place:
+        """Where the frame is."""
         v = self.values
-        master = v["source"] if v["protocol"] == MASTER else v["destination"]
-        capture, time_ns, connection, direction, sequence, index = (v[name] for name in _PLACE)
-        return Observation(
-            capture,
-            ObservationKind.GAP,
-            self.order,
-            time_ns,
-            connection,
-            direction,
-            sequence,
-            index,
-            address=master,
+        return Place(
+            v["capture"], self.order, v["time_ns"], v["connection"], v["direction"], v["sequence"], v["index"]
         )
+
+    @property
+    def master(self) -> str:
+        """The master's replication address."""
+        return str(self.values["source" if self.values["protocol"] == MASTER else "destination"])
 
 
 def observe_replication(
@@ -90,21 +96,22 @@ def observe_replication(
     opened: set[str] = set()
     begun: set[tuple[str, int]] = set()
     for row, lost in zip(rows, lost_after, strict=True):
-        connection, seen = row.values["connection"], row.seen()
+        connection, place, master = row.values["connection"], row.place, row.master
+        before, after = place._replace(number=place.number - 1), place._replace(sequence=row.end)
         if connection not in opened:
             opened.add(connection)
             if {(connection, 0), (connection, 1)} <= set(whole):
-                yield replace(seen, kind=ObservationKind.OPENED, index=seen.index - 1)
+                yield Opened(*before, address=master)
         if row.direction not in begun:
             begun.add(row.direction)
             if row.direction not in whole:
-                yield replace(seen, index=seen.index - 1)
+                yield Gap(*before, address=master)
         yield _observation(row)
         if row.is_torn_answer:
             # The missing end may have come at any time up to the next frame.
-            yield replace(seen, sequence=row.end, text=_reason(reasons, row, row.values["sequence"]))
+            yield Gap(*after, address=master, text=_reason(reasons, row, place.sequence))
         elif lost:
-            yield replace(seen, sequence=row.end, text=_reason(reasons, row, row.end))
+            yield Gap(*after, address=master, text=_reason(reasons, row, row.end))
 
 
 def _reason(reasons: Reasons, row: _Row, position: int) -> str | None:
@@ -132,25 +139,27 @@ def _rows(frames: pa.Table, orders: list[int]) -> Iterator[_Row]:
 
 
 def _observation(row: _Row) -> Observation:
-    v, seen = row.values, row.seen()
+    v, place, master = row.values, row.place, row.master
     message = v["message"]
-    seen = replace(seen, message=message)
     if message in _HANDSHAKES:
-        return replace(
-            seen,
-            kind=ObservationKind.HANDSHAKE,
+        return Handshake(
+            *place,
+            address=master,
+            message=message,
             broker_id=v["broker_id"],
             text=v["broker_address"],
             sync_from_last_file=v["sync_from_last_file"],
             async_learner=v["async_learner"],
         )
     if message in _ANSWERS:
-        return replace(seen, kind=ObservationKind.ANSWER, max_offset=v["max_offset"], epochs=v["epochs"])
+        return Answer(*place, address=master, message=message, max_offset=v["max_offset"], epochs=v["epochs"])
     if message == ha.HaReport.__name__:
-        return replace(seen, kind=ObservationKind.REPORT, max_offset=v["max_offset"])
-    return replace(
-        seen,
-        kind=ObservationKind.BATCH if v["body_size"] else ObservationKind.HEARTBEAT,
+        return Report(*place, address=master, message=message, max_offset=v["max_offset"])
+    kind = Batch if v["body_size"] else Heartbeat
+    return kind(
+        *place,
+        address=master,
+        message=message,
         offset=v["offset"],
         body_size=v["body_size"],
         epoch=v["epoch"],

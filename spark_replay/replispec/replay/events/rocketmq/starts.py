@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from replispec.replay.events.content import content_of, fields_of
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Start
 from replispec.replay.events.rocketmq.command import Command
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS
@@ -35,13 +35,13 @@ ANSWERS: Final = tuple(asked for asked, kinds in OUTCOMES.items() if _LEADING_ON
 """Requests whose answers are steps, when they lead on."""
 
 
-def starting_of(command: Command) -> Iterator[Observation]:
+def starting_of(command: Command) -> Iterator[Start]:
     """The step that a command is. Raises RemoteProtocolError for broken fields.
 
     `address` is the broker's where the command tells it; else the connection has to.
     """
     asked, body = command.asked, command.json_body or b""
-    step = replace(command.seen, kind=ObservationKind.START, from_start=command.from_start, code=asked)
+    step = Start(*command.place, duration_ns=command.duration_ns, from_start=command.from_start, code=asked)
     if asked is None:
         return
     if command.is_answer:
@@ -58,7 +58,7 @@ def starting_of(command: Command) -> Iterator[Observation]:
         yield replace(step, message=name, address=command.destination, content=content_of(fields_of(event)))
 
 
-def _sent(command: Command, step: Observation) -> Observation:
+def _sent(command: Command, step: Start) -> Start:
     """A name server is told the broker's address; to a controller the connection is the broker's."""
     if REQUEST_HEADERS[command.code] is RegisterBrokerRequest:
         return replace(step, address=command.header(RegisterBrokerRequest).broker_addr)

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
-from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
-from replispec.replay.events.rocketmq.confirms import confirms
+from replispec.replay.events.observation import Acknowledged, Observation, ObservationKind, in_capture_order
+from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
+from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.leaders import leader_changes
+from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -88,16 +90,15 @@ def join(
     """Join the observations of one capture; `learners` are ids or addresses that the user knows as such.
 
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
-    Sets `group` of every observation.
+    The rows are the observations with their `group`, and the `epoch` of what was acknowledged.
     """
     rows = in_capture_order(observations)
     groups = learn_groups(rows)
-    for row in rows:
-        if row.kind not in _ABOUT_NO_GROUP:
-            row.group = groups.group(row)
+    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in rows]
     history = _history(rows, learners)
+    rows = [_with_epoch(row, history) if isinstance(row, Acknowledged) else row for row in rows]
     events = [
-        *_facts(rows, history),
+        *_facts(rows, groups, history),
         *_replication(rows),
         *_sends(rows, groups, history),
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
@@ -110,6 +111,7 @@ def join(
 
 def _history(rows: list[Observation], learners: Collection[str]) -> History:
     history = History()
+    witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
     for row in rows:
         if row.group is None:
             continue
@@ -119,19 +121,11 @@ def _history(rows: list[Observation], learners: Collection[str]) -> History:
             history.tenures[row.group].setdefault(row.master_epoch, tenure)
         elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
-        elif row.kind in (ObservationKind.ANSWER, ObservationKind.EPOCHS):
-            for entry in row.epochs or ():
-                history.starts[row.group].setdefault(entry["epoch"], entry["start_offset"])
-        elif row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
-            assert row.epoch is not None
-            assert row.epoch_start_offset is not None
-            history.starts[row.group].setdefault(row.epoch, row.epoch_start_offset)
+        else:
+            witnesses[row.group].hear(row)
+    for group, each in witnesses.items():
+        history.starts[group].update(each.believed(history.tenures[group].keys()))
     return history
-
-
-def _knows_epoch(row: Observation) -> bool:
-    """False for the heartbeat of a master that has no data yet: its offsets are below 0."""
-    return row.epoch is not None and (row.offset or 0) >= 0 and (row.epoch_start_offset or 0) >= 0
 
 
 def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
@@ -141,7 +135,7 @@ def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
 # ---- facts and alterations -----------------------------------------------------------------------
 
 
-def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
+def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
     edits: Counter[str] = Counter()
     for row in rows:
@@ -157,7 +151,10 @@ def _facts(rows: list[Observation], history: History) -> Iterator[StreamEvent]:
                 code=row.code,
                 master_epoch=row.master_epoch,
                 sync_state_set_epoch=row.sync_state_set_epoch,
+                body_epoch=row.body_epoch,
                 master=row.master,
+                master_address=row.master_address,
+                address_told=groups.has_told(row.name, row.master, row.master_address),
                 members=None if row.members is None else frozenset(row.members),
                 edits=edits[row.group],
                 learners=frozenset(history.learners[row.group]),
@@ -195,6 +192,8 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
 
 def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
     known: dict[str, set[int]] = defaultdict(set)
+    told: dict[str, ToldStarts] = defaultdict(ToldStarts)
+    changes = SetChanges(rows)
     for row in rows:
         kind = ObservationKind(row.kind)
         if kind not in _HA:
@@ -202,9 +201,17 @@ def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
         starts = known[row.connection]
         starts.update(entry["start_offset"] for entry in row.epochs or ())
         attributes = {name: getattr(row, name) for name in _HA[kind]}
-        if kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and _knows_epoch(row):
-            assert row.epoch_start_offset is not None
-            starts.add(row.epoch_start_offset)
+        if kind == ObservationKind.HANDSHAKE:
+            attributes["by_id"] = row.broker_id is not None
+        elif kind == ObservationKind.ANSWER:
+            told[row.connection].answered(row)
+        elif kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT):
+            attributes["settled"] = changes.none_near(row)
+            if knows_epoch(row):
+                assert row.epoch_start_offset is not None
+                starts.add(row.epoch_start_offset)
+                before = told[row.connection].header(row)
+                attributes |= before if kind == ObservationKind.BATCH else {}
         if kind == ObservationKind.BATCH:
             attributes["known_starts"] = sorted(starts)
         yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
@@ -219,23 +226,42 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
     for row in acknowledged:
         assert row.group is not None
         assert row.offset is not None
-        row.epoch = _epoch_of(row, history.tenures[row.group])
         if row.epoch is not None:
             first = written[row.group].setdefault(row.epoch, row)
             if first.offset is not None and row.offset < first.offset:
                 written[row.group][row.epoch] = row
+    last: dict[str, int] = {}
     for name in sorted(written.keys() | history.starts.keys()):
+        last[name] = max((*history.starts[name], *written[name]), default=0)
         yield from _epoch_starts(name, history.starts[name], written[name])
+    falls = LogFalls(rows, groups, history.tenures)
+    yield from (StreamEvent("logs", "log_end", event) for event in falls.ends())
     for name in sorted(history.tenures):
         for epoch in sorted(history.tenures[name]):
             event = SimpleNamespace(row=None, group=name, epoch=epoch)
             yield StreamEvent("sends", "epoch_named", event)
     for row in acknowledged:
-        epoch = UNKNOWN if row.epoch is None else row.epoch
-        yield StreamEvent("sends", "acknowledged", _event(row, epoch=epoch, offset=row.offset))
+        assert row.group is not None
+        event = _event(
+            row,
+            epoch=UNKNOWN if row.epoch is None else row.epoch,
+            offset=row.offset,
+            cut_to=falls.cut_to(row),
+            given_again=falls.is_given_again(row),
+            is_message=True,
+            followed=row.epoch is not None and last[row.group] > row.epoch,
+        )
+        yield StreamEvent("sends", "acknowledged", event)
     for row in rows:
         if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
-            yield StreamEvent("sends", "acknowledged", _event(row, epoch=UNKNOWN, offset=UNKNOWN))
+            event = _event(row, epoch=UNKNOWN, offset=UNKNOWN, cut_to=None, given_again=False)
+            event.is_message = event.followed = False
+            yield StreamEvent("sends", "acknowledged", event)
+
+
+def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
+    assert row.group is not None
+    return replace(row, epoch=_epoch_of(row, history.tenures[row.group]))
 
 
 def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:

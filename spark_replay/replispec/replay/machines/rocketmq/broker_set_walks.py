@@ -1,72 +1,47 @@
-"""What controllers decide about each broker set, walked answer by answer.
+"""What controllers decide about each broker set, walked in an order that causes allow.
 
-A request is decided somewhere between its own frame and that of its answer, and the frames of several
-connections tell no order. An answer is ok when the machine comes to it from what is possible, when it does
-so after another request that still waits for its answer, or when it did while the request was under way.
-It is unknown when only requests that were not captured explain it, and violated when not even those do.
+A request is decided somewhere between its own frame and that of its answer. The frames of one connection are
+ordered, those of several are not, but by what they tell: neither epoch of a broker set ever falls. So every
+connection is a thread of events, and what comes next is always the least by its epochs of what its thread has come
+to. An answer is ok when the machine comes to it from what is possible: as it is, after what the controller does of
+its own, after a request that still waits for its answer, or since its thread last went on. It is unknown when only
+requests that were not captured explain it, and violated when not even those do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from types import SimpleNamespace
-from typing import Any, Final
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
 from replispec.replay.events.content import seen_of, values_of
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.decisions import NOTIFIED
 from replispec.replay.events.rocketmq.facts import BY_ADDRESS
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.machines.steps import Findings, MachineFinding
-from replispec.replay.machines.walks import Configurations, variants
-from replispec.runtime.primitives.invariants import Verdict
-from replispec.runtime.primitives.machines import (
-    Configuration,
-    Machine,
-    Origin,
-    distinct,
-    everywhere,
-    forgotten,
-    reachable,
-    ways,
+from replispec.replay.machines.rocketmq.broker_set_history import (
+    ANYTHING,
+    MACHINE,
+    UNSEEN,
+    Decision,
+    History,
+    Owners,
+    Possible,
+    effects_of,
+    shown,
 )
-from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same
-from replispec.runtime.rocketmq import rules
+from replispec.replay.machines.steps import Findings
+from replispec.runtime.primitives.invariants import Verdict
+from replispec.runtime.primitives.unknown import PartlySeen
 from replispec.wire.rocketmq.machines import broker_set
 
-MACHINE: Final = broker_set.MACHINE
-ANSWERS: Final = broker_set.ANSWERS
 WAITING_MAX: Final = 64
 """Requests of one broker set that wait for their answers; what comes beyond is followed no further."""
-_KINDS: Final[Mapping[str, type]] = {info.name: kind for kind, info in MACHINE.events.items()}
-_OWN: Final = [kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL]
-# Removals by an administrator are taken for seen: nothing else changes a set without an epoch.
-_UNSEEN: Final = [kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked]
-
-# No answer tells what these hold: what they hold is left open rather than every possibility followed.
-_UNCLAIMED: Final = ("cluster_name", "addresses", "check_codes")
-
-Possible = tuple[Configurations, ...]
-"""For each release that the controller may be of, what is possible."""
-Claims = Mapping[str, Any]
-
-
-def _decides(kind: type, code: int | None) -> frozenset[str]:
-    """The effects of an event that answer with this code."""
-    effects = {
-        effect
-        for (_, each), edges in (*MACHINE.transitions.items(), *MACHINE.overlays[0].transitions.items())
-        if each is kind
-        for edge in edges
-        for effect in edge.do
-    }
-    return frozenset(each for each in effects if ANSWERS.get(each) == code)
-
-
-_WRITES: Final = frozenset(
-    kind for (_, kind), edges in MACHINE.transitions.items() if any(edge.assign for edge in edges)
-)
+_KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
+_EPOCHS: Final = ("master_epoch", "sync_state_set_epoch")
+_Request = tuple[str, int, int | None]
+_Place = tuple[int, ...]
 
 
 def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
@@ -74,20 +49,35 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
     by_address = {
         row.controller for row in rows if row.kind == ObservationKind.FACT and row.named_by == BY_ADDRESS
     }
+    holed = _is_holed(rows, groups)
     sets: dict[str, _Set] = {}
     for row in rows:
         group = row.group or ""
         if row.kind == ObservationKind.CLEANED and row.text is None:
-            sets[group] = _Set(begun=True)
-        if row.kind != ObservationKind.DECISION or row.controller in by_address or not _is_claim(row, groups):
-            continue
-        one = sets.setdefault(group, _Set())
-        if row.message == NOTIFIED:
-            one.notified(row, found[group, MACHINE.finding])
-        elif row.code is None:
-            one.asks(row)
-        else:
-            one.answers(row, found[group, MACHINE.finding], ends_life=_ends_life(row, groups))
+            sets[group] = _Set(begun=True, holed=holed)
+        if (
+            row.kind == ObservationKind.DECISION
+            and row.controller not in by_address
+            and _is_claim(row, groups)
+        ):
+            if group not in sets:
+                sets[group] = _Set(begun=False, holed=holed)
+            sets[group].add(row, ends_life=_ends_life(row, groups))
+    for group, one in sets.items():
+        for row, verdict, says in one.walk():
+            found[group, MACHINE.finding].note(verdict, says, row)
+
+
+def _is_holed(rows: Sequence[Observation], groups: BrokerGroups) -> bool:
+    """True when bytes of a controller's connection were lost."""
+    holed = {row.connection for row in rows if row.kind == ObservationKind.UNSEEN}
+    return any(
+        not groups.controllers or not groups.controllers.keys().isdisjoint(_ends(each)) for each in holed
+    )
+
+
+def _ends(connection: str) -> list[str]:
+    return connection.rpartition("#")[0].split("<->")
 
 
 def _is_claim(row: Observation, groups: BrokerGroups) -> bool:
@@ -101,232 +91,214 @@ def _is_claim(row: Observation, groups: BrokerGroups) -> bool:
 
 
 def _ends_life(row: Observation, groups: BrokerGroups) -> bool:
-    key = groups.key(row)
-    return key is not None and row.order in groups.lives.get(key, ())
+    return groups.lives.is_end(groups.key(row), row)
 
 
 @dataclass(slots=True)
-class _Asked:
-    """A request that waits, and all that was possible since it was sent."""
+class _Event:
+    """A request (without `decision`), or what its answer or a notification says.
 
-    kind: type
-    facts: SimpleNamespace
-    before: list[Possible]
-
-
-def _variants() -> tuple[Machine[Any, Any], ...]:
-    return tuple(variants(MACHINE, None))
-
-
-@dataclass(slots=True)
-class _Set:
-    """One broker set in one life: what each controller may have known of it, and who waits for an answer.
-
-    `begun`: the capture shows that nothing was known of it at first.
+    `place`: among the events of a broker set, its epochs as far as its thread tells them; of those with the
+    same, what changes the set comes first.
     """
 
-    begun: bool = False
-    machines: tuple[Machine[Any, Any], ...] = field(default_factory=_variants)
-    known: dict[str | None, Possible] = field(default_factory=dict)
-    last: str | None = None
-    asked: dict[tuple[str, int, int | None], _Asked] = field(default_factory=dict)
-    owners: dict[int, str | None] = field(default_factory=dict)
+    row: Observation
+    request: _Request
+    asked: Decision
+    decision: Decision | None = None
+    place: _Place = ()
 
-    def _possible(self, controller: str | None) -> Possible:
-        """What is possible where this controller answers: what it knew, or what the last one did."""
-        if not self.known:
-            return tuple(self._first(each) for each in self.machines)
-        own = self.known.get(controller)
-        latest = self.known[self.last]
-        if own is None or controller == self.last:
-            return latest
-        return tuple(distinct((*mine, *theirs)) for mine, theirs in zip(own, latest, strict=True))
+    @property
+    def floats(self) -> bool:
+        """True when no epoch says where it belongs."""
+        return self.decision is not None and not any(each in self.decision.claims for each in _EPOCHS)
 
-    def _first(self, machine: Machine[Any, Any]) -> Configurations:
-        if self.begun:
-            return (Configuration(machine.initial, forgotten(machine.variables, _UNCLAIMED)),)
-        return everywhere(machine)
+    @property
+    def says(self) -> str:
+        """What happened, in words."""
+        assert self.decision is not None
+        claims = shown(self.decision.claims)
+        if self.decision.kind is None:
+            return f"a notification telling {claims}"
+        return f"{MACHINE.events[self.decision.kind].name}, answered {self.row.code}, telling {claims}"
 
-    def _keep(self, controller: str | None, possible: Possible) -> None:
-        self.known[controller] = possible
-        self.last = controller
-        for each in self.asked.values():
-            each.before = [*each.before[1 - WAITING_MAX :], possible]
 
-    def asks(self, row: Observation) -> None:
-        """A request was sent."""
-        kind = _KINDS[row.message or ""]
-        if len(self.asked) >= WAITING_MAX:
-            self.asked.pop(next(iter(self.asked)))
-        before = [self._possible(row.controller)]
-        self.asked[row.connection, row.direction, row.opaque] = _Asked(
-            kind, seen_of(row.content, kind), before
+@dataclass(slots=True)
+class _Thread:
+    """The events of one connection that are still to come, and the version that the last one needed."""
+
+    events: deque[_Event] = field(default_factory=deque)
+    since: int = 0
+    epochs: list[int] = field(default_factory=lambda: [-1, -1])
+
+
+class _Set:
+    """One broker set in one life: the threads of its connections, and its history.
+
+    `begun`: the capture shows that nothing was known of it at first; `holed`: bytes were lost.
+    """
+
+    def __init__(self, *, begun: bool, holed: bool) -> None:
+        self._history = History(begun=begun, unseen=ANYTHING if holed else UNSEEN)
+        self._owners = Owners(begun=begun, whole=not holed)
+        self._threads: dict[str, _Thread] = {}
+        self._asked: dict[_Request, Decision] = {}
+        self._waiting: dict[_Request, Decision] = {}
+        self._judged: list[tuple[Observation, Verdict, str]] = []
+
+    def add(self, row: Observation, *, ends_life: bool) -> None:
+        """One more row, in the order of its connection."""
+        thread = self._threads.setdefault(row.connection, _Thread())
+        for event in self._event(row, ends_life=ends_life):
+            if event.decision is not None:
+                for at, name in enumerate(_EPOCHS):
+                    told = event.decision.claims.get(name, -1)
+                    thread.epochs[at] = max(thread.epochs[at], told)
+                event.place = (*thread.epochs, not event.decision.is_write, row.order)
+            thread.events.append(event)
+
+    def _event(self, row: Observation, *, ends_life: bool) -> Iterator[_Event]:
+        claims = {} if row.code is None else values_of(row.content, broker_set.Variables)
+        if row.message == NOTIFIED:
+            if row.master is not None and row.master_epoch is not None:
+                told = Decision(None, PartlySeen(), None, values_of(row.content, broker_set.Variables))
+                yield _Event(row, (row.connection, -1, None), told, told)
+        elif row.code is None:
+            kind = _KINDS[row.message or ""]
+            request = (row.connection, row.direction, row.opaque)
+            asked = self._asked[request] = Decision(kind, seen_of(row.content, kind), None, {})
+            yield _Event(row, request, asked)
+        else:
+            request = (row.connection, 1 - row.direction, row.opaque)
+            known = self._asked.pop(request, None)
+            if known is not None and known.kind is not None:
+                effects = effects_of(known.kind, row.code)
+                if effects and not ends_life:
+                    yield _Event(row, request, known, Decision(known.kind, known.asked, effects, claims))
+
+    def walk(self) -> list[tuple[Observation, Verdict, str]]:
+        """Judge every answer and notification: verdicts in the order of the capture, each with what it says."""
+        while self._go_on() or self._conclude():
+            pass
+        return sorted(self._judged, key=lambda each: each[0].order)
+
+    def _heads(self) -> list[tuple[_Event, _Thread]]:
+        """What comes next in each thread, the least first; removals, which no epoch places, last."""
+        heads = [(thread.events[0], thread) for thread in self._threads.values() if thread.events]
+        return sorted(heads, key=lambda head: (_is_removal(head[0]), head[0].place))
+
+    def _go_on(self) -> bool:
+        """Take what the present explains; False when it explains nothing that comes next."""
+        if self._take_at_once():
+            return True
+        heads = self._heads()
+        return any(self._take(*head) for head in heads if head[0].floats) or any(
+            self._take(*head) or self._take_after_unasked(*head) for head in heads
         )
 
-    def answers(self, row: Observation, finding: MachineFinding, *, ends_life: bool) -> None:
-        """A request was answered; what the answer decides must be what the machine decides."""
-        asked = self.asked.pop((row.connection, 1 - row.direction, row.opaque), None)
-        if asked is None or ends_life:
-            return
-        effects = _decides(asked.kind, row.code)
-        if not effects:
-            return
-        self._name_owner(asked, row)
-        claims = values_of(row.content, broker_set.Variables)
+    def _take_at_once(self) -> bool:
+        """Take all that changes nothing."""
+        taken = False
+        for thread in self._threads.values():
+            while thread.events:
+                event = thread.events[0]
+                if event.decision is None:
+                    self._ask(event)
+                elif self._changes_nothing(event):
+                    self._judge(event, Verdict.OK)
+                else:
+                    break
+                thread.events.popleft()
+                thread.since = self._history.number - 1
+                taken = True
+        return taken
 
-        def decided(possible: Possible) -> Possible:
-            return self._after(possible, asked, effects, claims)
+    def _ask(self, event: _Event) -> None:
+        if len(self._waiting) >= WAITING_MAX:
+            self._waiting.pop(next(iter(self._waiting)))
+        self._waiting[event.request] = event.asked
 
-        name = MACHINE.events[asked.kind].name
-        self._judge(
-            row, finding, decided, asked.before, f"{name}, answered {row.code}, telling {_shown(claims)}"
-        )
+    def _changes_nothing(self, event: _Event) -> bool:
+        assert event.decision is not None
+        self._owners.name(event.decision)
+        return self._history.is_at_once(event.decision)
 
-    def notified(self, row: Observation, finding: MachineFinding) -> None:
-        """A broker was told its role. What was sent before later changes is judged no more."""
-        claims = values_of(row.content, broker_set.Variables)
-        if row.master is None or row.master_epoch is None or self._is_late(claims):
-            return
+    def _take(self, event: _Event, thread: _Thread) -> bool:
+        """Take a decision that leads on from now."""
+        assert event.decision is not None
+        if _is_removal(event):
+            return False
+        self._owners.name(event.decision)
+        return self._leads_on(event, thread, self._history.after(self._history.now, event.decision))
 
-        def decided(possible: Possible) -> Possible:
-            return tuple(_agreeing(each, claims) for each in possible)
+    def _take_after_unasked(self, event: _Event, thread: _Thread) -> bool:
+        """Take a decision that leads on after what the controller did of its own, or some other request."""
+        assert event.decision is not None
+        self._owners.name(event.decision)
+        if _is_removal(event):
+            return self._leads_on(event, thread, self._history.after(self._history.now, event.decision))
+        own = self._history.after(self._history.of_its_own(), event.decision)
+        if any(own):
+            if event.floats and not event.decision.is_write:
+                return self._leads_on(event, thread, self._history.now)
+            return self._leads_on(event, thread, own)
+        others = [asked for request, asked in self._waiting.items() if request != event.request]
+        waited = self._history.with_waiting(others)
+        return self._leads_on(event, thread, self._history.after(waited, event.decision))
 
-        self._judge(row, finding, decided, (), f"a notification telling {_shown(claims)}", self.last)
+    def _leads_on(self, event: _Event, thread: _Thread, after: Possible) -> bool:
+        if not any(after):
+            return False
+        self._history.goes_on(after)
+        self._judge(event, Verdict.OK)
+        self._done(thread, self._history.number - 1)
+        return True
 
-    def _is_late(self, claims: Claims) -> bool:
-        return any(
-            _surely_less(claims[epoch], getattr(one.variables, epoch))
-            for epoch in ("master_epoch", "sync_state_set_epoch")
-            if epoch in claims
-            for each in self._possible(self.last)
-            for one in each
-        )
+    def _conclude(self) -> bool:
+        """Nothing that comes next follows from the present; False when nothing is left."""
+        heads = self._heads()
+        for event, thread in heads:
+            assert event.decision is not None
+            version = self._history.had(event.decision, thread.since)
+            if version is not None:
+                self._judge(event, Verdict.OK)
+                self._done(thread, version)
+                return True
+        if heads:
+            self._fault(*heads[0])
+        return bool(heads)
 
-    def _judge(
-        self,
-        row: Observation,
-        finding: MachineFinding,
-        decided: Callable[[Possible], Possible],
-        before: Iterable[Possible],
-        what: str,
-        controller: str | None = None,
-    ) -> None:
-        where = controller or row.controller
-        current = self._possible(where)
-        explained = self._explained(current, decided, before)
-        if explained is not None:
-            self._keep(where, explained)
-            finding.note(Verdict.OK, "", row)
-            return
-        after = decided(self._with(current, _UNSEEN))
+    def _fault(self, event: _Event, thread: _Thread) -> None:
+        """The least that is left does not follow from what was seen."""
+        assert event.decision is not None
+        after = self._history.after_unseen(event.decision)
         if any(after):
-            self._keep(where, after)
-            says = f"{MACHINE.name}: {what} follows only from requests that were not seen"
-            finding.note(Verdict.UNKNOWN, says, row)
+            self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
+            self._history.goes_on(after)
+            self._done(thread, self._history.number - 1)
             return
-        self._keep(where, tuple(everywhere(each) for each in self.machines))
-        states = sorted({one.state.name for each in current for one in each})
-        finding.note(
-            Verdict.VIOLATED, f"{MACHINE.name}: {what} is not allowed in state {', '.join(states)}", row
-        )
+        if self._history.had_unseen(event.decision, thread.since):
+            self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
+        elif not self._history.is_kept(thread.since):
+            self._judge(event, Verdict.UNKNOWN, f"{event.says} may be about what lies too far back")
+        else:
+            states = ", ".join(self._history.states())
+            self._judge(event, Verdict.VIOLATED, f"{event.says} is not allowed in state {states}")
+            if event.decision.is_write:
+                self._history.goes_anywhere()
+        self._done(thread, thread.since)
 
-    def _explained(
-        self, current: Possible, decided: Callable[[Possible], Possible], before: Iterable[Possible]
-    ) -> Possible | None:
-        """What is possible after a decision that what was seen explains; None when it does not.
+    def _done(self, thread: _Thread, version: int) -> None:
+        thread.events.popleft()
+        thread.since = version
 
-        The least that explains it is tried first: nothing, what the controller does of its own, a request
-        that waits, and then what was possible while this one did.
-        """
-        tried: tuple[Callable[[], Possible], ...] = (
-            lambda: current,
-            lambda: self._with(current, _OWN),
-            lambda: self._with_waiting(current),
-        )
-        for possible in tried:
-            after = decided(possible())
-            if any(after):
-                return after
-        is_late = any(any(decided(each)) or any(decided(self._with(each, _OWN))) for each in before)
-        return current if is_late else None
-
-    def _with(self, possible: Possible, kinds: Sequence[type]) -> Possible:
-        return tuple(
-            reachable(machine, each, kinds, rules)
-            for machine, each in zip(self.machines, possible, strict=True)
-        )
-
-    def _with_waiting(self, possible: Possible) -> Possible:
-        """What is possible once one of the requests that still wait was decided."""
-        found = possible
-        for asked in self.asked.values():
-            if asked.kind in _WRITES:
-                after = self._after(possible, asked, None, {})
-                found = tuple((*one, *more) for one, more in zip(found, after, strict=True))
-        return self._with(tuple(map(distinct, found)), _OWN)
-
-    def _after(
-        self, possible: Possible, asked: _Asked, effects: frozenset[str] | None, claims: Claims
-    ) -> Possible:
-        """Where the request leads by edges with one of these effects (None: any), as far as it agrees."""
-        found: list[Configurations] = []
-        for machine, each in zip(self.machines, possible, strict=True):
-            after = [
-                way.configuration
-                for one in each
-                for way in ways(machine, one, asked.facts, asked.kind, rules)
-                if effects is None or effects.intersection(way.edge.do)
-            ]
-            found.append(_agreeing(after, claims))
-        return tuple(found)
-
-    def _name_owner(self, asked: _Asked, row: Observation) -> None:
-        """Tell the machine who holds the id that is applied for, as far as the capture does."""
-        if asked.kind is not broker_set.IdApplied:
-            return
-        broker_id = asked.facts.broker_id
-        asked.facts.owner_code = self.owners.get(broker_id, None if self.begun else UNKNOWN)
-        if row.accepted:
-            self.owners[broker_id] = asked.facts.check_code
+    def _judge(self, event: _Event, verdict: Verdict, says: str = "") -> None:
+        assert event.decision is not None
+        self._waiting.pop(event.request, None)
+        if event.row.accepted:
+            self._owners.learn(event.decision)
+        self._judged.append((event.row, verdict, f"{MACHINE.name}: {says}" if says else ""))
 
 
-# ---- rows ----------------------------------------------------------------------------------------
-
-
-def _number(text: str | None) -> int | None:
-    return None if text is None else int(text)
-
-
-def _agreeing(configurations: Iterable[Configuration[Any, Any]], claims: Claims) -> Configurations:
-    """Those that do not contradict what was told, and now know it."""
-    return distinct(
-        replace(one, variables=replace(one.variables, **claims))
-        for one in configurations
-        if not any(_contradicts(getattr(one.variables, name), value) for name, value in claims.items())
-    )
-
-
-def _contradicts(known: Any, claims: Any) -> bool:
-    """True when the value that was told is surely another one."""
-    if is_same(known, claims):
-        return False
-    try:
-        return bool(known != claims)
-    except UnknownRead:
-        return False
-
-
-def _surely_less(claims: int, known: Any) -> bool:
-    try:
-        return bool(known > claims)
-    except UnknownRead:
-        return False
-
-
-def _shown(claims: Claims) -> str:
-    names = [each.name for each in fields(broker_set.Variables) if each.name in claims]
-    return ", ".join(f"{name} {_value(claims[name])}" for name in names) or "nothing"
-
-
-def _value(value: Any) -> str:
-    return str(sorted(value)) if isinstance(value, frozenset) else str(value)
+def _is_removal(event: _Event) -> bool:
+    return event.decision is not None and event.decision.kind is broker_set.CleaningAsked

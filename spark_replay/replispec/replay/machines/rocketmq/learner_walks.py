@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from replispec.replay.events.observation import Observation, ObservationKind
@@ -13,45 +13,54 @@ from replispec.replay.machines.walks import Walk
 from replispec.wire.rocketmq.machines import learner
 
 MACHINE = learner.MACHINE
-REPLICA_INFO = MACHINE.events[learner.ReplicaInfoReceived].name
+_REPLICATION = (
+    ObservationKind.OPENED,
+    ObservationKind.HANDSHAKE,
+    ObservationKind.REPORT,
+    ObservationKind.GAP,
+)
+
+
+@dataclass(slots=True)
+class _Group:
+    """What one capture shows of a group: its connections, and what each replica called itself.
+
+    `declared`: whether it called itself a learner, for every handshake of each replica. `whole`: every
+    replication connection was seen from its start, and nothing of it was lost.
+    """
+
+    replication: dict[str, list[Observation]] = field(default_factory=lambda: defaultdict(list))
+    told: dict[str, list[Observation]] = field(default_factory=lambda: defaultdict(list))
+    declared: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    whole: bool = True
 
 
 @dataclass(slots=True)
 class _Claims:
-    """What a controller said last about one group."""
+    """What a controller said last on one connection; None is what it did not say yet."""
 
     master: str | None = None
-    members: frozenset[str] = frozenset()
+    epoch: int | None = None
+    members: frozenset[str] | None = None
 
     def learn(self, row: Observation) -> None:
         """An answer that names no master leaves the one that was named before."""
         self.master = row.master or self.master
+        self.epoch = self.epoch if row.master_epoch is None else row.master_epoch
         self.members = self.members if row.members is None else frozenset(row.members)
 
 
 def walk_learners(rows: Sequence[Observation], given: Collection[str], found: Findings) -> None:
-    """Walk each broker that `given` names, or that some handshake calls a learner.
+    """Walk each broker that `given` names, or that some handshake calls a learner, connection by connection.
 
-    Brokers are named as in the facts. What happened before the capture is not known, unless `given` tells.
+    Brokers are named as in the facts. What happened before the capture is not known, unless `given` tells. What a
+    broker calls itself to its master and what controllers say of it are ordered by one thing alone: a broker
+    that joins a SyncStateSet has said before, in a handshake with the master, what it is.
     """
-    walks = _learners(rows, given)
-    claims: dict[str, _Claims] = defaultdict(_Claims)
-    replicas: dict[str, str] = {}
-    for row in rows:
-        group = row.group or ""
-        if group not in walks:
-            continue
-        finding = found[group, MACHINE.finding]
-        if row.kind == ObservationKind.HANDSHAKE:
-            replicas[row.connection] = name_of(row)
-        if row.kind in (ObservationKind.HANDSHAKE, ObservationKind.REPORT):
-            walk = walks[group].get(replicas.get(row.connection, ""))
-            if walk is not None:
-                step(walk, row, SimpleNamespace(async_learner=row.async_learner), finding, sent=True)
-        elif row.kind == ObservationKind.FACT and (row.master is not None or row.members is not None):
-            claims[group].learn(row)
-            for name, walk in walks[group].items():
-                _tell(walk, row, name, claims[group], finding)
+    for group, own in _groups(rows).items():
+        learners = {name for name, declared in own.declared.items() if any(declared)}
+        for name in dict.fromkeys((*(given if own.told else ()), *sorted(learners))):
+            _walk(own, name, found[group, MACHINE.finding], is_given=name in given)
 
 
 def name_of(handshake: Observation) -> str:
@@ -59,23 +68,68 @@ def name_of(handshake: Observation) -> str:
     return str(handshake.broker_id) if handshake.text is None else handshake.text
 
 
-def _learners(rows: Sequence[Observation], given: Collection[str]) -> dict[str, dict[str, Walk]]:
-    walks: dict[str, dict[str, Walk]] = defaultdict(dict)
+def _groups(rows: Sequence[Observation]) -> dict[str, _Group]:
+    groups: dict[str, _Group] = defaultdict(_Group)
     for row in rows:
         if row.group is None:
             continue
-        if row.kind == ObservationKind.FACT:
-            for name in given:
-                if name not in walks[row.group]:
-                    walk = walks[row.group][name] = Walk(MACHINE, None)
-                    walk.begin()
-                    walk.step(learner.Configured, SimpleNamespace())
-        elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
-            walks[row.group].setdefault(name_of(row), Walk(MACHINE, None))
-    return walks
+        if row.kind in _REPLICATION:
+            own = groups[row.group]
+            before = own.replication[row.connection]
+            opened = row.kind == ObservationKind.OPENED
+            own.whole = own.whole and row.kind != ObservationKind.GAP and (opened or bool(before))
+            before.append(row)
+            if row.kind == ObservationKind.HANDSHAKE:
+                own.declared[name_of(row)].append(bool(row.async_learner))
+        elif row.kind == ObservationKind.FACT:
+            groups[row.group].told[row.connection].append(row)
+    return groups
+
+
+def _walk(own: _Group, name: str, finding: MachineFinding, *, is_given: bool) -> None:
+    """Walk one broker over every connection; elsewhere anything that the others show may happen meanwhile."""
+    kinds = {True: learner.Declared, False: learner.JoinedAsReplica}
+    called = [kinds[each] for each in dict.fromkeys(own.declared.get(name, ()))]
+    for rows in own.replication.values():
+        walk = _begun(is_given=is_given)
+        replica: str | None = None
+        for row in rows:
+            if row.kind == ObservationKind.HANDSHAKE:
+                replica = name_of(row)
+            if replica == name and row.kind in (ObservationKind.HANDSHAKE, ObservationKind.REPORT):
+                walk.meanwhile([learner.ReplicaInfoReceived, *called])
+                step(walk, row, SimpleNamespace(async_learner=row.async_learner), finding, sent=True)
+    for rows in own.told.values():
+        walk = _begun(is_given=is_given)
+        claims = _Claims()
+        for row in rows:
+            if row.master is not None or row.members is not None:
+                walk.meanwhile(called)
+                if own.whole and called == [learner.Declared] and _joins(claims, row, name):
+                    walk.step(learner.Declared, SimpleNamespace(async_learner=True))
+                claims.learn(row)
+                _tell(walk, row, name, claims, finding)
+
+
+def _begun(*, is_given: bool) -> Walk:
+    walk = Walk(MACHINE, None)
+    if is_given:
+        walk.begin()
+        walk.step(learner.Configured, SimpleNamespace())
+    return walk
+
+
+def _joins(before: _Claims, row: Observation, name: str) -> bool:
+    """True when the broker became a member between the last word of a controller and this one, under the same
+    master: it has replicated then."""
+    if row.members is None or before.members is None or before.master is None:
+        return False
+    is_new = name in row.members and name not in before.members
+    same = row.master in (None, before.master) and row.master_epoch in (None, before.epoch)
+    return is_new and same and name != before.master
 
 
 def _tell(walk: Walk, row: Observation, name: str, claims: _Claims, finding: MachineFinding) -> None:
-    facts = SimpleNamespace(is_member=name in claims.members, is_master=name == claims.master)
+    facts = SimpleNamespace(is_member=name in (claims.members or ()), is_master=name == claims.master)
     judged = walk.step(learner.ReplicaInfoReceived, facts)
     finding.note(judged.verdict, f"{judged.says} (broker {name})" if judged.says else "", row)

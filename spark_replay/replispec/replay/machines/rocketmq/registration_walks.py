@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -25,10 +26,9 @@ _OWNING: Final = (ObservationKind.REGISTRATION, ObservationKind.ALIVE)
 
 @dataclass(slots=True)
 class _Registration:
-    """One broker's registration: on which connection it was last seen, and what it waits for."""
+    """One broker's registration as one connection shows it, and what it waits for."""
 
     walk: Walk
-    connection: str
     asked: int = 0
     opaque: int | None = None
 
@@ -39,24 +39,31 @@ def owners_of(rows: Sequence[Observation]) -> dict[str, str]:
 
 
 def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
-    """Walk the machine of registration for each broker."""
+    """Walk the machine of registration for each broker, connection by connection.
+
+    The connections of a broker tell no order: between two frames of one of them it may have done whatever the
+    others show.
+    """
     owners = owners_of(rows)
-    brokers: dict[tuple[str, str], _Registration] = {}
+    brokers: dict[tuple[str, str], dict[str, list[Observation]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        if row.kind != ObservationKind.REGISTRATION:
-            continue
-        key = (row.group or "", owners.get(row.connection) or row.connection)
-        broker = brokers.get(key)
-        if broker is None:
-            walk = Walk(MACHINE, release_of(row.version))
-            broker = brokers[key] = _Registration(walk, row.connection)
-        _register(broker, row, found[key[0], MACHINE.finding])
+        if row.kind == ObservationKind.REGISTRATION:
+            key = (row.group or "", owners.get(row.connection) or row.connection)
+            brokers[key][row.connection].append(row)
+    for (group, _), connections in brokers.items():
+        for connection, own in connections.items():
+            broker = _Registration(Walk(MACHINE, release_of(own[0].version)))
+            others = [row for each, rows in connections.items() if each != connection for row in rows]
+            elsewhere = [*dict.fromkeys(_KINDS[row.message or ""] for row in others)]
+            for row in own:
+                broker.walk.meanwhile(elsewhere)
+                _register(broker, row, found[group, MACHINE.finding])
 
 
 def _register(broker: _Registration, row: Observation, finding: MachineFinding) -> None:
     """Step one request or answer. Late answers, to other than the last request, decide nothing any more."""
     sent = row.message in _SENT
-    if not sent and (row.connection, row.opaque) != (broker.connection, broker.opaque):
+    if not sent and row.opaque != broker.opaque:
         return
     if sent:
         _catch_up(broker, row)
@@ -68,11 +75,8 @@ def _register(broker: _Registration, row: Observation, finding: MachineFinding) 
 
 
 def _catch_up(broker: _Registration, row: Observation) -> None:
-    """What may have happened since the request before: its answer was lost, the process began again."""
+    """What may have happened since the request before: its answer was lost."""
     if not row.from_start:
         broker.walk.forget()
     if broker.opaque is not None:
         broker.walk.perhaps(_ANSWERS_OF[broker.asked])
-    if row.connection != broker.connection:
-        broker.walk.perhaps(("restarted",))
-        broker.connection = row.connection

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,47 +21,76 @@ from replispec.wire.rocketmq.machines import replicas_manager
 MACHINE: Final = replicas_manager.MACHINE
 _SENT: Final = frozenset(SENT.values())
 _KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
+_ID: Final = MACHINE.finding
 _FIRST_TIME: Final = REGISTERING[controller.GetNextBrokerIdRequest.__name__]
 
 
 @dataclass(slots=True)
 class _Broker:
-    """One broker; each of its connections may be the first one of a new process."""
+    """One broker: what each of its connections carries, and whether something of that may have been lost.
 
-    walk: Walk
-    connections: set[str] = field(default_factory=set)
+    `begun`: it was seen from its very first start.
+    """
+
+    version: int | None
+    begun: bool = False
+    holed: bool = False
+    rows: dict[str, list[Observation]] = field(default_factory=lambda: defaultdict(list))
 
 
 def walk_starts(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
-    """Walk the machine of a broker's start for each broker whose address is told.
+    """Walk the machine of a broker's start for each broker whose address is told, connection by connection.
 
-    A broker that asks for its first id on a connection seen from its start begins there; of every other
-    one nobody knows how far it was when the capture began.
+    The connections of a broker tell no order: between two frames of one of them it may have done whatever the
+    others show, and on a new one a new process may begin. A broker that asks for its first id on a connection seen
+    from its start begins there; of every other one nobody knows how far it was when the capture began.
     """
+    holed = _with_holes(rows)
+    for address, broker in _brokers(rows, groups, holed).items():
+        kinds = {connection: _kinds(own) for connection, own in broker.rows.items()}
+        for connection, own in broker.rows.items():
+            elsewhere = [kind for each, others in kinds.items() if each != connection for kind in others]
+            walk = Walk(MACHINE, release_of(broker.version))
+            if broker.begun:
+                walk.begin()
+            for row in own:
+                if connection in holed:
+                    walk.forget()
+                walk.meanwhile([*dict.fromkeys(elsewhere)])
+                message = row.message or HEARTBEAT
+                facts = seen_of(row.content, _KINDS[message])
+                finding = found[groups.group_of(_name(groups, address), row), _ID]
+                sent = message in _SENT
+                step(walk, row, facts, finding, sent=sent, message=message, whole=not broker.holed)
+
+
+def _brokers(rows: Sequence[Observation], groups: BrokerGroups, holed: Collection[str]) -> dict[str, _Broker]:
+    """The rows of each broker that are steps, by its address."""
     owners = owners_of(rows)
-    fresh, holed = _first_connections(rows), _with_holes(rows)
+    fresh = _first_connections(rows)
     brokers: dict[str, _Broker] = {}
     for row in rows:
         if row.kind != ObservationKind.START and not _is_heartbeat(row, groups):
             continue
         address = row.address or owners.get(row.connection)
-        name = groups.name_at(address)
-        if address is None or name is None:
+        if address is None or groups.name_at(address) is None:
             continue
-        if address not in brokers:
-            brokers[address] = _Broker(Walk(MACHINE, release_of(groups.version_at(address))))
-            if row.connection in fresh:
-                brokers[address].walk.begin()
-        broker = brokers[address]
-        if row.connection not in broker.connections:
-            broker.connections.add(row.connection)
-            broker.walk.perhaps_anew()
-        if row.connection in holed:
-            broker.walk.forget()
-        message = row.message or HEARTBEAT
-        facts = seen_of(row.content, _KINDS[message])
-        group = groups.group_of(name, row.controller, row.order)
-        step(broker.walk, row, facts, found[group, MACHINE.finding], sent=message in _SENT, message=message)
+        broker = brokers.setdefault(address, _Broker(groups.version_at(address)))
+        broker.begun = broker.begun or row.connection in fresh
+        broker.holed = broker.holed or row.connection in holed
+        broker.rows[row.connection].append(row)
+    return brokers
+
+
+def _kinds(rows: Sequence[Observation]) -> tuple[type, ...]:
+    """The events that rows are."""
+    return tuple(dict.fromkeys(_KINDS[row.message or HEARTBEAT] for row in rows))
+
+
+def _name(groups: BrokerGroups, address: str) -> str:
+    name = groups.name_at(address)
+    assert name is not None
+    return name
 
 
 def _is_heartbeat(row: Observation, groups: BrokerGroups) -> bool:

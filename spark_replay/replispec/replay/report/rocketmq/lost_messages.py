@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.judges.judge import LossRow
+from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
 from replispec.replay.report.model import LostMessage
 from replispec.runtime.primitives.errors import RemoteProtocolError

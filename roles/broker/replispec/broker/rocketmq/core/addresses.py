@@ -10,14 +10,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from replispec.runtime.rocketmq.derived_options import join_address
+from replispec.wire.rocketmq.constants import ANY_PORT, FAST_PORT_BELOW
 from replispec.wire.rocketmq.options import BrokerOptions
 
 MAIN: Final = "main"
 FAST: Final = "fast"
 HA: Final = "ha"
-FAST_BELOW: Final = 2
-"""The fast port lies this far below the one for requests, as clients of Apache's expect."""
-ANY_PORT: Final = 0
 
 
 def listeners(options: BrokerOptions) -> Mapping[str, str]:
@@ -26,7 +24,7 @@ def listeners(options: BrokerOptions) -> Mapping[str, str]:
     ports = {
         MAIN: port,
         HA: options.ha_listen_port or (port + 1 if port else ANY_PORT),
-        FAST: port - FAST_BELOW if port > FAST_BELOW else ANY_PORT,
+        FAST: port - FAST_PORT_BELOW if port > FAST_PORT_BELOW else ANY_PORT,
     }
     return {name: join_address(options.bind_address, each) for name, each in ports.items()}
 

@@ -12,6 +12,7 @@ from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership import epoch_cache, runtime_info
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig
 from replispec.wire.rocketmq.client import (
     CreateTopicRequest,
@@ -98,7 +99,7 @@ class Admin:
             order=header.order or False,
             perm=header.perm,
             read_queue_nums=queues[0],
-            topic_filter_type=header.topic_filter_type or "SINGLE_TAG",
+            topic_filter_type=header.topic_filter_type or constants.SINGLE_TAG,
             topic_name=name,
             topic_sys_flag=header.topic_sys_flag or 0,
             write_queue_nums=queues[1],

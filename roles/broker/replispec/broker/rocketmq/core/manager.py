@@ -131,7 +131,7 @@ class ReplicasManager:
 
     def notified(self, command: Command, now_ms: int) -> None:
         """A controller told of a role. Raises RemoteProtocolError when the notification cannot be read."""
-        request = command.header.code, command.header.ext_fields or {}, command.body
+        request = command.header.code, command.header.ext_fields or {}, command.body, command.release
         event, role = wire.event_of(*request), broker_role_wire.event_of(*request)
         if event is not None:
             self._take_both(event, role, now_ms)
@@ -285,7 +285,7 @@ class ReplicasManager:
     def _ask(self, call: Call[Header], now_ms: int) -> bool:
         def answered(outcome: Outcome, at_ms: int) -> None:
             if not isinstance(outcome, Failure) and not self._has_stopped:
-                self.registration.answered(call.code, outcome.header.code, at_ms)
+                self.registration.answered(call.code, outcome, at_ms)
             self._answered(call.code, outcome, at_ms)
 
         return self._controllers.ask(call, answered, now_ms)

@@ -16,7 +16,6 @@ from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion
 from replispec.wire.rocketmq.client import ConsumerOffsetTable, QueueOffsets
 
-SEPARATOR: Final = "@"
 ENTRIES_MAX: Final = 100_000
 """Pairs of topic and group; those beyond are not kept, nor are pairs of longer names than anybody needs."""
 POSITIONS_MAX: Final = 500_000
@@ -44,11 +43,11 @@ class ConsumerOffsets:
 
     def get(self, group: str, topic: str, queue: int) -> int | None:
         """The next position that a group reads; None when it never said."""
-        return self._table.get(f"{topic}{SEPARATOR}{group}", {}).get(queue)
+        return self._table.get(f"{topic}{constants.TOPIC_GROUP_SEPARATOR}{group}", {}).get(queue)
 
     def put(self, group: str, topic: str, queue: int, position: int, now_ms: int) -> None:
         """A group has read up to here."""
-        key = f"{topic}{SEPARATOR}{group}"
+        key = f"{topic}{constants.TOPIC_GROUP_SEPARATOR}{group}"
         if queue not in self._table.get(key, ()):
             if not self._admits(key, queue):
                 return

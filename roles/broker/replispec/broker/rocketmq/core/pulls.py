@@ -33,7 +33,6 @@ MESSAGES_MAX: Final = 1_024
 HELD_MAX: Final = 10_000
 """Requests that wait for a message; further ones are answered at once that there is none."""
 HELD_MS_MAX: Final = 60_000
-BY_TAG: Final = ("", "TAG")
 
 
 @dataclass(slots=True)
@@ -133,7 +132,7 @@ class Pulls:
             return ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden"
         if not 0 <= queue_id < (config.read_queue_nums or 0):
             return ResponseCode.SYSTEM_ERROR, f"queueId[{queue_id}] is illegal"
-        if (header.expression_type or "") not in BY_TAG:
+        if (header.expression_type or constants.TAG_FILTER) != constants.TAG_FILTER:
             return ResponseCode.SYSTEM_ERROR, "the broker does not support filters but tags"
         return None
 

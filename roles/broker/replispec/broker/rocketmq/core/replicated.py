@@ -6,7 +6,7 @@ AutoSwitchHAService, GroupTransferService.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Protocol
 
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq import rules
@@ -22,15 +22,9 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import HaClientRuntimeInfo, HaConnectionRuntimeInfo, HaRuntimeInfo
 from replispec.wire.rocketmq.options import BrokerOptions
-
-FIRST_CHECK_MS: Final = 3_000
-"""How long a new master waits for the members of its set to connect before it asks them out."""
-
-
-FLUSH_LATER_MS: Final = 500
-"""How long messages stay off the disk that are acknowledged before they are on it (ASYNC_FLUSH)."""
 
 
 class ReplicatedOwner(Protocol):
@@ -113,7 +107,7 @@ class Replicated:
             self._master = HaMaster(self._outbox, self.store, self, self._options.replication)
         else:
             self._master.epoch_began(now_ms)
-        self._check_ms = now_ms + FIRST_CHECK_MS
+        self._check_ms = now_ms + constants.REPLICAS_AWAITED_MS
         self._grown = True
         early, self._early = self._early, {}
         for connection, events in early.items():
@@ -180,7 +174,7 @@ class Replicated:
             if is_durable(self._options.replication):
                 self._commit.request()
             elif self._flush_ms is None:
-                self._flush_ms = now_ms + FLUSH_LATER_MS
+                self._flush_ms = now_ms + constants.FLUSH_MS
             if self._master is not None:
                 self._master.log_grew(now_ms)
             self.count(now_ms)

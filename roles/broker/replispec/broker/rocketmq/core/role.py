@@ -6,7 +6,7 @@ ReplicasManager, AutoSwitchHAService.
 
 from __future__ import annotations
 
-from typing import Final, Protocol
+from typing import Protocol
 
 from replispec.runtime.rocketmq.membership import (
     Controllers,
@@ -17,11 +17,9 @@ from replispec.runtime.rocketmq.membership import (
 )
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.machines import broker_role as machine
 from replispec.wire.rocketmq.machines import broker_role_wire as wire
-
-AGAIN_MS: Final = 1_000
-"""How long to wait after a change of the SyncStateSet whose outcome is unknown."""
 
 
 class RoleOwner(Protocol):
@@ -173,7 +171,7 @@ class Role:
 
     def ask_alteration_again(self, _event: object) -> Nothing:
         """Ask for the same in a moment."""
-        self._again_ms = self.now_ms + AGAIN_MS
+        self._again_ms = self.now_ms + constants.RETRY_MS
         return ()
 
     def _send_alteration(self) -> None:
@@ -200,7 +198,7 @@ class Role:
                 self._take(event, now_ms)
 
         if not self._controllers.ask(call, answered, self.now_ms):
-            self._again_ms = self.now_ms + AGAIN_MS
+            self._again_ms = self.now_ms + constants.RETRY_MS
 
     def _take(self, event: machine.Event, now_ms: int) -> None:
         self.now_ms = now_ms

@@ -21,6 +21,7 @@ from replispec.runtime.rocketmq.remoting.server import Request
 from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     SendMessageRequest,
     SendMessageResponse,
@@ -32,10 +33,9 @@ from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission, Req
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.store import LogRecord
 
-PROPERTIES_BYTES_MAX: Final = 32_767
 WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
-RECORD_BYTES_BESIDE: Final = 256
+RECORD_BYTES_BESIDE_MAX: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
 _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
@@ -145,7 +145,7 @@ class Sends:
 
     def _has_room(self, records: list[LogRecord]) -> bool:
         """Whether the log has files for these. Raises Refused."""
-        at_most = sum(len(each.body) + len(each.properties) + RECORD_BYTES_BESIDE for each in records)
+        at_most = sum(len(each.body) + len(each.properties) + RECORD_BYTES_BESIDE_MAX for each in records)
         if self._store.log.has_room(at_most):
             return True
         try:
@@ -231,7 +231,7 @@ class Sends:
             parts = _batch(body)
         else:
             parts = [BatchMessage(flag=header.flag or 0, body=body, properties=properties)]
-        if any(len(part.properties) > PROPERTIES_BYTES_MAX for part in parts):
+        if any(len(part.properties) > constants.PROPERTIES_BYTES_MAX for part in parts):
             raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, "the properties are too long")
         born_ip, born_port = _host(request.peer)
         return [

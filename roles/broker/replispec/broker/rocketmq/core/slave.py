@@ -6,13 +6,13 @@ Source: apache/rocketmq rocketmq-all-5.4.0, SlaveSynchronize.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.world import Level, Outbox
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import TopicConfigTable
 from replispec.wire.rocketmq.client import (
     ConsumerOffsetTable,
@@ -20,9 +20,6 @@ from replispec.wire.rocketmq.client import (
     GetAllTopicConfigRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-
-PERIOD_MS: Final = 10_000
-TIMEOUT_MS: Final = 3_000
 
 
 class SlaveSync:
@@ -50,14 +47,15 @@ class SlaveSync:
         address = self._address
         if address is None or not (force or (self._due_ms is not None and now_ms >= self._due_ms)):
             return
-        self._due_ms = now_ms + PERIOD_MS
+        self._due_ms = now_ms + constants.SLAVE_SYNC_MS
 
         def ask(code: RequestCode, fields: dict[str, str | None], use: Callable[[bytes, int], None]) -> None:
             def answered(outcome: Outcome, at_ms: int) -> None:
                 if address == self._address:
                     self._use(outcome, use, at_ms)
 
-            self._calls.ask(address, code, answered, now_ms=now_ms, timeout_ms=TIMEOUT_MS, ext_fields=fields)
+            wait_ms = constants.ANSWER_TIMEOUT_MS
+            self._calls.ask(address, code, answered, now_ms=now_ms, timeout_ms=wait_ms, ext_fields=fields)
 
         ask(
             RequestCode.GET_ALL_TOPIC_CONFIG,

@@ -17,7 +17,7 @@ from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
 from replispec.wire.rocketmq.codes import Permission
 
-NAME: Final = re.compile(r"[%|a-zA-Z0-9_-]{1,127}")
+NAME: Final = re.compile(constants.TOPIC_NAME)
 READ_WRITE: Final = Permission.READ | Permission.WRITE
 TOPICS_MAX: Final = 20_000
 QUEUES_MAX: Final = 1_024
@@ -158,7 +158,7 @@ def _config(name: str, queues: int, perm: int) -> TopicConfig:
         order=False,
         perm=perm,
         read_queue_nums=queues,
-        topic_filter_type="SINGLE_TAG",
+        topic_filter_type=constants.SINGLE_TAG,
         topic_name=name,
         topic_sys_flag=0,
         write_queue_nums=queues,

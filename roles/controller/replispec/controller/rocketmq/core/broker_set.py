@@ -14,6 +14,7 @@ from replispec.controller.rocketmq.core.replies import Recorded, Replies, Reply
 from replispec.runtime.primitives.bindings import Answer
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.machines import assigned, edge_of
+from replispec.runtime.primitives.releases import Release
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Prepared
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
@@ -39,14 +40,15 @@ class BrokerSet:
         edge = edge_of(MACHINE, self.state, self.variables, event, rules)
         return bool(edge.assign) or edge.to is not self.state or not _ANSWERS.issuperset(edge.do)
 
-    def receive(self, event: Event, local: wire.Local) -> Replies:
-        """Take an event by the machine's edge for it, and return what comes of it, in order."""
+    def receive(self, event: Event, local: wire.Local, release: Release | None = None) -> Replies:
+        """Take an event by the machine's edge for it, and return what comes of it, in order: answers as peers
+        of this release read them (None: of the newest)."""
         edge = edge_of(MACHINE, self.state, self.variables, event, rules)
         if edge.assign:
             self._kept.clear()
             self.variables = assigned(edge.assign, self.variables, event, rules)
         self.state = edge.to
-        return tuple([self._reply(effect, event, local) for effect in edge.do])
+        return tuple([self._reply(effect, event, local, release) for effect in edge.do])
 
     def living_addresses(self) -> list[str]:
         """Where the brokers are reached that are alive, the master first."""
@@ -54,19 +56,21 @@ class BrokerSet:
         living.sort(key=lambda broker: broker != self.variables.master)
         return [self.variables.addresses[each] for each in living]
 
-    def _reply(self, effect: str, event: Event, local: wire.Local) -> Reply:
+    def _reply(self, effect: str, event: Event, local: wire.Local, release: Release | None) -> Reply:
         if effect in _ANSWERS:
-            return self._answer(effect, event, local)
+            return self._answer(effect, event, local, release)
         if effect in wire.NOTICES:
             return wire.notice_of(effect, self.name, self.variables)
         if effect in wire.NOTES:
             return Recorded(wire.NOTES[effect])
         raise LocalProtocolError(f"the specification does not say what {effect} does")
 
-    def _answer(self, effect: str, event: Event, local: wire.Local) -> Answer | Prepared:
+    def _answer(
+        self, effect: str, event: Event, local: wire.Local, release: Release | None
+    ) -> Answer | Prepared:
         """What the effect answers; encoded once while nothing changes that it is made of."""
         if effect not in wire.STEADY or isinstance(event, wire.RECORDED):
-            return wire.answer_of(effect, self.name, self.variables, event, local)
+            return wire.answer_of(effect, self.name, self.variables, event, local, release)
         kept = self._kept.get(effect)
         if kept is None:
             answer = wire.answer_of(effect, self.name, self.variables, event, local)

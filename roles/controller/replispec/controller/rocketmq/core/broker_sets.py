@@ -9,6 +9,7 @@ from replispec.controller.rocketmq.core.broker_set import BrokerSet
 from replispec.controller.rocketmq.core.heartbeats import Heartbeats
 from replispec.controller.rocketmq.core.replies import Replies
 from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, ReplicasInfo
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines.broker_set import Variables
@@ -56,13 +57,15 @@ class BrokerSets:
             if each is not None and each.variables.broker_ids
         }
 
-    def apply(self, record: ControllerEvent) -> tuple[BrokerSet, Replies] | None:
-        """Decide about one record of the log; None when it is about no broker set."""
+    def apply(
+        self, record: ControllerEvent, release: Release | None = None
+    ) -> tuple[BrokerSet, Replies] | None:
+        """Decide about one record of the log; None when it is about no broker set. `release`: of a peer."""
         broker_set = self.named(record.broker_name)
         event = wire.event_of_record(record, broker_set.variables)
         if event is None:
             return None
-        replies = broker_set.receive(event, self.local(broker_set))
+        replies = broker_set.receive(event, self.local(broker_set), release)
         if broker_set.variables.broker_ids:
             self._sets[broker_set.name] = broker_set
         return broker_set, replies

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Final
 
 from replispec.runtime.rocketmq.membership import (
     Controllers,
@@ -20,12 +19,10 @@ from replispec.runtime.rocketmq.membership import (
 from replispec.runtime.rocketmq.remoting.calls import Outcome
 from replispec.runtime.storage import FilesReader
 from replispec.runtime.world import Level, Outbox, Writes
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.machines import learner as machine
 from replispec.wire.rocketmq.machines import learner_wire as wire
 from replispec.wire.rocketmq.options import LearnerOptions
-
-SEARCH_MS: Final = 1_000
-"""How often controllers are asked who is active while none has said so."""
 
 
 class Watch:
@@ -82,14 +79,14 @@ class Watch:
         self._runner.take(machine.Configured())
         self._registration.begin(address, now_ms)
         self._find_leader(now_ms)
-        self._info_ms = now_ms + SEARCH_MS
+        self._info_ms = now_ms + constants.RETRY_MS
         self._tell_id(now_ms)
 
     def master_lost(self, now_ms: int) -> None:
         """The connection to the master ended: there may soon be another one."""
         self._master = None
         if self._info_ms is not None:
-            self._info_ms = min(self._info_ms, now_ms + SEARCH_MS)
+            self._info_ms = min(self._info_ms, now_ms + constants.RETRY_MS)
 
     def ticked(self, now_ms: int) -> None:
         """Do what is due."""
@@ -121,7 +118,8 @@ class Watch:
 
     def _find_leader(self, now_ms: int) -> None:
         known = self._controllers.leader is not None
-        self._leader_ms = now_ms + (self._options.sync_controller_metadata_period_ms if known else SEARCH_MS)
+        period_ms = self._options.sync_controller_metadata_period_ms
+        self._leader_ms = now_ms + (period_ms if known else constants.RETRY_MS)
         self._controllers.find_leader(lambda _leader, _now_ms: None, now_ms)
 
     def _tell_id(self, now_ms: int) -> None:
@@ -133,7 +131,7 @@ class Watch:
         event = read_answer(
             self._outbox,
             outcome,
-            lambda code, fields, body: wire.outcome_of(asked, code, fields, body, self),
+            lambda code, fields, body, release: wire.outcome_of(asked, code, fields, body, self, release),
         )
         if isinstance(event, machine.ReplicaInfoReceived):
             self._serves = True

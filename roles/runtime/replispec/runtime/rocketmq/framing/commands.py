@@ -9,12 +9,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from replispec.wire.rocketmq.codes import RemotingFlag, SerializeType
+from replispec.runtime.primitives.releases import Release as PeerRelease
+from replispec.wire.rocketmq.codes import Release, RemotingFlag, SerializeType
+from replispec.wire.rocketmq.constants import IMPLEMENTATION
 from replispec.wire.rocketmq.remoting import RemotingFrame, RemotingHeader
 
 # Plain numbers: every command is asked, and an enumeration's operators are slow.
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
 _UNANSWERED: Final = int(RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)
+_RELEASES: Final = {
+    int(each): (IMPLEMENTATION, tuple(int(part) for part in each.name.removeprefix("V").split("_")))
+    for each in Release
+}
 _KINDS: Final = {int(kind): kind for kind in SerializeType}
 
 
@@ -38,6 +44,11 @@ class Command:
     def wants_answer(self) -> bool:
         """True for a request that is not one-way."""
         return not self.header.flag & _UNANSWERED
+
+    @property
+    def release(self) -> PeerRelease | None:
+        """The release of whoever sent it, as its header says; None for one that is not known."""
+        return _RELEASES.get(self.header.version)
 
     def encode(self) -> bytes:
         """The frame. Raises LocalProtocolError when a value does not fit the chosen encoding."""

@@ -22,15 +22,17 @@ from replispec.runtime.storage import (
     StorageFailed,
 )
 from replispec.wire.rocketmq.codes import LogMagic
-from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER, FLUSHED_FILE
+from replispec.wire.rocketmq.constants import (
+    COMMIT_LOG_FILE_BYTES,
+    COMMIT_LOG_FOLDER,
+    COMMIT_LOG_NAME_DIGITS,
+    FLUSHED_FILE,
+)
 from replispec.wire.rocketmq.store import LogBlank, LogBlankFixed, LogRecord
 
-FILE_BYTES: Final = 1024 * 1024 * 1024
-"""Default of mappedFileSizeCommitLog."""
-NAME_DIGITS: Final = 20
 BLANK_HEAD: Final = len(LogBlank().encode())
 """Bytes that tell size and kind of any record."""
-AHEAD: Final = 4
+AHEAD_PARTS: Final = 4
 """The next file is made while the last one has less than one part in so many left."""
 _ZEROS: Final = bytes(1024 * 1024)
 
@@ -63,7 +65,7 @@ class CommitLog:
         self,
         files: FilesReader,
         *,
-        file_bytes: int = FILE_BYTES,
+        file_bytes: int = COMMIT_LOG_FILE_BYTES,
         folder: str = COMMIT_LOG_FOLDER,
         from_offset: int | None = None,
         durable: int = 0,
@@ -295,7 +297,7 @@ class CommitLog:
 
     def wanted_file(self) -> MakeFile | None:
         """The next file, when it is time to make it; it is asked for once, until `made` has said more."""
-        ahead = self.end + self.file_bytes // AHEAD
+        ahead = self.end + self.file_bytes // AHEAD_PARTS
         if self._making is not None or self._gone or self._limit >= max(ahead, self._reserved):
             return None
         self._making = self._limit
@@ -349,7 +351,7 @@ class CommitLog:
         """The starts of all files. Raises StorageFailed when they do not follow each other: nothing of ours
         leaves a hole, so somebody must look before anything is removed."""
         names = [name for name in self._files.names(self._folder) if name.isdecimal()]
-        starts = sorted(int(name) for name in names if len(name) == NAME_DIGITS)
+        starts = sorted(int(name) for name in names if len(name) == COMMIT_LOG_NAME_DIGITS)
         first = starts[0] if starts else 0
         if starts != [first + number * self.file_bytes for number in range(len(starts))]:
             raise StorageFailed(
@@ -456,7 +458,7 @@ class CommitLog:
         return offset - offset % self.file_bytes
 
     def _name(self, start: int) -> str:
-        return f"{self._folder}/{start:0{NAME_DIGITS}d}"
+        return f"{self._folder}/{start:0{COMMIT_LOG_NAME_DIGITS}d}"
 
 
 def _record_size(view: memoryview) -> int:

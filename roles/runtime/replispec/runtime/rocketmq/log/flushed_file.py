@@ -12,7 +12,7 @@ from typing import Final
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
 from replispec.wire.rocketmq.constants import FLUSHED_FILE
 
-STEPS: Final = 16
+STEPS_MAX: Final = 16
 """The file is written anew while a file of the log grows, so many times."""
 
 
@@ -23,7 +23,7 @@ class FlushedFile:
     """
 
     def __init__(self, files: FilesReader, file_bytes: int) -> None:
-        self._step = max(file_bytes // STEPS, 1)
+        self._step = max(file_bytes // STEPS_MAX, 1)
         data = files.read(FLUSHED_FILE)
         self.offset = 0 if data is None else _offset(data)
         # The largest that may be on the disk, and whether a cut made it wrong.

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
 
 from replispec.runtime.rocketmq.log.message_store import MessageStore
 from replispec.runtime.storage import MakeFile
 from replispec.runtime.world import Level, Outbox, Persisted, Writes, Written
+from replispec.wire.rocketmq import constants
 
 Then = Callable[[int, int], None]
 """Called with the offset up to which the log is durable, and the time in milliseconds."""
 RoomListener = Callable[[str, int], None]
 """Called when there is room for more bytes of the log, or with why there is none, and the milliseconds."""
-AGAIN_MS: Final = 1_000
-"""After this time a full disk is tried again."""
 
 
 class GroupCommit:
@@ -128,4 +126,4 @@ class GroupCommit:
         if not self._is_full:
             self._is_full = True
             self._outbox.note(Level.ERROR, "no room for the commit log", reason=reason)
-        self._again_ms = now_ms + AGAIN_MS
+        self._again_ms = now_ms + constants.RETRY_MS

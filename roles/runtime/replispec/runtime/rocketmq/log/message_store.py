@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.log.commit_log import FILE_BYTES, CommitLog, Placed
+from replispec.runtime.rocketmq.log.commit_log import CommitLog, Placed
 from replispec.runtime.rocketmq.log.epoch_file import EpochFile
 from replispec.runtime.rocketmq.log.flushed_file import FlushedFile
 from replispec.runtime.rocketmq.log.queue_index import QueueIndex
 from replispec.runtime.storage import FilesReader, Operation, RemoveFile, ReplaceFile
-from replispec.wire.rocketmq.constants import COMMIT_LOG_FOLDER, FLUSHED_FILE
+from replispec.wire.rocketmq.constants import COMMIT_LOG_FILE_BYTES, COMMIT_LOG_FOLDER, FLUSHED_FILE
 from replispec.wire.rocketmq.store import LogRecord
 
 RECORDS_AT_ONCE: Final = 2_000
@@ -29,7 +29,11 @@ class MessageStore:
     """
 
     def __init__(
-        self, files: FilesReader, *, file_bytes: int = FILE_BYTES, log_folder: str = COMMIT_LOG_FOLDER
+        self,
+        files: FilesReader,
+        *,
+        file_bytes: int = COMMIT_LOG_FILE_BYTES,
+        log_folder: str = COMMIT_LOG_FOLDER,
     ) -> None:
         self.index = QueueIndex()
         self._flushed = FlushedFile(files, file_bytes)

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.releases import Release
 from replispec.runtime.rocketmq.remoting.calls import Failure, Outcome
 from replispec.runtime.world import Level, Outbox
 
 T = TypeVar("T")
-Read = Callable[[int | None, Mapping[str, str | None], bytes], T]
-"""Takes the code, the fields and the body of an answer; the code is None when there is no answer."""
+Read = Callable[[int | None, Mapping[str, str | None], bytes, Release | None], T]
+"""Takes code, fields and body of an answer, and the release of who gave it (None when it is not known); the
+code is None when there is no answer."""
 
 
 def read_answer(outbox: Outbox, outcome: Outcome, read: Read[T]) -> T:
@@ -25,11 +27,12 @@ def read_answer(outbox: Outbox, outcome: Outcome, read: Read[T]) -> T:
 def read_quietly(outcome: Outcome, read: Read[T]) -> tuple[T, str]:
     """Like `read_answer`, with what would be noted of an answer that cannot be read; empty if it can."""
     if isinstance(outcome, Failure):
-        return read(None, {}, b""), ""
+        return read(None, {}, b"", None), ""
     try:
-        return read(outcome.header.code, outcome.header.ext_fields or {}, outcome.body), ""
+        said = outcome.header.code, outcome.header.ext_fields or {}, outcome.body
+        return read(*said, outcome.release), ""
     except RemoteProtocolError as error:
-        return read(None, {}, b""), str(error)
+        return read(None, {}, b"", None), str(error)
 
 
 def note_failure(outbox: Outbox, outcome: Outcome, level: Level, what: str) -> None:

@@ -12,18 +12,17 @@ from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq.membership.answers import read_quietly
 from replispec.runtime.rocketmq.remoting.calls import Calls, Outcome
+from replispec.wire.rocketmq.constants import ANSWER_TIMEOUT_MS
 from replispec.wire.rocketmq.machines.replicas_manager import LeaderNamed
 from replispec.wire.rocketmq.machines.replicas_manager_wire import leader_asked, outcome_of
 
-TIMEOUT_MS = 3_000
-"""How long a controller is waited for."""
 _QUESTION: Final = leader_asked()
 
 
 class Controllers:
     """Asks controllers. `leader` is the address of the active one, None while it is unknown."""
 
-    def __init__(self, calls: Calls, addresses: Sequence[str], timeout_ms: int = TIMEOUT_MS) -> None:
+    def __init__(self, calls: Calls, addresses: Sequence[str], timeout_ms: int = ANSWER_TIMEOUT_MS) -> None:
         self._calls = calls
         self._timeout_ms = timeout_ms
         self.addresses = tuple(addresses)

@@ -5,19 +5,15 @@ Source: RIP-44 "Interface Design/Change"; apache/rocketmq rocketmq-all-5.4.0, Ad
 
 from __future__ import annotations
 
-from typing import Final
-
 from replispec.runtime.rocketmq.log import MessageStore
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.controller import EpochEntry, EpochEntryCache
-
-OPEN_END: Final = 2**63 - 1
-"""Where the epoch ends that has not ended."""
 
 
 def epoch_cache(store: MessageStore, cluster_name: str, broker_name: str, route_id: int) -> EpochEntryCache:
     """The answer; `route_id` is 0 for a master, the broker's own id else."""
     entries = store.epochs.entries
-    ends = [entry.start_offset for entry in entries[1:]] + [OPEN_END]
+    ends = [entry.start_offset for entry in entries[1:]] + [constants.OPEN_EPOCH_END]
     listed = [
         EpochEntry(end, entry.epoch, entry.start_offset) for entry, end in zip(entries, ends, strict=False)
     ]

@@ -20,8 +20,8 @@ Nothing = tuple[()]
 class MachineRunner(Generic[StateT, VariablesT]):
     """Holds the state and the variables of one machine, and carries out what its edges say.
 
-    `effects` implements the Effects protocol of the generated module; an effect that raises another event
-    calls `take` too, and the event is taken once all effects of the one before are carried out.
+    `effects` has a method of the name of every effect, which is handed the event; one that raises another
+    event calls `take` too, and that is taken once all effects of the one before are carried out.
     """
 
     def __init__(self, machine: Machine[StateT, VariablesT], effects: Any) -> None:

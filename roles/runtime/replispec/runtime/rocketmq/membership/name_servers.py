@@ -9,7 +9,6 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
@@ -23,14 +22,6 @@ from replispec.wire.rocketmq.broker import (
     UnregisterBrokerRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-
-PERIOD_MS: Final = 30_000
-"""How often a broker makes itself known again."""
-SEARCH_MS: Final = 250
-"""How soon a replica does while a name server knows no master, or another one."""
-SILENT_MS: Final = 1_000
-"""How soon it does while a name server does not answer."""
-TIMEOUT_MS: Final = 3_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +52,7 @@ class NameServers:
         current: Callable[[], Announcement | None],
         master_named: Callable[[str, str, int], bool],
         *,
-        period_ms: int = PERIOD_MS,
+        period_ms: int,
         announced: Callable[[RegisterBrokerRequest, int], None] | None = None,
     ) -> None:
         self._period_ms = period_ms
@@ -100,7 +91,7 @@ class NameServers:
                 RequestCode.REGISTER_BROKER,
                 self._answer_to(address, said),
                 now_ms=now_ms,
-                timeout_ms=TIMEOUT_MS,
+                timeout_ms=constants.ANSWER_TIMEOUT_MS,
                 ext_fields=fields,
                 body=body,
             )
@@ -130,11 +121,11 @@ class NameServers:
         def answered(outcome: Outcome, now_ms: int) -> None:
             received = self._read(address, outcome)
             if received is None:
-                self._again_in(SILENT_MS, now_ms)
+                self._again_in(constants.RETRY_MS, now_ms)
             elif said.broker_id != 0:
                 master, ha = received.master_addr, received.ha_server_addr
                 if not (master and ha and self._master_named(master, ha, now_ms)):
-                    self._again_in(SEARCH_MS, now_ms)
+                    self._again_in(constants.MASTER_SEARCH_MS, now_ms)
 
         return answered
 

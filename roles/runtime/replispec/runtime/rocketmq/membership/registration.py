@@ -94,9 +94,9 @@ class Registration:
         started = machine.Started(identity.granted, temporary, identity.broker_id, identity.check_code)
         self._take(started, now_ms)
 
-    def answered(self, asked: int, code: int, now_ms: int) -> None:
+    def answered(self, asked: int, answer: Command, now_ms: int) -> None:
         """Take the code of an answer to a request of others, which may say that this broker is unknown."""
-        event = wire.outcome_of(asked, code, {}, b"")
+        event = wire.outcome_of(asked, answer.header.code, {}, b"", answer.release)
         if event is not None:
             self._take(event, now_ms)
 

@@ -15,12 +15,11 @@ from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.framing import Command, FrameBuffer, decode_command
 from replispec.runtime.rocketmq.remoting.server import LANGUAGE
 from replispec.runtime.world import Closed, Connected, Level, Outbox, Received
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.remoting import RemotingHeader
 from replispec.wire.rocketmq.streams import REMOTING
 
-OPAQUE_MAX: Final = 2**31 - 1
-"""An opaque is a signed 32-bit integer; ours wraps to 0."""
 # Deadlines of what was answered long ago are thrown away once they are most of the heap.
 _STALE_MIN: Final = 256
 
@@ -88,7 +87,7 @@ class Calls:
         outbox: Outbox,
         *,
         version: int = 0,
-        connect_timeout_ms: int = 3_000,
+        connect_timeout_ms: int = constants.CONNECT_TIMEOUT_MS,
         requests_max: int = 4_096,
         frame_bytes: int = 16 * 1024 * 1024,
     ) -> None:
@@ -229,7 +228,7 @@ class Calls:
         heapq.heappush(self._alarms, _Alarm(at_ms, self._serial, channel, opaque))
 
     def _next_opaque(self) -> int:
-        self._opaque = 0 if self._opaque >= OPAQUE_MAX else self._opaque + 1
+        self._opaque = 0 if self._opaque >= constants.OPAQUE_MAX else self._opaque + 1
         return self._opaque
 
     def _channel(self, address: str, now_ms: int) -> _Channel:

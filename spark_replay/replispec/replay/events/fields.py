@@ -1,0 +1,67 @@
+"""The fields of observations, each by its one name and type."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+
+class Fields:
+    """Every field that some kind of observation has, by its one type. A row whose kind lacks it has None.
+
+    Offsets are commit-log bytes, times ns. `controller` is the address of the answering controller, `address`
+    a broker's main address (of a replication connection: the master's replication address). `message` names
+    the event that a step is, `content` holds its fields or what an answer claims; `opaque` joins the steps of
+    a request and its answer. `version` is the one in the header of the broker that tells its address.
+    `duration_ns` is the time from the request to the answer that tells the row.
+    """
+
+    __slots__ = ()
+
+    name: str | None
+    cluster: str | None
+    controller: str | None
+    address: str | None
+    ha_address: str | None
+    broker_id: int | None
+    text: str | None
+    code: int | None
+    named_by: str | None
+    master: str | None
+    master_address: str | None
+    master_epoch: int | None
+    sync_state_set_epoch: int | None
+    members: Sequence[str] | None
+    requester: str | None
+    accepted: bool | None
+    designated: bool | None
+    sync_from_last_file: bool | None
+    async_learner: bool | None
+    max_offset: int | None
+    offset: int | None
+    body_size: int | None
+    epoch: int | None
+    epoch_start_offset: int | None
+    confirm_offset: int | None
+    epochs: Sequence[dict[str, int]] | None
+    message: str | None
+    content: str | None
+    opaque: int | None
+    version: int | None
+    timeout_ms: int | None
+    from_start: bool | None
+    body_digest: int | None
+    duration_ns: int | None
+    durations_ns: Sequence[int] | None
+    unanswered: int | None
+    verdict: str | None
+    evaluated: int | None
+
+    def __getattr__(self, name: str) -> Any:
+        """Called for what the kind has no field for."""
+        if name in _FIELDS:
+            return None
+        raise AttributeError(f"{type(self).__name__} has no {name}")
+
+
+_FIELDS: Final = frozenset(Fields.__annotations__)

@@ -1,0 +1,179 @@
+"""Where the lives of broker sets end, in the capture and on each connection.
+
+A life ends when a whole broker set is removed, when single removals leave it no broker or no in-sync replica (a
+controller then knows nothing of its epochs any more), or when the first id is granted to another owner. Where that
+lies between the frames of another connection only these frames tell: epochs fall at it, and before it a controller
+knew the set, behind it not. Where they tell nothing, the order of the capture decides.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.wire.rocketmq.codes import ResponseCode
+from replispec.wire.rocketmq.machines import broker_set
+
+FIRST_BROKER_ID = broker_set.MACHINE.variables.next_broker_id
+"""The id that is granted first in a broker set."""
+BETWEEN_IDS = ";"
+"""What stands between the ids, or addresses, of a removal of single brokers."""
+Key = tuple[str, str]
+"""Controller group and broker name."""
+
+
+@dataclass(slots=True)
+class Lives:
+    """Positions in the capture at which lives ended, ascending: `ends` by key, `moved` by key and connection where
+    the frames of a connection tell another place than the capture does."""
+
+    ends: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
+    moved: dict[tuple[Key, str], list[int]] = field(default_factory=dict)
+
+    def number(self, key: Key, row: Observation) -> int:
+        """The life that a row belongs to, from 1 on."""
+        ends = self.moved.get((key, row.connection)) or self.ends.get(key) or []
+        return bisect_right(ends, row.order) + 1
+
+    def is_end(self, key: Key | None, row: Observation) -> bool:
+        """True when this very row ended a life."""
+        return key is not None and row.order in self.ends.get(key, ())
+
+
+@dataclass(slots=True)
+class _Life:
+    """What is known of a broker set that is alive: who was granted which id, and who is in sync.
+
+    `owners` are the check codes by id as text; `members` are named like in the facts; `led`: connections that
+    named a master. `whole`: all grants were seen, from the first id on.
+    """
+
+    led: set[str] = field(default_factory=set)
+    whole: bool = False
+    owners: dict[str, str | None] = field(default_factory=dict)
+    members: set[str] = field(default_factory=set)
+
+    def learn(self, row: Observation) -> None:
+        """A fact about it."""
+        if row.master is not None:
+            self.led.add(row.connection)
+        if row.members is not None:
+            self.members = set(row.members)
+
+    def loses(self, removed: set[str]) -> bool:
+        """Take brokers out; True when nobody is left, as far as that is known, or nobody in sync."""
+        had_members, had_owners = bool(self.members), bool(self.owners)
+        self.members -= removed
+        for each in removed:
+            self.owners.pop(each, None)
+        return (had_members and not self.members) or (self.whole and had_owners and not self.owners)
+
+    def grants(self, row: Observation) -> None:
+        """Somebody was granted an id."""
+        self.whole = self.whole or row.broker_id == FIRST_BROKER_ID
+        self.owners[str(row.broker_id)] = row.text
+
+    def is_another(self, row: Observation, *, falls: bool) -> bool:
+        """True when this grant of the first id can only be that of another life.
+
+        A master that another connection names may be that of after the grant, unless epochs fall somewhere.
+        """
+        first = str(FIRST_BROKER_ID)
+        if first in self.owners:
+            return self.owners[first] != row.text
+        return row.connection in self.led or (falls and bool(self.led))
+
+
+@dataclass(frozen=True, slots=True)
+class _Break:
+    """Between these positions of a connection a life ended."""
+
+    after: int
+    until: int
+
+
+def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key | None]) -> Lives:
+    """What the observations of one capture, in its order, tell; `key_of` says whom one is about."""
+    breaks = _breaks(rows, key_of)
+    falling = {key for key, _ in breaks}
+    found = Lives()
+    lives: dict[Key, _Life] = defaultdict(_Life)
+    ended: dict[Key, list[Observation]] = defaultdict(list)
+    for row in rows:
+        key = key_of(row)
+        if key is None:
+            continue
+        if row.kind == ObservationKind.FACT:
+            lives[key].learn(row)
+        elif row.kind == ObservationKind.CLEANED and (row.text is None or lives[key].loses(removed_by(row))):
+            ended[key].append(row)
+            del lives[key]
+        elif row.kind == ObservationKind.GRANTED:
+            another = lives[key].is_another(row, falls=key in falling)
+            if row.broker_id == FIRST_BROKER_ID and another:
+                ended[key].append(row)
+                del lives[key]
+            lives[key].grants(row)
+    for key, ends in ended.items():
+        found.ends[key] = [row.order for row in ends]
+    for (key, connection), own in breaks.items():
+        if key in ended:
+            found.moved[key, connection] = _moved(ended[key], connection, own)
+    return found
+
+
+def removed_by(row: Observation) -> set[str]:
+    """The ids, or addresses, that a removal of single brokers names."""
+    return {each.strip() for each in (row.text or "").split(BETWEEN_IDS)} - {""}
+
+
+def _breaks(
+    rows: Iterable[Observation], key_of: Callable[[Observation], Key | None]
+) -> dict[tuple[Key, str], list[_Break]]:
+    """Where the frames of each connection themselves tell the end of a life."""
+    found: dict[tuple[Key, str], list[_Break]] = defaultdict(list)
+    known: dict[tuple[Key, str], tuple[int, int | None, int | None]] = {}
+    asked: dict[tuple[str, int, int | None], int] = {}
+    for row in rows:
+        key = key_of(row)
+        if key is None:
+            continue
+        at = key, row.connection
+        if row.kind == ObservationKind.DECISION and row.code is None:
+            asked[row.connection, 1 - row.direction, row.opaque] = row.order
+        elif row.kind == ObservationKind.DECISION and _knows_nothing(row) and at in known:
+            until = asked.get((row.connection, row.direction, row.opaque), row.order)
+            found[at].append(_Break(known.pop(at)[0], until))
+        elif row.kind == ObservationKind.FACT and row.master_epoch is not None:
+            before = known.get(at)
+            if before is not None and _falls(before[1:], (row.master_epoch, row.sync_state_set_epoch)):
+                found[at].append(_Break(before[0], row.order))
+            known[at] = row.order, row.master_epoch, row.sync_state_set_epoch
+    return found
+
+
+def _knows_nothing(row: Observation) -> bool:
+    return row.code == ResponseCode.CONTROLLER_BROKER_METADATA_NOT_EXIST
+
+
+def _falls(before: Sequence[int | None], after: Sequence[int | None]) -> bool:
+    return any(
+        one is not None and other is not None and other < one
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def _moved(ends: Sequence[Observation], connection: str, breaks: Sequence[_Break]) -> list[int]:
+    """Where lives end on a connection whose frames tell breaks: each break takes the end that is nearest."""
+    places = [row.order for row in ends]
+    free = {at for at, row in enumerate(ends) if row.connection != connection}
+    for each in breaks:
+        if not free:
+            break
+        nearest = min(free, key=lambda at: (abs(places[at] - each.until), at))
+        places[nearest] = min(max(places[nearest], each.after + 1), each.until)
+        free.discard(nearest)
+    return sorted(places)

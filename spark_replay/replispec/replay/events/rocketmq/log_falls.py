@@ -1,0 +1,233 @@
+"""Where the log of a master got shorter within its masterEpoch, which loses what it had acknowledged.
+
+A log falls only where its broker stops and starts again, and then every connection of the broker ends.
+So the connections that overlap in the order of the capture make one run of a broker, and what is told
+in a later run is compared with what was told in an earlier one. Within a run nothing is concluded from
+the order of frames on different connections. Offsets are bytes of the commit log.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Protocol
+
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.groups import BrokerGroups
+
+_OF_REPLICATION = frozenset(
+    (
+        ObservationKind.ANSWER,
+        ObservationKind.REPORT,
+        ObservationKind.BATCH,
+        ObservationKind.HEARTBEAT,
+        ObservationKind.HANDSHAKE,
+    )
+)
+_OWN_WORD = (ObservationKind.ALIVE, ObservationKind.BROKER)
+# How many frames must say that a log was shorter before what it had held counts as lost.
+WITNESSES_MIN = 2
+
+
+class InOffice(Protocol):
+    """A master of an epoch: its main address, and where the capture first tells it."""
+
+    address: str | None
+    order: int
+
+
+Tenures = Mapping[str, Mapping[int, InOffice]]
+
+
+@dataclass(slots=True)
+class _Told:
+    """What one run of a master told of its log.
+
+    `ends`: its own word; `places`: where acknowledged messages begin, each the log's end when it came;
+    `again`: one of them was another message's in an earlier run; `most`: how long the log was at least.
+    """
+
+    ends: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
+    again: bool = False
+    most: int = -1
+
+    def fallen_to(self, before: int) -> int | None:
+        """Up to where the log had been cut when it was `before` bytes long in an earlier run.
+
+        None unless several frames say so, and two of them in the master's own words or one by a place that
+        was given twice: places alone are as good as the order of two connections.
+        """
+        ends = [end for end in self.ends if end < before]
+        short = ends + [place for place in self.places if place < before]
+        sure = self.again or len(ends) >= WITNESSES_MIN
+        return min(short) if sure and len(short) >= WITNESSES_MIN else None
+
+
+@dataclass(slots=True)
+class _Log:
+    """The log of one master of one epoch, by run.
+
+    `before`: how long it was before each run; `acknowledged`: where the last message began that had been
+    acknowledged by then; `cut_after`: what of it was left at the least in later runs.
+    """
+
+    runs: dict[int, _Told] = field(default_factory=lambda: defaultdict(_Told))
+    before: dict[int, int] = field(default_factory=dict)
+    acknowledged: dict[int, int] = field(default_factory=dict)
+    cut_after: dict[int, int | None] = field(default_factory=dict)
+
+    def compare(self) -> None:
+        """Compare every run with those before it; all must have been told."""
+        longest, last = -1, -1
+        fallen: dict[int, int | None] = {}
+        for run in sorted(self.runs):
+            if longest >= 0:
+                self.before[run] = longest
+                self.acknowledged[run] = last
+                fallen[run] = self.runs[run].fallen_to(longest)
+            longest = max(longest, self.runs[run].most)
+            last = max(last, *self.runs[run].places, -1)
+        least: int | None = None
+        for run in sorted(self.runs, reverse=True):
+            self.cut_after[run] = least
+            here = fallen.get(run)
+            least = here if least is None else least if here is None else min(least, here)
+
+
+_Key = tuple[str | None, str, int]
+
+
+class LogFalls:
+    """The logs of masters by group, broker and epoch, as one capture tells them."""
+
+    def __init__(self, rows: Sequence[Observation], groups: BrokerGroups, tenures: Tenures) -> None:
+        """`rows`: in the order of the capture, with their groups; acknowledged messages with their epochs."""
+        self._groups = groups
+        self._tenures = tenures
+        self._runs = _runs(rows, groups)
+        self._logs: dict[_Key, _Log] = defaultdict(_Log)
+        self._ends = [(row, key, end) for row in rows for key, end in self._end(row)]
+        for row, key, end in self._ends:
+            told = self._told(key, row)
+            told.ends.append(end)
+            told.most = max(told.most, end)
+        self._given: dict[tuple[_Key, int], list[Observation]] = defaultdict(list)
+        for row in rows:
+            if row.kind == ObservationKind.ACKNOWLEDGED:
+                self._take(row)
+        for log in self._logs.values():
+            log.compare()
+
+    def ends(self) -> Iterator[SimpleNamespace]:
+        """The events of the stream `logs`."""
+        for row, key, end in self._ends:
+            group, broker, epoch = key
+            log, run = self._logs[key], self._run(row)
+            yield SimpleNamespace(
+                row=row,
+                group=group,
+                epoch=epoch,
+                broker=broker,
+                end=end,
+                before=log.before.get(run),
+                acknowledged=log.acknowledged.get(run, -1),
+            )
+
+    def cut_to(self, row: Observation) -> int | None:
+        """Where the log ended in a later run that did not hold an acknowledged message any more, or None."""
+        key = _key(row)
+        left = None if key is None else self._logs[key].cut_after[self._run(row)]
+        return left if left is not None and row.offset is not None and left <= row.offset else None
+
+    def is_given_again(self, row: Observation) -> bool:
+        """Whether the same broker acknowledged another message at the same place later in the same epoch."""
+        key = _key(row)
+        if key is None or row.offset is None:
+            return False
+        last = self._given[key, row.offset][-1]
+        return last is not row and _are_different(row, last)
+
+    def _take(self, row: Observation) -> None:
+        key = _key(row)
+        if key is None or row.offset is None:
+            return
+        told, given = self._told(key, row), self._given[key, row.offset]
+        told.places.append(row.offset)
+        told.most = max(told.most, row.offset + 1)
+        for before in given[-1:]:
+            told.again |= self._run(before) < self._run(row) and _are_different(before, row)
+        given.append(row)
+
+    def _told(self, key: _Key, row: Observation) -> _Told:
+        return self._logs[key].runs[self._run(row)]
+
+    def _run(self, row: Observation) -> int:
+        return self._runs.get(row.connection, 0)
+
+    def _end(self, row: Observation) -> Iterator[tuple[tuple[str, str, int], int]]:
+        """Whose log ends where, when the row is the word of the master of an epoch about its own log."""
+        epoch = row.epoch
+        if row.kind == ObservationKind.ANSWER and row.epochs:
+            epoch = row.epochs[-1]["epoch"]
+        elif row.kind != ObservationKind.ALIVE:
+            return
+        broker = _main(self._groups, row)
+        if row.group is None or broker is None or epoch is None or row.max_offset is None:
+            return
+        tenures = self._tenures.get(row.group, {})
+        deposed = min((each.order for other, each in tenures.items() if other > epoch), default=None)
+        if epoch not in tenures or tenures[epoch].address != broker:
+            return
+        if deposed is None or row.order < deposed:
+            yield (row.group, broker, epoch), row.max_offset
+
+
+def _main(groups: BrokerGroups, row: Observation) -> str | None:
+    """The main address of the broker that a row's address belongs to."""
+    return None if row.address is None else groups.main.get(row.address, row.address)
+
+
+def _runs(rows: Sequence[Observation], groups: BrokerGroups) -> dict[str, int]:
+    """The run of its broker in which each connection was, from 0 on."""
+    owners: dict[str, str] = {}
+    spans: dict[str, tuple[int, int]] = {}
+    for row in rows:
+        if row.order <= 0:
+            continue
+        first, _ = spans.get(row.connection, (row.order, row.order))
+        spans[row.connection] = (first, row.order)
+        own = row.kind in _OWN_WORD and row.name is not None
+        broker = _main(groups, row)
+        if broker is not None and (
+            own or row.kind == ObservationKind.ACKNOWLEDGED or row.kind in _OF_REPLICATION
+        ):
+            owners.setdefault(row.connection, broker)
+    connections: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for connection, broker in owners.items():
+        connections[broker].append((*spans[connection], connection))
+    return {name: run for each in connections.values() for name, run in _numbered(sorted(each))}
+
+
+def _numbered(spans: list[tuple[int, int, str]]) -> Iterator[tuple[str, int]]:
+    """Connections with their run: one that begins after all before it have ended begins another run."""
+    run, until = 0, spans[0][1]
+    for first, last, connection in spans:
+        if first > until:
+            run += 1
+        until = max(until, last)
+        yield connection, run
+
+
+def _key(row: Observation) -> _Key | None:
+    """Whose log holds an acknowledged message; None when its epoch is not known."""
+    if row.epoch is None or row.address is None or row.offset is None:
+        return None
+    return row.group, row.address, row.epoch
+
+
+def _are_different(one: Observation, other: Observation) -> bool:
+    """Whether they are two messages: a proxy passes an acknowledgement on, with the message's own id."""
+    return one.text is None or one.text != other.text

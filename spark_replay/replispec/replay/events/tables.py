@@ -1,0 +1,107 @@
+"""Observations as Arrow tables: one schema a kind, whose columns are the fields of its class."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+import pyarrow as pa
+
+from replispec.replay.events.observation import KINDS, Observation, ObservationKind, names_of
+
+_ENTRY: Final = pa.struct([("epoch", pa.int32()), ("start_offset", pa.int64())])
+_TYPES: Final[Mapping[str, pa.DataType]] = {
+    "order": pa.int64(),
+    "time_ns": pa.int64(),
+    "direction": pa.int8(),
+    "sequence": pa.int64(),
+    "index": pa.int32(),
+    "broker_id": pa.int64(),
+    "code": pa.int32(),
+    "master_epoch": pa.int32(),
+    "sync_state_set_epoch": pa.int32(),
+    "body_epoch": pa.int32(),
+    "members": pa.list_(pa.string()),
+    "accepted": pa.bool_(),
+    "designated": pa.bool_(),
+    "sync_from_last_file": pa.bool_(),
+    "async_learner": pa.bool_(),
+    "max_offset": pa.int64(),
+    "offset": pa.int64(),
+    "body_size": pa.int32(),
+    "epoch": pa.int32(),
+    "epoch_start_offset": pa.int64(),
+    "confirm_offset": pa.int64(),
+    "epochs": pa.list_(_ENTRY),
+    "opaque": pa.int32(),
+    "version": pa.int32(),
+    "timeout_ms": pa.int64(),
+    "from_start": pa.bool_(),
+    "body_digest": pa.int64(),
+    "duration_ns": pa.int64(),
+    "durations_ns": pa.list_(pa.int64()),
+    "answer_codes": pa.list_(pa.int32()),
+    "remarks": pa.list_(pa.string()),
+    "unanswered": pa.int32(),
+    "evaluated": pa.int64(),
+}
+"""The types of columns that are no text."""
+SCHEMAS: Final[Mapping[ObservationKind, pa.Schema]] = {
+    kind: pa.schema([(name, _TYPES.get(name, pa.string())) for name in names_of(kind)]) for kind in KINDS
+}
+"""The columns of each kind: its place, and what it tells."""
+SORTED_BY: Final = ("capture", "connection", "direction", "sequence", "index")
+"""The order of the rows of each table."""
+
+Events = Mapping[ObservationKind, pa.Table]
+"""The observations of some connections: a table of every kind, some without rows."""
+
+
+def to_tables(observations: Iterable[Observation]) -> Events:
+    """The observations as tables, each kind in the order given."""
+    rows: dict[ObservationKind, list[Observation]] = defaultdict(list)
+    for row in observations:
+        rows[row.kind].append(row)
+    return {kind: _table(schema, rows[kind]) for kind, schema in SCHEMAS.items()}
+
+
+def _table(schema: pa.Schema, rows: list[Observation]) -> pa.Table:
+    columns = [pa.array([getattr(row, field.name) for row in rows], field.type) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def from_tables(events: Events) -> list[Observation]:
+    """The inverse of to_tables: kind by kind."""
+    return [row for kind in KINDS if kind in events for row in rows_of(kind, events[kind])]
+
+
+def rows_of(kind: ObservationKind, table: pa.Table) -> list[Observation]:
+    """The rows of the table of one kind."""
+    columns: list[list[Any]] = [
+        [None] * table.num_rows if each.metadata else table.column(each.name).to_pylist()
+        for each in fields(KINDS[kind])
+    ]
+    return [KINDS[kind](*values) for values in zip(*columns, strict=True)]
+
+
+def no_events() -> Events:
+    """Tables without rows."""
+    return {kind: schema.empty_table() for kind, schema in SCHEMAS.items()}
+
+
+def joined_events(parts: Iterable[tuple[ObservationKind, pa.Table]]) -> Events:
+    """The tables of several parts of a capture, in the order of the whole."""
+    found: dict[ObservationKind, list[pa.Table]] = defaultdict(list)
+    for kind, table in parts:
+        found[kind].append(table)
+    return {
+        kind: in_order(pa.concat_tables([schema.empty_table(), *found[kind]]))
+        for kind, schema in SCHEMAS.items()
+    }
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """The table of one kind, sorted."""
+    return table.sort_by([(name, "ascending") for name in SORTED_BY])

@@ -1,0 +1,283 @@
+"""What may have been true of one broker set, version after version, and which decisions that allows.
+
+A version is what was possible at one time; the next one begins where a decision changed it. An answer says how
+its request was decided, and some of what was true then: it fits a version when the machine decides so there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, Final
+
+from replispec.replay.machines.walks import Configurations, variants
+from replispec.runtime.primitives.machines import (
+    Configuration,
+    Machine,
+    Origin,
+    distinct,
+    everywhere,
+    forgotten,
+    reachable,
+    ways,
+)
+from replispec.runtime.primitives.unknown import UNKNOWN, UnknownRead, is_same
+from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq.machines import broker_set
+
+MACHINE: Final = broker_set.MACHINE
+ANSWERS: Final = broker_set.ANSWERS
+VERSIONS_MAX: Final = 256
+"""Versions of one broker set that are kept: what is further back explains nothing any more."""
+OWN: Final = tuple(kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL)
+"""What a controller does of its own."""
+UNSEEN: Final = tuple(kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked)
+"""What may have happened where nothing was lost. Nothing but a removal by an administrator changes a set without
+an epoch: it is taken for seen."""
+ANYTHING: Final = tuple(MACHINE.events)
+"""What may have happened where bytes were lost."""
+WRITES: Final = frozenset(
+    kind for (_, kind), edges in MACHINE.transitions.items() if any(edge.assign for edge in edges)
+)
+"""Requests that may change a broker set."""
+
+# No answer tells what these hold: what they hold is left open rather than every possibility followed.
+_UNCLAIMED: Final = ("cluster_name", "addresses", "check_codes")
+
+Possible = tuple[Configurations, ...]
+"""For each release that the controller may be of, what is possible."""
+Claims = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """How a request was decided, or what a notification tells.
+
+    `asked`: the event that the request is, None for a notification; `effects`: those that answer as it was
+    answered, None for any; `claims`: values of variables after it.
+    """
+
+    kind: type | None
+    asked: SimpleNamespace
+    effects: frozenset[str] | None
+    claims: Claims
+
+    @property
+    def is_write(self) -> bool:
+        """True when it may have changed the broker set."""
+        return self.kind in WRITES
+
+
+@cache
+def effects_of(kind: type, code: int | None) -> frozenset[str]:
+    """The effects of an event that answer with this code."""
+    effects = {
+        effect
+        for (_, each), edges in (*MACHINE.transitions.items(), *MACHINE.overlays[0].transitions.items())
+        if each is kind
+        for edge in edges
+        for effect in edge.do
+    }
+    return frozenset(each for each in effects if ANSWERS.get(each) == code)
+
+
+@dataclass(slots=True)
+class _Version:
+    """What was possible, and what follows from it without anything that was seen (by the events that may)."""
+
+    possible: Possible
+    reached: dict[tuple[type, ...], Possible] = field(default_factory=dict)
+
+
+class History:
+    """The versions of one broker set in one life.
+
+    `begun`: the capture shows that nothing was known of it at first. `unseen`: what may have happened without
+    a frame that shows it. `number` counts the versions: the latest is `number - 1`.
+    """
+
+    def __init__(self, *, begun: bool, unseen: Sequence[type]) -> None:
+        self._machines: tuple[Machine[Any, Any], ...] = tuple(variants(MACHINE, None))
+        self._unseen = tuple(unseen)
+        first = tuple(_first(each, begun=begun) for each in self._machines)
+        self._versions = [_Version(first)]
+        self.number = 1
+
+    @property
+    def now(self) -> Possible:
+        """What is possible in the latest version."""
+        return self._versions[-1].possible
+
+    def is_kept(self, version: int) -> bool:
+        """True when this version is still known."""
+        return version >= self.number - len(self._versions)
+
+    def is_at_once(self, decision: Decision) -> bool:
+        """True when the latest version allows the decision, which changes nothing and tells nothing new."""
+        after = self.after(self.now, decision)
+        if not any(after):
+            return False
+        if not decision.claims and not decision.is_write:
+            return True
+        return all(_are_same(one, other) for one, other in zip(self.now, after, strict=True))
+
+    def goes_on(self, after: Possible) -> None:
+        """A decision was taken: a new version, unless it is the same."""
+        if all(_are_same(one, other) for one, other in zip(self.now, after, strict=True)):
+            return
+        self._versions = [*self._versions[1 - VERSIONS_MAX :], _Version(after)]
+        self.number += 1
+
+    def goes_anywhere(self) -> None:
+        """Anything is possible from now on."""
+        self.goes_on(tuple(everywhere(each) for each in self._machines))
+
+    def of_its_own(self) -> Possible:
+        """What is possible after anything that the controller does of its own."""
+        return self._reached(self._versions[-1], OWN)
+
+    def with_waiting(self, waiting: Iterable[Decision]) -> Possible:
+        """What is possible once one of the requests that still wait was decided."""
+        found = self.now
+        for asked in waiting:
+            if asked.is_write:
+                after = self.after(self.now, asked)
+                found = tuple((*one, *more) for one, more in zip(found, after, strict=True))
+        return self._with(tuple(map(distinct, found)), OWN)
+
+    def had(self, decision: Decision, since: int) -> int | None:
+        """The first version, from `since` on, that allows the decision by itself or after what the controller
+        did of its own; None when none does."""
+        for number, version in self._from(since):
+            if any(self.after(version.possible, decision)):
+                return number
+            if any(self.after(self._reached(version, OWN), decision)):
+                return number
+        return None
+
+    def had_unseen(self, decision: Decision, since: int) -> bool:
+        """True when requests that were not seen explain it in some version from `since` on."""
+        return any(
+            any(self.after(self._reached(version, self._unseen), decision))
+            for _, version in self._from(since)
+        )
+
+    def after_unseen(self, decision: Decision) -> Possible:
+        """Where requests that were not seen, and then the decision, lead from now."""
+        return self.after(self._reached(self._versions[-1], self._unseen), decision)
+
+    def after(self, possible: Possible, decision: Decision) -> Possible:
+        """Where a decision leads, as far as it agrees with what it tells."""
+        if decision.kind is None:
+            return tuple(_agreeing(each, decision.claims) for each in possible)
+        kind, effects = decision.kind, decision.effects
+        found: list[Configurations] = []
+        for machine, each in zip(self._machines, possible, strict=True):
+            after = [
+                way.configuration
+                for one in each
+                if decision.is_write or _agrees(one, decision.claims)
+                for way in ways(machine, one, decision.asked, kind, rules)
+                if effects is None or effects.intersection(way.edge.do)
+            ]
+            found.append(_agreeing(after, decision.claims))
+        return tuple(found)
+
+    def states(self) -> list[str]:
+        """The names of the states that are possible now."""
+        return sorted({one.state.name for each in self.now for one in each})
+
+    def _from(self, since: int) -> Iterator[tuple[int, _Version]]:
+        first = self.number - len(self._versions)
+        for number in range(max(since, first), self.number):
+            yield number, self._versions[number - first]
+
+    def _reached(self, version: _Version, kinds: tuple[type, ...]) -> Possible:
+        if kinds not in version.reached:
+            version.reached[kinds] = self._with(version.possible, kinds)
+        return version.reached[kinds]
+
+    def _with(self, possible: Possible, kinds: tuple[type, ...]) -> Possible:
+        return tuple(
+            reachable(machine, each, kinds, rules)
+            for machine, each in zip(self._machines, possible, strict=True)
+        )
+
+
+def shown(claims: Claims) -> str:
+    """What was told, in words."""
+    names = [each.name for each in fields(broker_set.Variables) if each.name in claims]
+    return ", ".join(f"{name} {_value(claims[name])}" for name in names) or "nothing"
+
+
+def _value(value: Any) -> str:
+    return str(sorted(value)) if isinstance(value, frozenset) else str(value)
+
+
+def _first(machine: Machine[Any, Any], *, begun: bool) -> Configurations:
+    if begun:
+        return (Configuration(machine.initial, forgotten(machine.variables, _UNCLAIMED)),)
+    return everywhere(machine)
+
+
+def _are_same(one: Configurations, other: Configurations) -> bool:
+    return len(one) == len(other) and all(any(_is_one(each, that) for that in other) for each in one)
+
+
+def _is_one(one: Configuration[Any, Any], other: Configuration[Any, Any]) -> bool:
+    names = [each.name for each in fields(one.variables)]
+    return one.state is other.state and all(
+        is_same(getattr(one.variables, name), getattr(other.variables, name)) for name in names
+    )
+
+
+def _agreeing(configurations: Iterable[Configuration[Any, Any]], claims: Claims) -> Configurations:
+    """Those that do not contradict what was told, and now know it."""
+    return distinct(
+        replace(one, variables=replace(one.variables, **claims))
+        for one in configurations
+        if _agrees(one, claims)
+    )
+
+
+def _agrees(one: Configuration[Any, Any], claims: Claims) -> bool:
+    return not any(_contradicts(getattr(one.variables, name), value) for name, value in claims.items())
+
+
+def _contradicts(known: Any, claims: Any) -> bool:
+    """True when the value that was told is surely another one."""
+    if is_same(known, claims):
+        return False
+    try:
+        return bool(known != claims)
+    except UnknownRead:
+        return False
+
+
+class Owners:
+    """Who holds which id, as far as the capture tells.
+
+    `begun` as in History; `whole`: nothing was lost in which an id may have been granted or removed.
+    """
+
+    def __init__(self, *, begun: bool, whole: bool) -> None:
+        self._unheld = None if begun else UNKNOWN
+        self._whole = whole
+        self._codes: dict[int, Any] = {}
+
+    def name(self, decision: Decision) -> None:
+        """Tell a decision about an application who holds the id."""
+        if decision.kind is broker_set.IdApplied:
+            code = self._codes.get(decision.asked.broker_id, self._unheld)
+            known = self._whole or is_same(code, decision.asked.check_code)
+            decision.asked.owner_code = code if known else UNKNOWN
+
+    def learn(self, decision: Decision) -> None:
+        """A request was granted."""
+        if decision.kind is broker_set.IdApplied:
+            self._codes[decision.asked.broker_id] = decision.asked.check_code
+        elif decision.kind is broker_set.CleaningAsked:
+            for each in decision.asked.broker_ids or ():
+                self._codes[each] = UNKNOWN

@@ -1,0 +1,108 @@
+"""The first thing a reader sees: were acknowledged messages lost, and against what was that checked?
+
+Green is a promise: every acknowledged message was compared with a later master's log, and nothing that a
+log held is seen to be cut or to differ. Short of that the tone is amber, and the lines say what is missing.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from replispec.replay.report.model import Loss, ReportFinding, ReportModel, Sends, Verdict
+from replispec.replay.report.wording import counted, loss_line, tls_line
+
+MESSAGE = "acknowledged message"
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """Its tone, one sentence, and what belongs to it, a line each."""
+
+    tone: Literal["lost", "kept", "unjudged"]
+    text: str
+    lines: tuple[str, ...] = ()
+
+
+def headline(model: ReportModel) -> Headline:
+    """Losses first; without any, a promise only where everything was compared with a later master."""
+    judged = [finding for finding in model.findings if finding.invariant == model.survival]
+    unknown = tuple(_not_judged(each) for each in judged if each.verdict is Verdict.UNKNOWN)
+    cut = tuple(_cut(each) for each in model.findings if _is_cut(each, model))
+    unread = tuple(tls_line(each) for each in model.captures if each.connections_tls)
+    anew, alone = tuple(_begun_anew(model.sends)), tuple(_not_followed(model.sends))
+    missing = (*unknown, *cut, *anew, *alone, *unread)
+    if model.losses:
+        return _lost(model, (*unknown, *cut, *anew, *unread))
+    if not judged:
+        return Headline("unjudged", f"Nothing tells whether {MESSAGE}s were lost", missing)
+    if unknown:
+        return Headline("unjudged", "No loss was found, but not everything could be judged", missing)
+    if cut:
+        return Headline("unjudged", "No loss was found, but logs were cut or differ", missing)
+    if anew:
+        return Headline("unjudged", "No loss was found, but a broker set was removed and began anew", missing)
+    total = sum(finding.evaluated for finding in judged)
+    if alone:
+        followed = sum(each.followed for each in model.sends)
+        text = f"No loss was seen; {followed:,} of {counted(total, MESSAGE)} checked against a later master"
+        return Headline("unjudged", text, missing)
+    checked = f"{counted(total, MESSAGE)} checked against every later master."
+    return Headline("kept", f"No {MESSAGE} was lost", (checked, *unread))
+
+
+def _lost(model: ReportModel, missing: Iterable[str]) -> Headline:
+    """Losses; `at least` where what was not captured may hide more."""
+    lines = tuple(loss_line(loss) for loss in model.losses)
+    lost = _lost_messages(model.losses)
+    if _may_be_more(model):
+        lost = f"At least {lost}"
+        lines += ("More may be among what the capture does not hold.",)
+    return Headline("lost", lost, (*lines, *missing))
+
+
+def _may_be_more(model: ReportModel) -> bool:
+    files = {loss.file for loss in model.losses}
+    if any(capture.holes and capture.file in files for capture in model.captures):
+        return True
+    return any(finding.unknown for finding in model.findings if finding.invariant == model.survival)
+
+
+def _lost_messages(losses: tuple[Loss, ...]) -> str:
+    total = sum(loss.acknowledged for loss in losses)
+    groups = list(dict.fromkeys(loss.group for loss in losses))
+    owner = f" of {groups[0]}" if len(groups) == 1 else f" of {len(groups)} broker groups"
+    return f"{counted(total, MESSAGE)}{owner} {'was' if total == 1 else 'were'} lost"
+
+
+def _not_judged(finding: ReportFinding) -> str:
+    missing = "no acknowledged send was captured" if finding.evaluated == 0 else "evidence is missing"
+    why = finding.says or missing
+    return f"Not judged: {finding.group} ({finding.file}): {why}"
+
+
+def _is_cut(finding: ReportFinding, model: ReportModel) -> bool:
+    """Whether it is about bytes of a log that were there and are not, or are others."""
+    return finding.invariant in model.of_logs and finding.verdict is not Verdict.OK and not finding.idle
+
+
+def _cut(finding: ReportFinding) -> str:
+    return f"Broken or in doubt: {finding.invariant} of {finding.group} ({finding.file}): {finding.says}"
+
+
+def _begun_anew(sends: Iterable[Sends]) -> Iterator[str]:
+    for each in sends:
+        if each.begun_anew and each.acknowledged:
+            yield (
+                f"{each.group}: the broker set was removed or set up again ({each.file}); whether its "
+                f"{counted(each.acknowledged, MESSAGE)} were kept is not judged: stores may be deleted."
+            )
+
+
+def _not_followed(sends: Iterable[Sends]) -> Iterator[str]:
+    for each in sends:
+        alone = each.acknowledged - each.followed
+        if alone > 0 and not each.begun_anew:
+            yield (
+                f"{each.group}: {alone:,} of {counted(each.acknowledged, MESSAGE)} could not be compared: "
+                f"this capture ({each.file}) holds no later master's log after them."
+            )

@@ -1,0 +1,141 @@
+"""What a master loses within its own masterEpoch is lost like everything else."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.judges.judge import judge_capture
+from replispec.runtime.primitives.invariants import Verdict
+from tests.replay.expectations import LOG_HOLDS, SEND_SURVIVES, Scenario
+from tests.replay.scenarios import two_brokers
+from tests.replay.test_judgement import assert_found, replayed
+from tests.replay.test_stream_events import FIRST, acknowledged, fact, named, seen
+
+KEPT = 1
+
+
+def restarted(kept: int | None, *, afterwards: int = 3) -> Scenario:
+    """The replica is gone; the master starts again with the first messages of its log (None: all)."""
+    world = two_brokers()
+    world.die(2)
+    world.alter((1,))
+    world.send(20)
+    world.heartbeat_controller(1)
+    log = world.brokers[1].log
+    size = len(log) // 30
+    end = len(log) if kept is None else kept * size
+    before = world.ledger.evaluated[world.ledger.group, LOG_HOLDS]
+    world.restart_shorter(1, end)
+    world.announce(1)
+    world.send(afterwards)
+    world.heartbeat_controller(1)
+    assert world.ledger.evaluated[world.ledger.group, LOG_HOLDS] == before + 2
+    if kept is not None:
+        world.ledger.expect(LOG_HOLDS, "violated")
+    return world.scenario()
+
+
+@pytest.mark.parametrize("kept", [0, 1, 7, 29])
+@pytest.mark.parametrize("afterwards", [1, 4])
+def test_what_a_master_comes_back_without_in_its_own_epoch_is_lost(
+    kept: int, afterwards: int, tmp_path: Path
+) -> None:
+    scenario = restarted(kept, afterwards=afterwards)
+    assert [loss.acknowledged for loss in scenario.losses] == [30 - kept]
+    assert_found(replayed(scenario.packets, tmp_path / "shorter.pcap"), scenario)
+
+
+def test_a_master_that_comes_back_with_its_whole_log_has_lost_nothing(tmp_path: Path) -> None:
+    scenario = restarted(None)
+    assert scenario.losses == ()
+    assert_found(replayed(scenario.packets, tmp_path / "whole.pcap"), scenario)
+
+
+# ---- acknowledgements alone -----------------------------------------------------------------------
+
+
+def sent(connection: str, *offsets: int, first: int = 20, text: str | None = None) -> list[Observation]:
+    """Messages that a producer's connection got acknowledged, one after the other."""
+    rows = (acknowledged(first + at, FIRST, offset, text=text) for at, offset in enumerate(offsets))
+    return [replace(row, connection=connection) for row in rows]
+
+
+def survival(*rows: Observation) -> tuple[Verdict, list[int]]:
+    """The verdict on the messages, and where the first and the last lost one lies with their number."""
+    judged = judge_capture("x.pcap", [*named(FIRST), fact(10, 1, "1", FIRST), *rows])
+    verdict = next(each.verdict for each in judged.findings if each.invariant == SEND_SURVIVES)
+    losses = [(each.from_offset, each.to_offset, each.acknowledged) for each in judged.losses]
+    return verdict, [number for each in losses for number in each]
+
+
+def test_a_place_that_is_given_again_proves_that_the_log_was_cut_there() -> None:
+    before, after = sent("a", 0, 100, 200, 300, 400), sent("b", 100, 190, first=40)
+    assert survival(*before, *after) == (Verdict.VIOLATED, [100, 400, 4])
+
+
+def test_two_acknowledged_messages_at_one_offset_are_one_lost_message() -> None:
+    assert survival(*sent("a", 0, 100), *sent("b", 100, 200, first=21)) == (Verdict.VIOLATED, [100, 100, 1])
+
+
+def test_an_acknowledgement_that_a_proxy_passes_on_is_of_the_same_message() -> None:
+    client, proxy = sent("a", 0, 100, text="id"), sent("b", 0, 100, first=40, text="id")
+    assert survival(*client, *proxy) == (Verdict.OK, [])
+
+
+def test_offsets_of_two_producers_in_any_order_are_no_cut() -> None:
+    later, earlier = sent("a", 500, 600, 700), sent("b", 0, 100, 200, first=40)
+    assert survival(*later, *earlier) == (Verdict.OK, [])
+
+
+def test_one_acknowledgement_of_an_old_place_loses_one_message_and_no_more() -> None:
+    assert survival(*sent("a", 0, 100, 200, 300), *sent("b", 100, first=40)) == (
+        Verdict.VIOLATED,
+        [100, 100, 1],
+    )
+
+
+# ---- what a master says of its log -----------------------------------------------------------------
+
+
+def beat(order: int, end: int, connection: str, epoch: int = 1) -> Observation:
+    told: dict[str, Any] = {"epoch": epoch, "max_offset": end, "broker_id": 1, "timeout_ms": 10_000}
+    row = seen(ObservationKind.ALIVE, order, name="broker-a", address=FIRST, **told)
+    return replace(row, connection=connection)
+
+
+def log_holds(*rows: Observation) -> Verdict:
+    findings = judge_capture("x.pcap", [*named(FIRST), fact(10, 1, "1", FIRST), *rows]).findings
+    return next(each.verdict for each in findings if each.invariant == LOG_HOLDS)
+
+
+def test_a_log_that_ends_before_what_was_acknowledged_has_lost_it() -> None:
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), beat(40, 150, "d"), beat(41, 150, "d")]
+    assert survival(*rows) == (Verdict.VIOLATED, [200, 200, 1])
+    assert log_holds(*rows) is Verdict.VIOLATED
+
+
+def test_bytes_that_nobody_acknowledged_may_be_cut_off() -> None:
+    rows = [*sent("a", 0, 100), beat(23, 300, "c"), beat(40, 200, "d"), beat(41, 200, "d")]
+    assert survival(*rows) == (Verdict.OK, [])
+    assert log_holds(*rows) is Verdict.UNKNOWN
+
+
+def test_ends_told_by_connections_of_one_run_are_in_no_order() -> None:
+    rows = [beat(20, 300, "c"), beat(30, 100, "d"), beat(31, 200, "d"), beat(40, 300, "c")]
+    assert log_holds(*rows) is Verdict.OK
+
+
+def test_a_single_heartbeat_with_a_short_log_loses_no_message() -> None:
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), beat(40, 0, "d")]
+    assert survival(*rows)[1] == []
+    assert log_holds(*rows) is Verdict.VIOLATED
+
+
+def test_a_log_that_is_cut_after_its_master_was_deposed_says_nothing_of_its_epoch() -> None:
+    rows = [beat(20, 300, "c"), fact(30, 2, "2", "10.0.0.3:10911"), beat(40, 100, "d"), beat(41, 100, "d")]
+    assert log_holds(*rows) is Verdict.OK
