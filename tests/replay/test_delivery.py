@@ -33,7 +33,7 @@ def streams(*numbers: tuple[int, int], connection: str = "a") -> pa.Table:
 
 
 def places(found: Delivered) -> list[tuple[int, int]]:
-    columns = (found.frames[name].to_pylist() for name in ("direction", "sequence"))
+    columns = (found.integers(name).tolist() for name in ("direction", "sequence"))
     return list(zip(*columns, strict=True))
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from unittest.mock import patch
 
 from replispec.replay.events.observation import Observation, ObservationKind, Place
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.commands import observe_command
+from replispec.replay.events.rocketmq.facts import facts_of
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
@@ -36,7 +37,8 @@ def asked(code: int, fields: dict[str, str | None], body: bytes | None = None) -
 def answered(
     request: Command, code: int, fields: dict[str, str | None], body: bytes | None = None
 ) -> list[Observation]:
-    answer = replace(command(code, RemotingFlag.RESPONSE, fields, body), request=request)
+    answer = command(code, RemotingFlag.RESPONSE, fields, body)
+    answer.request = request
     return [
         each
         for each in observe_command(answer)
@@ -88,3 +90,21 @@ def test_a_refused_registration_carries_no_fact() -> None:
     request = controller.RegisterBrokerToControllerRequest(broker_name="b", broker_id=1)
     sent = asked(RequestCode.CONTROLLER_REGISTER_BROKER, request.to_ext_fields())
     assert answered(sent, ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED, {}) == []
+
+
+def test_what_a_command_says_is_read_once_however_many_ask() -> None:
+    request = controller.AlterSyncStateSetRequest(broker_name="b", master_broker_id=1, master_epoch=2)
+    body = controller.SyncStateSet(broker_ids=[1, 2], sync_state_set_epoch=4)
+    sent = asked(RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, request.to_ext_fields())
+    header = controller.AlterSyncStateSetResponse(new_sync_state_set_epoch=4)
+    answer = command(ResponseCode.SUCCESS, RemotingFlag.RESPONSE, header.to_ext_fields(), body.encode())
+    answer.request = sent
+    told = list(observe_command(answer))
+    with (
+        patch.object(controller.AlterSyncStateSetRequest, "from_ext_fields", side_effect=AssertionError),
+        patch.object(controller.AlterSyncStateSetResponse, "from_ext_fields", side_effect=AssertionError),
+        patch.object(controller.SyncStateSet, "decode", side_effect=AssertionError),
+    ):
+        assert list(facts_of(answer)) == [each for each in told if each.kind == ObservationKind.FACT]
+        assert sent.header(controller.AlterSyncStateSetRequest) == request
+        assert answer.body(controller.SyncStateSet) == body

@@ -119,16 +119,20 @@ def _read_frames(decoded: Decoded, reader: FrameReader, position: int, *, aligne
     chained = bool(space.chains)
     while True:
         if not aligned:
-            found = searcher.find([reader], position)
-            if found is None:
+            place = searcher.find([reader], position)
+            if place is None:
                 return
-            position, aligned = found[0], True
+            position, aligned = place[0], True
         if chained:
             chain = space.chain_at(position, reader.kind)
             if chain is not None:
                 decoded.chains.append((len(positions), chain))
                 position = chain.end
                 continue
+        else:
+            found, said, position = reader.read_run(space, position)
+            positions += found
+            outcomes += said
         outcome = reader.read(space, position)
         size = outcome[0]
         if size > 0:

@@ -13,7 +13,6 @@ order of arrival decides, within the bounds that the other packets set.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,73 +30,125 @@ _FAR = _APART // 4
 class Delivered:
     """Frames of whole connections: first by connection, then as the accepting end saw them.
 
-    `order` rises within each connection: the file offset of the packet that delivered the frame, or a little
-    more. `received`: how many frames of the other direction its sender had received when it sent the frame.
+    `rows`: where each is in `frames` (FRAMES), of which others may be none of these. `connection` counts
+    `connections`, `index` the frames of a direction. `order` rises within each connection: the file offset of
+    the packet that delivered the frame, or a little more. `received`: how many frames of the other direction
+    its sender had received when it sent the frame.
     """
 
     frames: pa.Table
+    rows: Integers
+    connections: tuple[str, ...]
+    connection: Integers
+    direction: Integers
+    index: Integers
     order: Integers
     received: Integers
 
+    def __len__(self) -> int:
+        return len(self.rows)
 
-def delivered(frames: pa.Table, streams: pa.Table) -> Delivered:
-    """Order the frames (rows of FRAMES) of one capture; all frames of each connection that occurs.
+    @property
+    def capture(self) -> str:
+        """The capture that they are of; empty without a frame."""
+        return str(self.frames.column("capture")[int(self.rows[0])]) if len(self.rows) else ""
+
+    @property
+    def side(self) -> Integers:
+        """A number for the direction of each frame: 2 * connection + direction."""
+        return 2 * self.connection + self.direction
+
+    def side_name(self, side: int) -> tuple[str, int]:
+        """The connection and the direction that a number stands for."""
+        return self.connections[side >> 1], side & 1
+
+    def integers(self, name: str, at: Integers | None = None) -> Integers:
+        """A column of numbers (or flags) that no row lacks, or the places `at` of it."""
+        return _integers(self.frames, name, self.rows if at is None else self.rows[at])
+
+    def values(self, name: str, at: Integers | None = None) -> pa.ChunkedArray:
+        """A column, or the places `at` of it."""
+        return self.frames.column(name).take(pa.array(self.rows if at is None else self.rows[at]))
+
+    def names(self, at: Integers | None = None) -> list[str]:
+        """The name of the connection of each frame, or of those at the places `at`."""
+        known = self.connections
+        return [known[each] for each in (self.connection if at is None else self.connection[at]).tolist()]
+
+
+def delivered(frames: pa.Table, streams: pa.Table, rows: Integers | None = None) -> Delivered:
+    """Order the frames (rows of FRAMES) of one capture, or those in `rows`; of each connection all.
 
     `streams` (STREAMS) tells where the numbers of a direction begin, and who accepted the connection.
     """
-    if frames.num_rows == 0:
-        nothing = np.zeros(0, np.int64)
-        return Delivered(frames, nothing, nothing)
-    keys = ("connection", "direction", "sequence", "index")
-    frames = frames.sort_by([(name, "ascending") for name in keys])
-    sides = _Sides(frames, streams)
-    received = sides.received(frames)
+    if rows is None:
+        rows = np.arange(frames.num_rows)
+    nothing = np.zeros(0, np.int64)
+    if not len(rows):
+        return Delivered(frames, nothing, (), nothing, nothing, nothing, nothing, nothing)
+    sides = _Sides(frames, rows, streams)
+    received = sides.received()
     rank = np.where(sides.accepting, 2 * received, 2 * sides.index + 1)
     positions = np.lexsort((sides.index, rank, sides.connection))
-    arrivals = _integers(frames, "record_offset")[positions]
-    order = _rising(arrivals, sides.connection[positions])
-    return Delivered(frames.take(pa.array(positions)), order, received[positions])
+    order = _rising(sides.arrivals[positions], sides.connection[positions])
+    return Delivered(
+        frames,
+        sides.rows[positions],
+        sides.connections,
+        sides.connection[positions],
+        sides.side[positions] & 1,
+        sides.index[positions],
+        order,
+        received[positions],
+    )
 
 
 class _Sides:
-    """The directions of frames that are sorted by connection, direction and sequence.
+    """The directions of some frames, sorted by connection, direction and sequence.
 
     `side`: 2 * connection + direction of each row; `index`: its number in the direction; `accepting`: whether
     its sender accepted the connection; `borders`: the first row of each side, and the number of rows.
     """
 
-    def __init__(self, frames: pa.Table, streams: pa.Table) -> None:
-        names = pc.dictionary_encode(frames.column("connection").combine_chunks())
-        self.connection: Integers = np.asarray(names.indices, np.int64)
-        self.side: Integers = 2 * self.connection + _integers(frames, "direction")
-        count = 2 * len(names.dictionary)
+    def __init__(self, frames: pa.Table, rows: Integers, streams: pa.Table) -> None:
+        names, connection = encoded(frames.column("connection").take(pa.array(rows)))
+        self.connections: tuple[str, ...] = tuple(names.to_pylist())
+        side = 2 * connection + _integers(frames, "direction", rows)
+        sequence = _integers(frames, "sequence", rows)
+        order = np.lexsort((_integers(frames, "index", rows), sequence, side))
+        self.rows = rows[order]
+        self.connection, self.side = connection[order], side[order]
+        count = 2 * len(names)
         self.borders = np.searchsorted(self.side, np.arange(count + 1))
         self.index: Integers = np.arange(len(self.side)) - self.borders[self.side]
-        self._first_number, accepting = _begun(names.dictionary, streams)
+        self.arrivals = _integers(frames, "record_offset", self.rows)
+        self._ends = sequence[order] + _integers(frames, "size", self.rows)
+        self._numbers = _integers(frames, "acknowledged", self.rows)
+        self._first_number, accepting = _begun(names, streams)
         self.accepting = accepting[self.side]
 
-    def received(self, frames: pa.Table) -> Integers:
+    def received(self) -> Integers:
         """How many frames of the peer the sender of each frame had received when it sent it."""
         peer = self.side ^ 1
-        ends = _integers(frames, "sequence") + _integers(frames, "size")
-        arrivals = _running_maximum(_integers(frames, "record_offset"), self.side)
+        ends = self._ends
+        arrivals = _running_maximum(self.arrivals, self.side)
         by_arrival = np.searchsorted(self.side * _APART + arrivals, peer * _APART + arrivals)
         arrived = np.where(by_arrival > self.borders[peer], ends[by_arrival - 1], 0)
         placed = self.side * _APART + ends
-        least, most = self._acknowledged(frames, peer, arrived)
+        least, most = self._acknowledged(peer, arrived)
         low = np.searchsorted(placed, peer * _APART + least, "right")
         high = np.searchsorted(placed, peer * _APART + most, "right")
         found = np.clip(by_arrival, low, high)
         inside: Integers = np.clip(found, self.borders[peer], self.borders[peer + 1]) - self.borders[peer]
         return _running_maximum(inside, self.side)
 
-    def _acknowledged(self, frames: pa.Table, peer: Integers, arrived: Integers) -> tuple[Integers, Integers]:
+    def _acknowledged(self, peer: Integers, arrived: Integers) -> tuple[Integers, Integers]:
         """Positions in the peer's direction: each frame's sender had received it up to the first of them
         at least and up to the second at most.
 
         `arrived`: up to where the peer's frames had arrived here; the number of 32 bits is one near it.
         """
-        numbers, packets = _integers(frames, "acknowledged"), _integers(frames, "record_offset")
+        numbers, packets = self._numbers, self.arrivals
         first = self._first_number[peer]
         upto = arrived + (numbers - first - arrived + 2**31) % 2**32 - 2**31
         known = (numbers >= 0) & (first >= 0)
@@ -130,9 +181,25 @@ def _begun(connections: pa.Array, streams: pa.Table) -> tuple[Integers, npt.NDAr
     return numbers, accepting
 
 
-def _integers(table: pa.Table, name: str) -> Integers:
-    values: Integers = np.asarray(table.column(name)).astype(np.int64)
-    return values
+def encoded(texts: pa.ChunkedArray) -> tuple[pa.Array, Integers]:
+    """The different texts in ascending order, and which of them each one is."""
+    found = pc.dictionary_encode(texts.combine_chunks())
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    ascending = np.asarray(pc.array_sort_indices(found.dictionary), np.int64)
+    rank = np.empty_like(ascending)
+    rank[ascending] = np.arange(len(ascending))
+    codes: Integers = rank[np.asarray(found.indices, np.int64)]
+    return found.dictionary.take(pa.array(ascending)), codes
+
+
+def _integers(table: pa.Table, name: str, rows: Integers | None = None) -> Integers:
+    column = table.column(name)
+    if rows is not None and column.null_count:
+        column = column.take(pa.array(rows))
+        rows = None
+    values: Integers = np.asarray(column).astype(np.int64)
+    return values if rows is None else values[rows]
 
 
 def _running_maximum(values: Integers, groups: Integers) -> Integers:
@@ -145,8 +212,3 @@ def _rising(values: Integers, groups: Integers) -> Integers:
     """The running maximum within each run of `groups`, one more at least from row to row."""
     count = np.arange(len(values))
     return _running_maximum(values - count, groups) + count
-
-
-def column(table: pa.Table, name: str) -> list[Any]:
-    """A column as Python values."""
-    return list(table.column(name).to_pylist())

@@ -11,7 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 
-from replispec.replay.pairing.delivery import Delivered, column
+import numpy as np
+import numpy.typing as npt
+
+from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.invariants import Evidence, Judge, Verdict
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.codes import RemotingFlag
@@ -41,7 +44,7 @@ class Pairs:
     `counts` are evaluations by connection and verdict, `unanswered` requests without an answer.
     """
 
-    request_of: list[int]
+    request_of: Integers
     counts: dict[str, Counter[Verdict]] = field(default_factory=dict)
     unanswered: Counter[str] = field(default_factory=Counter)
     evidence: list[tuple[int, Evidence]] = field(default_factory=list)
@@ -55,22 +58,93 @@ def pair(
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
     those in which bytes after the last frame were lost.
     """
-    names = ("connection", "direction", "opaque", "flag", "from_start")
-    headers = list(zip(*(column(frames.frames, name) for name in names), strict=True))
-    received: list[int] = frames.received.tolist()
-    pairs = Pairs([-1] * len(headers))
-    sides: dict[str, tuple[list[_Frame], list[_Frame]]] = {}
-    for row, (connection, direction, *values) in enumerate(headers):
-        frame = _Frame(row, received[row], *values)
-        sides.setdefault(connection, ([], []))[direction].append(frame)
-    for connection, pair_of_sides in sides.items():
-        judge = Judge(INVARIANTS[PAIRING], rules, (EVERYTHING,), observer=_noter(connection, pairs))
-        for requester in (0, 1):
-            side = (connection, requester)
-            talk = _Talk(judge, connection, requester, pairs)
-            asking, answering = pair_of_sides[requester], pair_of_sides[1 - requester]
-            talk.run(asking, answering, begun=side in whole, ended=side not in cut_short)
+    flags = frames.integers("flag")
+    found = _plainly(frames, flags)
+    pairs = Pairs(found.request_of)
+    borders = np.searchsorted(frames.connection, np.arange(len(frames.connections) + 1)).tolist()
+    for number, connection in enumerate(frames.connections):
+        if found.plain[number]:
+            answers = int(found.answers[number])
+            pairs.counts[connection] = Counter({Verdict.OK: answers} if answers else {})
+            pairs.unanswered[connection] = int(found.requests[number]) - answers
+        else:
+            part = slice(borders[number], borders[number + 1])
+            sides = _sides(frames, part)
+            _judge(connection, sides, pairs, whole, cut_short)
     return pairs
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """Pairs of connections on which every answer answers one request, which it alone answers.
+
+    `plain`, `requests` and `answers`: of each connection, whether it is one, and how many there are.
+    """
+
+    request_of: Integers
+    plain: npt.NDArray[np.bool_]
+    requests: Integers
+    answers: Integers
+
+
+def _plainly(frames: Delivered, flags: Integers) -> _Plain:
+    """Pair by the opaque alone what no order is needed for: no number occurs twice.
+
+    What it finds for a connection is what `_judge` would: every evaluation is ok.
+    """
+    count = len(frames.connections)
+    is_answer = (flags & RemotingFlag.RESPONSE) != 0
+    talk = 2 * frames.connection + (frames.direction ^ is_answer)
+    key = (talk << 32) + (frames.integers("opaque") & 0xFFFFFFFF)
+    asking, answering = np.flatnonzero(~is_answer), np.flatnonzero(is_answer)
+    doubtful = np.zeros(count, np.bool_)
+    for rows in (asking, answering):
+        ordered = rows[np.argsort(key[rows], kind="stable")]
+        doubtful[frames.connection[ordered[1:][key[ordered[1:]] == key[ordered[:-1]]]]] = True
+        if rows is asking:
+            asking = ordered
+    request_of = np.full(len(frames), -1, np.int64)
+    requests = np.zeros(count, np.int64)
+    waits = (flags & (RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)) == 0
+    np.add.at(requests, frames.connection[waits], 1)
+    answers = np.bincount(frames.connection[answering], minlength=count).astype(np.int64)
+    if len(answering):
+        at = np.searchsorted(key[asking], key[answering])
+        known = at < len(asking)
+        request = np.where(known, asking[np.minimum(at, len(asking) - 1)], -1) if len(asking) else at - 1
+        sound = known & (key[request] == key[answering]) & waits[request]
+        sound &= frames.index[request] < frames.received[answering]
+        doubtful[frames.connection[answering[~sound]]] = True
+        request_of[answering] = np.where(doubtful[frames.connection[answering]], -1, request)
+    return _Plain(request_of, ~doubtful, requests, answers)
+
+
+def _sides(frames: Delivered, part: slice) -> tuple[list[_Frame], list[_Frame]]:
+    """The frames of one connection by direction."""
+    sides: tuple[list[_Frame], list[_Frame]] = ([], [])
+    at = np.arange(part.start, part.stop)
+    names = ("opaque", "flag", "from_start")
+    columns = (frames.values(name, at).to_pylist() for name in names)
+    received, directions = frames.received[at].tolist(), frames.direction[at].tolist()
+    for row, direction, *values in zip(at.tolist(), directions, received, *columns, strict=True):
+        sides[direction].append(_Frame(row, *values))
+    return sides
+
+
+def _judge(
+    connection: str,
+    sides: tuple[list[_Frame], list[_Frame]],
+    pairs: Pairs,
+    whole: Collection[tuple[str, int]],
+    cut_short: Collection[tuple[str, int]],
+) -> None:
+    """Pair and judge the frames of one connection, one after the other."""
+    judge = Judge(INVARIANTS[PAIRING], rules, (EVERYTHING,), observer=_noter(connection, pairs))
+    for requester in (0, 1):
+        side = (connection, requester)
+        talk = _Talk(judge, connection, requester, pairs)
+        asking, answering = sides[requester], sides[1 - requester]
+        talk.run(asking, answering, begun=side in whole, ended=side not in cut_short)
 
 
 @dataclass(frozen=True, slots=True)

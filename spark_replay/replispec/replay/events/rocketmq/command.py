@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol, Self, TypeVar
 
 from replispec.replay.events.observation import Place
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq.codes import RemotingFlag
 
+T = TypeVar("T")
 H = TypeVar("H", bound=Header)
 
 
-@dataclass(frozen=True, slots=True)
+class _Body(Protocol):
+    """A generated message that a body holds."""
+
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
+        """The message. Raises RemoteProtocolError."""
+        ...
+
+
+B = TypeVar("B", bound=_Body)
+
+
+@dataclass(slots=True, eq=False)
 class Command:
-    """One frame with its typed parts at hand; `request`: what it answers, `duration_ns` later."""
+    """One frame with its typed parts at hand; `request`: what it answers, `duration_ns` later.
+
+    What it says is read once, however many ask; a command has one object, also as somebody's request.
+    """
 
     row: int
     code: int
@@ -29,6 +46,7 @@ class Command:
     from_start: bool
     request: Command | None = None
     duration_ns: int | None = None
+    _read: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
     def is_answer(self) -> bool:
@@ -44,4 +62,23 @@ class Command:
 
     def header(self, kind: type[H]) -> H:
         """The typed header. Raises RemoteProtocolError when a value does not fit."""
-        return kind.from_ext_fields(self.ext_fields)
+        if kind not in self._read:
+            self._read[kind] = kind.from_ext_fields(self.ext_fields)
+        found: H = self._read[kind]
+        return found
+
+    def body(self, kind: type[B]) -> B | None:
+        """The typed body; None without one. Raises RemoteProtocolError when it is none of this kind."""
+        if self.json_body is None:
+            return None
+        if kind not in self._read:
+            self._read[kind] = kind.decode(self.json_body)
+        found: B = self._read[kind]
+        return found
+
+    def once(self, read: Callable[[Command], T]) -> T:
+        """What a function makes of this command, asked once. Raises what it raises."""
+        if read not in self._read:
+            self._read[read] = read(self)
+        found: T = self._read[read]
+        return found

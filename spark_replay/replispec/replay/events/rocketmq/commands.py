@@ -7,11 +7,11 @@ id", and measurements on Apache RocketMQ 5.1.0 and 5.4.0 (docs/decisions).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator
 
-import pyarrow as pa
+import numpy as np
 
+from replispec.replay.events.columns import Observed
 from replispec.replay.events.observation import (
     Acknowledged,
     Alive,
@@ -24,49 +24,70 @@ from replispec.replay.events.observation import (
     Leader,
     Mispaired,
     Observation,
+    ObservationKind,
     Paired,
     Place,
     Undecodable,
 )
 from replispec.replay.events.rocketmq import decisions, starts
 from replispec.replay.events.rocketmq.command import Command
-from replispec.replay.events.rocketmq.durations import durations, observe_latencies
+from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
-from replispec.replay.pairing.delivery import Delivered, column
+from replispec.replay.events.rocketmq.sends import acknowledged
+from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker, controller
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
 
-_FOLLOWED = frozenset((*STEPS, *starts.CODES, *decisions.CODES))
+_FOLLOWED = (*STEPS, *starts.CODES, *decisions.CODES)
 """Requests that a machine is walked over; so are their answers."""
 
 SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, RequestCode.SEND_BATCH_MESSAGE))
 
 
-def observe_commands(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
-    """Observations of remoting frames (rows of FRAMES, all remoting), pairing included.
+def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
+    """What remoting frames (rows of FRAMES, all remoting) tell, pairing included: observations of single
+    commands, and tables of what is frequent.
 
     Frames whose fields break their types become UNDECODABLE observations.
     """
-    reader = _Reader(frames, pairs)
+    waited = durations(frames, pairs)
+    single, answers = _interesting(frames, pairs)
+    stored, others = acknowledged(frames, answers, waited)
+    reader = _Reader(frames, pairs, waited)
     told: set[tuple[object, ...]] = set()
-    for command in reader.interesting():
+    found = [*reader.pairings()]
+    for command in reader.commands(np.sort(np.concatenate([single, others]))):
         try:
-            for observation in observe_command(command):
-                if _is_news(observation, told):
-                    yield observation
+            for each in observe_command(command):
+                if _is_news(each, told):
+                    found.append(each)  # noqa: PERF401 (what was told before a fault stays)
         except RemoteProtocolError as fault:
-            yield Undecodable(
-                *command.place,
-                duration_ns=command.duration_ns,
-                code=command.asked,
-                text=str(fault)[:200],
+            found.append(
+                Undecodable(
+                    *command.place,
+                    duration_ns=command.duration_ns,
+                    code=command.asked,
+                    text=str(fault)[:200],
+                )
             )
-    yield from reader.pairings()
-    yield from observe_latencies(frames, pairs)
+    latencies = latencies_of(frames, pairs)
+    return found, [(ObservationKind.ACKNOWLEDGED, stored), (ObservationKind.LATENCY, latencies)]
+
+
+def _interesting(frames: Delivered, pairs: Pairs) -> tuple[Integers, Integers]:
+    """Places of the commands that some observation may come from: to be read one by one, and those that
+    tell producers that messages were stored."""
+    codes = frames.integers("code")
+    is_answer = (frames.integers("flag") & RemotingFlag.RESPONSE) != 0
+    asked = np.where(is_answer & (pairs.request_of >= 0), codes[pairs.request_of], codes)
+    known = ~is_answer | (pairs.request_of >= 0)
+    stored = known & is_answer & np.isin(asked, list(SENDS))
+    single = known & np.where(is_answer, np.isin(asked, _OF_ANSWERS), np.isin(asked, _OF_REQUESTS))
+    return np.flatnonzero(single), np.flatnonzero(stored & (codes == ResponseCode.SUCCESS))
 
 
 def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
@@ -85,71 +106,51 @@ def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
 
 
 class _Reader:
-    """Reads the frames that matter, and only their columns that matter."""
+    """Reads single frames, and only their columns that matter."""
 
-    def __init__(self, frames: Delivered, pairs: Pairs) -> None:
+    def __init__(self, frames: Delivered, pairs: Pairs, waited: Integers) -> None:
         self._frames = frames
         self._pairs = pairs
-        self._codes: list[int] = column(frames.frames, "code")
-        self._flags: list[int] = column(frames.frames, "flag")
+        self._waited = waited
 
-    def interesting(self) -> Iterator[Command]:
-        """Commands that some observation may come from, in the order of delivery per connection."""
-        rows = [row for row in range(len(self._codes)) if self._matters(row)]
-        requests = {self._pairs.request_of[row] for row in rows} - {-1}
-        commands = self._commands(sorted({*rows, *requests}))
-        waited = durations(self._frames, self._pairs)
-        for row in rows:
-            request = self._pairs.request_of[row]
-            command = commands[row]
+    def commands(self, rows: Integers) -> Iterator[Command]:
+        """The commands at these places, answers with their requests and durations."""
+        requests = self._pairs.request_of[rows]
+        every = np.unique(np.concatenate([rows, requests[requests >= 0]]))
+        known = dict(zip(every.tolist(), self._commands(every), strict=True))
+        places = zip(rows.tolist(), requests.tolist(), self._waited[rows].tolist(), strict=True)
+        for row, request, duration in places:
+            command = known[row]
             if request >= 0:
-                command = replace(command, request=commands[request], duration_ns=waited[row])
+                command.request, command.duration_ns = known[request], duration
             yield command
 
-    def _matters(self, row: int) -> bool:
-        if not self._flags[row] & RemotingFlag.RESPONSE:
-            return self._codes[row] in _REQUESTS or self._codes[row] in _FOLLOWED
-        request = self._pairs.request_of[row]
-        return request >= 0 and (self._codes[request] in _ANSWERS or self._codes[request] in _FOLLOWED)
-
-    def _commands(self, rows: list[int]) -> dict[int, Command]:
-        part = self._frames.frames.take(pa.array(rows, pa.int64()))
-        places = self._places(part, rows)
-        names = ("source", "destination", "ext_fields", "json_body", "opaque", "version", "from_start")
-        columns = [column(part, name) for name in names]
-        return {
-            row: Command(
-                row,
-                self._codes[row],
-                self._flags[row],
-                source,
-                destination,
-                dict(ext or ()),
-                body,
-                place,
-                *rest,
+    def _commands(self, rows: Integers) -> list[Command]:
+        names = ("code", "flag", "source", "destination", "ext_fields", "json_body")
+        columns = [self._frames.values(name, rows).to_pylist() for name in names]
+        more = [self._frames.values(name, rows).to_pylist() for name in ("opaque", "version", "from_start")]
+        return [
+            Command(row, code, flag, source, destination, dict(ext or ()), body, place, *rest)
+            for row, place, (code, flag, source, destination, ext, body), *rest in zip(
+                rows.tolist(), self._places(rows), zip(*columns, strict=True), *more, strict=True
             )
-            for row, place, source, destination, ext, body, *rest in zip(rows, places, *columns, strict=True)
-        }
+        ]
 
-    def _places(self, part: pa.Table, rows: list[int]) -> list[Place]:
+    def _places(self, rows: Integers) -> list[Place]:
         """Where each row is in the capture."""
-        names = ("time_ns", "connection", "direction", "sequence", "index")
-        columns = [column(part, name) for name in names]
-        orders: list[int] = self._frames.order[rows].tolist() if rows else []
-        return list(map(Place, column(part, "capture"), orders, *columns))
+        columns = [self._frames.integers(name, rows).tolist() for name in ("sequence", "index")]
+        times = self._frames.integers("time_ns", rows).tolist()
+        orders, sides = self._frames.order[rows].tolist(), self._frames.direction[rows].tolist()
+        capture = [self._frames.capture] * len(rows)
+        return list(map(Place, capture, orders, times, self._frames.names(rows), sides, *columns))
 
     def pairings(self) -> Iterator[Observation]:
         """One observation per connection with its counts, and one per answer that is not plainly paired."""
-        rows = [row for row, _ in self._pairs.evidence]
-        places = self._places(self._frames.frames.take(pa.array(rows, pa.int64())), rows)
+        places = self._places(np.array([row for row, _ in self._pairs.evidence], np.int64))
         for place, (_, evidence) in zip(places, self._pairs.evidence, strict=True):
             yield Mispaired(*place, verdict=evidence.verdict.value, text=evidence.says)
-        if not self._codes:
-            return
-        capture: str = self._frames.frames.column("capture")[0].as_py()
         for connection, counts in self._pairs.counts.items():
-            place = Place(capture, 0, 0, connection, 0, 0, 0)
+            place = Place(self._frames.capture, 0, 0, connection, 0, 0, 0)
             unanswered = self._pairs.unanswered[connection]
             for verdict, count in sorted(counts.items()):
                 yield Paired(*place, verdict=verdict.value, evaluated=count, unanswered=unanswered)
@@ -250,9 +251,9 @@ def _metadata(command: Command) -> Iterator[Observation]:
 
 
 def _epochs(command: Command) -> Iterator[Observation]:
-    if command.json_body is None:
+    body = command.body(controller.EpochEntryCache)
+    if body is None:
         return
-    body = controller.EpochEntryCache.decode(command.json_body)
     entries = [
         {"epoch": entry.epoch, "start_offset": entry.start_offset}
         for entry in body.epoch_list or ()
@@ -340,13 +341,13 @@ def _message_place(message_id: str) -> tuple[str, int]:
     return address, offset
 
 
-_REQUESTS: dict[int, Callable[[Command], Iterator[Observation]]] = {
+_REQUESTS: dict[int, Callable[[Command], Iterable[Observation]]] = {
     RequestCode.BROKER_HEARTBEAT: _heartbeat,
     RequestCode.REGISTER_BROKER: _register_broker,
     RequestCode.CONTROLLER_REGISTER_BROKER: _register_to_controller,
     RequestCode.NOTIFY_BROKER_ROLE_CHANGED: facts_of,
 }
-_ANSWERS: dict[int, Callable[[Command], Iterator[Observation]]] = {
+_ANSWERS: dict[int, Callable[[Command], Iterable[Observation]]] = {
     RequestCode.REGISTER_BROKER: _master_address,
     RequestCode.CONTROLLER_GET_METADATA_INFO: _metadata,
     RequestCode.GET_BROKER_EPOCH_CACHE: _epochs,
@@ -363,3 +364,5 @@ _ALL_ANSWERS: Collection[int] = (
     RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET,
     RequestCode.CONTROLLER_ELECT_MASTER,
 )
+_OF_REQUESTS = sorted({*_REQUESTS, *_FOLLOWED})
+_OF_ANSWERS = sorted({*_ANSWERS, *_FOLLOWED} - SENDS)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from replispec.replay.events.content import content_of, fields_of
 from replispec.replay.events.observation import Decision, Fact
 from replispec.replay.events.rocketmq.command import Command
-from replispec.replay.events.rocketmq.facts import BY_ADDRESS, facts_of
+from replispec.replay.events.rocketmq.facts import BY_ADDRESS, facts_by_name, facts_of
 from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.unknown import UnknownRead, Unseen
 from replispec.runtime.rocketmq import rules
@@ -60,7 +60,7 @@ def decisions_of(command: Command) -> Iterator[Decision]:
     asking = command.request if command.is_answer else command
     if asking is None:
         return
-    for name, event in _questions(asking):
+    for name, event in asking.once(_questions):
         row = Decision(
             *command.place,
             duration_ns=command.duration_ns,
@@ -75,20 +75,18 @@ def decisions_of(command: Command) -> Iterator[Decision]:
             yield from _answered(command, event, row)
 
 
-def _questions(command: Command) -> Iterator[tuple[str, broker_set.Event]]:
+def _questions(command: Command) -> tuple[tuple[str, broker_set.Event], ...]:
     """The broker sets that a request is about, and the event that it is to each."""
-    if command.code == QUERY and command.json_body is not None:
-        for name in controller.BrokerNames.decode(command.json_body).names or ():
-            yield name, broker_set.InfoAsked()
-        return
+    names = command.body(controller.BrokerNames) if command.code == QUERY else None
+    if names is not None:
+        return tuple((name, broker_set.InfoAsked()) for name in names.names or ())
     try:
         asked = wire.event_of(
             command.code, command.ext_fields, command.json_body or b"", _UnknownLocal(), rules
         )
     except (Refused, UnknownRead):
-        return  # it lacks something, or what it is depends on what no capture shows
-    if asked is not None:
-        yield asked.instance, _as_apache_reads(asked.event)
+        return ()  # it lacks something, or what it is depends on what no capture shows
+    return () if asked is None else ((asked.instance, _as_apache_reads(asked.event)),)
 
 
 def _as_apache_reads(event: broker_set.Event) -> broker_set.Event:
@@ -107,8 +105,8 @@ def _answered(command: Command, event: broker_set.Event, row: Decision) -> Itera
     if claims is None:
         yield row
     elif several:
-        for fact in facts_of(command):
-            if fact.name == row.name and fact.named_by != BY_ADDRESS:
+        for fact in facts_by_name(command).get(row.name, ()):
+            if fact.named_by != BY_ADDRESS:
                 yield replace(row, accepted=claims.accepted, content=content_of(_claimed_by(fact)))
     else:
         yield replace(row, accepted=claims.accepted, content=content_of(claims.variables))

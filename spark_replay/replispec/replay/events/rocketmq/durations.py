@@ -6,14 +6,16 @@ point of capture saw them; ns. Long polls are answered late on purpose.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from replispec.replay.events.observation import Latency
-from replispec.replay.pairing.delivery import Delivered, column
+from replispec.replay.events.columns import named, repeated, table_of
+from replispec.replay.events.observation import ObservationKind
+from replispec.replay.events.tables import SCHEMAS
+from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
 from replispec.wire.rocketmq.codes import RemotingFlag
 
@@ -21,80 +23,90 @@ from replispec.wire.rocketmq.codes import RemotingFlag
 DURATIONS_MAXIMUM = 4096
 # Of a remark, which a peer may make as long as it likes.
 REMARK_CHARACTERS_MAXIMUM = 300
-_Key = tuple[str, int, int]  # connection, direction of the request, code
+UNANSWERED = -1
+"""The duration of what is no answer to a request that was seen."""
 
 
-class _Answer(NamedTuple):
-    """One answer: its row, its code, and how long its request had waited."""
+def durations(frames: Delivered, pairs: Pairs) -> Integers:
+    """For each frame how long its request waited, in ns, or UNANSWERED."""
+    times = frames.integers("time_ns")
+    waited = np.maximum(times - times[pairs.request_of], 0) if len(times) else times
+    return np.where(pairs.request_of < 0, UNANSWERED, waited)
 
-    row: int
-    code: int
-    waited_ns: int
 
-
-def observe_latencies(frames: Delivered, pairs: Pairs) -> Iterator[Latency]:
+def latencies_of(frames: Delivered, pairs: Pairs) -> pa.Table:
     """One observation for each connection, requester and request code, of remoting frames (rows of FRAMES).
 
     More when there are more than DURATIONS_MAXIMUM answers; the first one counts the unanswered requests.
     """
-    if not pairs.request_of:
-        return
-    capture: str = frames.frames.column("capture")[0].as_py()
-    answered, unanswered = _by_code(frames, pairs)
-    numbers: Counter[tuple[str, int]] = Counter()
-    for key in sorted(answered.keys() | unanswered.keys()):
-        connection, direction, code = key
-        answers = answered.get(key, [])
-        for start in range(0, max(len(answers), 1), DURATIONS_MAXIMUM):
-            part = answers[start : start + DURATIONS_MAXIMUM]
-            yield Latency(
-                capture,
-                0,
-                0,
-                connection,
-                direction,
-                0,
-                numbers[connection, direction],
-                code=code,
-                durations_ns=[answer.waited_ns for answer in part],
-                answer_codes=[answer.code for answer in part],
-                remarks=_remarks(frames, part),
-                unanswered=0 if start else unanswered[key],
-            )
-            numbers[connection, direction] += 1
-
-
-def durations(frames: Delivered, pairs: Pairs) -> list[int | None]:
-    """For each frame how long its request waited; None for what is no answer to a request that was seen."""
-    times = np.asarray(frames.frames.column("time_ns"), np.int64)
-    requests = np.array(pairs.request_of, np.int64)
-    waited = np.maximum(times - times[requests], 0).tolist() if len(times) else []
-    return [
-        None if request < 0 else duration for request, duration in zip(pairs.request_of, waited, strict=True)
-    ]
-
-
-def _remarks(frames: Delivered, answers: Sequence[_Answer]) -> list[str]:
-    """The remark of the first answer with each code, in the order of codes; empty for none."""
-    first: dict[int, int] = {}
-    for answer in answers:
-        first.setdefault(answer.code, answer.row)
-    column_of_remarks = frames.frames.column("remark")
-    found = (column_of_remarks[first[code]].as_py() or "" for code in sorted(first))
-    return [remark[:REMARK_CHARACTERS_MAXIMUM] for remark in found]
-
-
-def _by_code(frames: Delivered, pairs: Pairs) -> tuple[dict[_Key, list[_Answer]], Counter[_Key]]:
-    """The answers to the requests of each code in their order, and the number of unanswered requests."""
-    names = ("connection", "direction", "code", "flag")
-    columns = [column(frames.frames, name) for name in names]
-    keys: list[_Key] = list(zip(*columns[:3], strict=True))
-    answered: dict[_Key, list[_Answer]] = defaultdict(list)
-    waiting = {
-        row for row, flag in enumerate(columns[3]) if not flag & (RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)
+    flags, codes = frames.integers("flag"), frames.integers("code")
+    asked = np.flatnonzero((flags & (RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)) == 0)
+    if not len(asked):
+        return SCHEMAS[ObservationKind.LATENCY].empty_table()
+    side = frames.side
+    order = asked[np.lexsort((codes[asked], side[asked]))]
+    begins = np.concatenate([[True], (side[order][1:] != side[order][:-1]) | (np.diff(codes[order]) != 0)])
+    group = np.zeros(len(frames), np.int64)
+    group[order] = np.cumsum(begins) - 1
+    first = order[begins]
+    answers = np.flatnonzero(pairs.request_of >= 0)
+    of = group[pairs.request_of[answers]]
+    count = np.bincount(of, minlength=len(first))
+    unanswered = np.bincount(group[order], minlength=len(first)) - count
+    places, number, sizes = _parts(frames, first, count)
+    columns = {
+        **places,
+        "code": codes[np.repeat(first, _counts(count))],
+        "unanswered": np.where(number == 0, np.repeat(unanswered, _counts(count)), 0),
+        **_answers(frames, pairs, answers[np.argsort(of, kind="stable")], sizes),
     }
-    for row, (request, duration) in enumerate(zip(pairs.request_of, durations(frames, pairs), strict=True)):
-        if duration is not None:
-            answered[keys[request]].append(_Answer(row, keys[row][2], duration))
-            waiting.discard(request)
-    return answered, Counter(keys[row] for row in waiting)
+    return table_of(ObservationKind.LATENCY, columns, len(sizes))
+
+
+def _counts(count: Integers) -> Integers:
+    """In how many observations so many answers go."""
+    return np.maximum(-(-count // DURATIONS_MAXIMUM), 1)
+
+
+def _parts(frames: Delivered, first: Integers, count: Integers) -> tuple[dict[str, Any], Integers, Integers]:
+    """Of the observations of groups with `count` answers each, which begin with the frame `first`: their
+    places, the number of each in its group, and how many answers it has."""
+    parts = _counts(count)
+    at = np.repeat(first, parts)
+    number = np.arange(len(at)) - np.repeat(np.cumsum(parts) - parts, parts)
+    sizes = np.clip(np.repeat(count, parts) - number * DURATIONS_MAXIMUM, 0, DURATIONS_MAXIMUM)
+    side, nothing = frames.side[at], np.zeros(len(at), np.int64)
+    places = {
+        "capture": repeated(frames.capture, len(at)),
+        "order": nothing,
+        "time_ns": nothing,
+        "connection": named(pa.array(frames.connections, pa.string()), frames.connection[at]),
+        "direction": frames.direction[at],
+        "sequence": nothing,
+        "index": np.arange(len(at)) - np.searchsorted(side, side),
+    }
+    return places, number, sizes
+
+
+def _answers(frames: Delivered, pairs: Pairs, answers: Integers, sizes: Integers) -> dict[str, Any]:
+    """What the answers tell that stand one after the other, so many in each observation: durations, codes,
+    and the remark of the first answer with each code, in the order of codes; empty for none."""
+    codes, part = frames.integers("code", answers), np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((codes, part))
+    begins = np.append(True, (np.diff(codes[order]) != 0) | (np.diff(part[order]) != 0))[: len(order)]
+    firsts = order[begins]
+    remarks = pc.fill_null(frames.values("remark", answers[firsts]), "").combine_chunks()
+    shown = pc.utf8_slice_codeunits(remarks, 0, REMARK_CHARACTERS_MAXIMUM)
+    return {
+        "durations_ns": _lists(durations(frames, pairs)[answers], pa.int64(), sizes),
+        "answer_codes": _lists(codes, pa.int32(), sizes),
+        "remarks": _lists(shown, pa.string(), np.bincount(part[firsts], minlength=len(sizes))),
+    }
+
+
+def _lists(values: Any, kind: pa.DataType, sizes: Integers) -> pa.Array:
+    """A column of lists of these sizes."""
+    offsets = pa.array(np.concatenate([[0], np.cumsum(sizes)]), pa.int32())
+    return pa.ListArray.from_arrays(
+        offsets, values if isinstance(values, pa.Array) else pa.array(values, kind)
+    )

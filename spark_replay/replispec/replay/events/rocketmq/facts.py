@@ -7,19 +7,44 @@ because the master still exists, which names it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from replispec.replay.events.observation import Fact
 from replispec.replay.events.rocketmq.command import Command
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.machines.broker_set import ANSWERS
+from replispec.wire.rocketmq.machines.broker_set_wire import COUNTS_AS
 
 BY_ID, BY_ADDRESS = "id", "address"
+COUNTED: Final = frozenset(ANSWERS[name] for name in COUNTS_AS)
+"""Codes of refusals that count as an answer, and tell as much."""
 
 
-def facts_of(command: Command) -> Iterator[Fact]:
+def facts_of(command: Command) -> tuple[Fact, ...]:
     """The facts of one command. Raises RemoteProtocolError when its fields or body break their types."""
+    return command.once(_facts)
+
+
+def facts_by_name(command: Command) -> Mapping[str | None, Sequence[Fact]]:
+    """The facts of one command by the broker set that they are about."""
+    return command.once(_by_name)
+
+
+def _by_name(command: Command) -> dict[str | None, list[Fact]]:
+    found: dict[str | None, list[Fact]] = {}
+    for fact in facts_of(command):
+        found.setdefault(fact.name, []).append(fact)
+    return found
+
+
+def _facts(command: Command) -> tuple[Fact, ...]:
+    return tuple(_read(command))
+
+
+def _read(command: Command) -> Iterator[Fact]:
     asked = command.asked
     if asked == RequestCode.NOTIFY_BROKER_ROLE_CHANGED:
         yield _notified(command)
@@ -68,9 +93,8 @@ def _with_set(fact: Fact, body: controller.SyncStateSet) -> Fact:
 
 
 def _body_set(command: Command, fact: Fact) -> Fact:
-    if command.json_body is None:
-        return fact
-    return _with_set(fact, controller.SyncStateSet.decode(command.json_body))
+    body = command.body(controller.SyncStateSet)
+    return fact if body is None else _with_set(fact, body)
 
 
 def _altered(command: Command) -> Fact:
@@ -88,9 +112,9 @@ def _elected(command: Command) -> Iterator[Fact]:
     assert command.request is not None
     request = command.request.header(controller.ElectMasterRequest)
     by_id = request.broker_id is not None
-    # Number 2011 has this meaning only from 5.1.1 on, whose requests name a broker id.
-    still_exists = command.code == ResponseCode.CONTROLLER_MASTER_STILL_EXIST and by_id
-    if command.code != ResponseCode.SUCCESS and not still_exists:
+    # The number has this meaning only in releases whose requests name a broker id.
+    counts = command.code in COUNTED and by_id
+    if command.code != ResponseCode.SUCCESS and not counts:
         return
     header = command.header(controller.ElectMasterResponse)
     named_by = BY_ID if header.master_broker_id is not None else BY_ADDRESS
@@ -104,10 +128,9 @@ def _elected(command: Command) -> Iterator[Fact]:
         sync_state_set_epoch=header.sync_state_set_epoch,
         designated=bool(request.designate_elect),
     )
-    if command.json_body is not None and named_by == BY_ID:
-        body = controller.ElectMasterResponseBody.decode(command.json_body)
-        if body.sync_state_set is not None:
-            fact = replace(fact, members=[str(each) for each in body.sync_state_set])
+    body = command.body(controller.ElectMasterResponseBody) if named_by == BY_ID else None
+    if body is not None and body.sync_state_set is not None:
+        fact = replace(fact, members=[str(each) for each in body.sync_state_set])
     yield fact
 
 
@@ -167,9 +190,9 @@ def _notified(command: Command) -> Fact:
 
 
 def _queried(command: Command) -> Iterator[Fact]:
-    if command.json_body is None:
+    body = command.body(controller.BrokerReplicasInfo)
+    if body is None:
         return
-    body = controller.BrokerReplicasInfo.decode(command.json_body)
     for name, info in (body.replicas_info_table or {}).items():
         yield _set_query(command, name, info, info.in_sync_replicas or [])
     for name, data in (body.in_sync_state_table or {}).items():

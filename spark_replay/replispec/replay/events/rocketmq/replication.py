@@ -8,74 +8,34 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from replispec.replay.events.columns import Observed, named, places, table_of
 from replispec.replay.events.observation import (
     Answer,
-    Batch,
     Gap,
     Handshake,
-    Heartbeat,
     Observation,
+    ObservationKind,
     Opened,
     Place,
-    Report,
 )
-from replispec.replay.pairing.delivery import Delivered, column
+from replispec.replay.pairing.delivery import Delivered, Integers, encoded
 from replispec.wire.rocketmq import ha
 
-MASTER = "ha_master"
-_PLACE = ("capture", "time_ns", "connection", "direction", "sequence", "index")
-_FIELDS = (
-    "protocol source destination size complete message sync_from_last_file async_learner broker_id"
-    " broker_address max_offset epochs offset epoch epoch_start_offset confirm_offset body_size body_digest"
-)
-_COLUMNS = (*_PLACE, *_FIELDS.split())
-_ANSWERS = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
-_HANDSHAKES = (ha.HaHandshakeId.__name__, ha.HaHandshakeAddress.__name__)
-
+MASTER: Final = "ha_master"
+_ANSWERS: Final = (ha.HaHandshakeAnswer.__name__, ha.HaHandshakeAnswerPadded.__name__)
+_HANDSHAKES: Final = (ha.HaHandshakeId.__name__, ha.HaHandshakeAddress.__name__)
+_REPORT: Final = ha.HaReport.__name__
+_TRANSFER: Final = ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset", "body_digest")
 
 # Where the holes of each direction (connection, direction) end, ascending, and of which kind they are.
 Reasons = Mapping[tuple[str, int], Sequence[tuple[int, str]]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One replication frame; the columns of FRAMES that matter."""
-
-    order: int
-    values: dict[str, Any]
-
-    @property
-    def direction(self) -> tuple[str, int]:
-        """The connection and the direction in it."""
-        return (self.values["connection"], self.values["direction"])
-
-    @property
-    def end(self) -> int:
-        """The position after the frame's last byte."""
-        return int(self.values["sequence"] + self.values["size"])
-
-    @property
-    def is_torn_answer(self) -> bool:
-        """Whether it is a handshake's answer of which bytes are missing."""
-        return self.values["message"] in _ANSWERS and not self.values["complete"]
-
-    @property
-    def place(self) -> Place:
-        """Where the frame is."""
-        v = self.values
-        return Place(
-            v["capture"], self.order, v["time_ns"], v["connection"], v["direction"], v["sequence"], v["index"]
-        )
-
-    @property
-    def master(self) -> str:
-        """The master's replication address."""
-        return str(self.values["source" if self.values["protocol"] == MASTER else "destination"])
+Mask = npt.NDArray[np.bool_]
 
 
 def observe_replication(
@@ -83,7 +43,7 @@ def observe_replication(
     whole: Collection[tuple[str, int]],
     cut_short: Collection[tuple[str, int]],
     reasons: Reasons,
-) -> Iterator[Observation]:
+) -> Observed:
     """Observations of replication frames (rows of FRAMES, all replication).
 
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
@@ -91,79 +51,129 @@ def observe_replication(
     it: whatever the other direction says after that moment may answer what was lost. Where a direction
     was not seen from its first byte, one stands before its first frame. `reasons`: why bytes are missing.
     """
-    rows = list(_rows(frames.frames, frames.order.tolist()))
-    lost_after = _lost_after(rows, cut_short)
-    opened: set[str] = set()
-    begun: set[tuple[str, int]] = set()
-    for row, lost in zip(rows, lost_after, strict=True):
-        connection, place, master = row.values["connection"], row.place, row.master
-        before, after = place._replace(number=place.number - 1), place._replace(sequence=row.end)
-        if connection not in opened:
-            opened.add(connection)
-            if {(connection, 0), (connection, 1)} <= set(whole):
-                yield Opened(*before, address=master)
-        if row.direction not in begun:
-            begun.add(row.direction)
-            if row.direction not in whole:
-                yield Gap(*before, address=master)
-        yield _observation(row)
-        if row.is_torn_answer:
-            # The missing end may have come at any time up to the next frame.
-            yield Gap(*after, address=master, text=_reason(reasons, row, place.sequence))
-        elif lost:
-            yield Gap(*after, address=master, text=_reason(reasons, row, row.end))
+    if not len(frames):
+        return [], []
+    found = _Replication(frames)
+    told = [
+        *found.opened(whole),
+        *found.gaps(whole, cut_short, reasons),
+        *found.handshakes(),
+        *found.answers(),
+    ]
+    return told, [*found.transfers(), found.reports()]
 
 
-def _reason(reasons: Reasons, row: _Row, position: int) -> str | None:
+class _Replication:
+    """Replication frames by columns. `master`: the master's replication address of each side."""
+
+    def __init__(self, frames: Delivered) -> None:
+        self._frames = frames
+        names, codes = encoded(frames.values("message"))
+        self._names: list[str] = names.to_pylist()
+        self._codes = codes
+        self._side = frames.side
+        self._sides, self._first = np.unique(self._side, return_index=True)
+        columns = (frames.values(name, self._first) for name in ("protocol", "source", "destination"))
+        self._masters: list[str] = [
+            source if protocol == MASTER else destination
+            for protocol, source, destination in zip(*(each.to_pylist() for each in columns), strict=True)
+        ]
+        self._sequence = frames.integers("sequence")
+        self._end = self._sequence + frames.integers("size")
+
+    def _of(self, messages: Collection[str]) -> Mask:
+        """Which frames are one of these messages."""
+        return np.isin(self._codes, [at for at, name in enumerate(self._names) if name in messages])
+
+    def _master(self, at: int) -> str:
+        return self._masters[int(np.searchsorted(self._sides, self._side[at]))]
+
+    def _place(self, at: int) -> Place:
+        """Where one frame is."""
+        one, frames = np.array([at]), self._frames
+        numbers = (int(frames.integers(name, one)[0]) for name in ("time_ns", "sequence", "index"))
+        time_ns, sequence, index = numbers
+        connection, direction = frames.side_name(int(self._side[at]))
+        order = int(frames.order[at])
+        return Place(frames.capture, order, time_ns, connection, direction, sequence, index)
+
+    def opened(self, whole: Collection[tuple[str, int]]) -> Iterator[Opened]:
+        """The connections of which both directions were seen from their first byte."""
+        _, firsts = np.unique(self._frames.connection, return_index=True)
+        for at in firsts.tolist():
+            connection, _ = self._frames.side_name(int(self._side[at]))
+            if (connection, 0) in whole and (connection, 1) in whole:
+                place = self._place(at)
+                yield Opened(*place._replace(number=place.number - 1), address=self._master(at))
+
+    def gaps(
+        self, whole: Collection[tuple[str, int]], cut_short: Collection[tuple[str, int]], reasons: Reasons
+    ) -> Iterator[Gap]:
+        """Where bytes were lost: before the first frame of a direction, and after others."""
+        for side, at in zip(self._sides.tolist(), self._first.tolist(), strict=True):
+            if self._frames.side_name(side) not in whole:
+                place = self._place(at)
+                yield Gap(*place._replace(number=place.number - 1), address=self._master(at))
+        complete = self._frames.integers("complete").astype(np.bool_)
+        torn = self._of(_ANSWERS) & ~complete
+        for at in np.flatnonzero(torn | self._lost_after(cut_short)).tolist():
+            place, end = self._place(at), int(self._end[at])
+            # The missing end of an answer may have come at any time up to the next frame.
+            missing = place.sequence if torn[at] else end
+            text = _reason(reasons.get(self._frames.side_name(int(self._side[at])), ()), missing)
+            yield Gap(*place._replace(sequence=end), address=self._master(at), text=text)
+
+    def _lost_after(self, cut_short: Collection[tuple[str, int]]) -> Mask:
+        """For each frame: were bytes lost between it and the next one of its direction?"""
+        order = np.argsort(self._side, kind="stable")
+        side, end = self._side[order], self._end[order]
+        lost = np.zeros(len(order), np.bool_)
+        lost[order[:-1]] = (side[1:] == side[:-1]) & (self._sequence[order][1:] != end[:-1])
+        lasts = order[np.append(side[1:] != side[:-1], True)]
+        lost[lasts] = [self._frames.side_name(each) in cut_short for each in self._side[lasts].tolist()]
+        return lost
+
+    def handshakes(self) -> Iterator[Observation]:
+        """What replicas begin with."""
+        at = np.flatnonzero(self._of(_HANDSHAKES))
+        names = ("message", "broker_id", "broker_address", "sync_from_last_file", "async_learner")
+        columns = [self._frames.values(name, at).to_pylist() for name in names]
+        for one, values in zip(at.tolist(), zip(*columns, strict=True), strict=True):
+            yield Handshake(*self._place(one), None, self._master(one), *values)
+
+    def answers(self) -> Iterator[Observation]:
+        """What masters answer to that."""
+        at = np.flatnonzero(self._of(_ANSWERS))
+        names = ("message", "max_offset", "epochs")
+        columns = [self._frames.values(name, at).to_pylist() for name in names]
+        for one, values in zip(at.tolist(), zip(*columns, strict=True), strict=True):
+            yield Answer(*self._place(one), None, self._master(one), *values)
+
+    def reports(self) -> tuple[ObservationKind, pa.Table]:
+        """How far replicas are."""
+        return self._table(ObservationKind.REPORT, np.flatnonzero(self._of((_REPORT,))), ("max_offset",))
+
+    def transfers(self) -> Iterator[tuple[ObservationKind, pa.Table]]:
+        """Transfer headers, with log bytes and without."""
+        at = np.flatnonzero(~self._of((*_HANDSHAKES, *_ANSWERS, _REPORT)))
+        carries = self._frames.integers("body_size", at) > 0
+        yield self._table(ObservationKind.BATCH, at[carries], _TRANSFER)
+        yield self._table(ObservationKind.HEARTBEAT, at[~carries], _TRANSFER)
+
+    def _table(
+        self, kind: ObservationKind, at: Integers, names: Sequence[str]
+    ) -> tuple[ObservationKind, pa.Table]:
+        masters = pa.array(self._masters, pa.string())
+        columns = {
+            **places(self._frames, at),
+            "address": named(masters, np.searchsorted(self._sides, self._side[at])),
+            "message": named(pa.array(self._names, pa.string()), self._codes[at]),
+            **{name: self._frames.values(name, at) for name in names},
+        }
+        return kind, table_of(kind, columns, len(at))
+
+
+def _reason(ends: Sequence[tuple[int, str]], position: int) -> str | None:
     """Why bytes behind a position are missing; None when none is: they are no frame."""
-    ends = reasons.get(row.direction, [])
     at = bisect_right(ends, (position, "~"))
     return ends[at][1] if at < len(ends) else None
-
-
-def _lost_after(rows: list[_Row], cut_short: Collection[tuple[str, int]]) -> list[bool]:
-    """For each frame: were bytes lost between it and the next one of its direction?"""
-    following: dict[tuple[str, int], int] = {}
-    lost = []
-    for row in reversed(rows):
-        start = following.get(row.direction)
-        lost.append(row.direction in cut_short if start is None else start != row.end)
-        following[row.direction] = row.values["sequence"]
-    return lost[::-1]
-
-
-def _rows(frames: pa.Table, orders: list[int]) -> Iterator[_Row]:
-    columns = [column(frames, name) for name in _COLUMNS]
-    for order, *values in zip(orders, *columns, strict=True):
-        yield _Row(order, dict(zip(_COLUMNS, values, strict=True)))
-
-
-def _observation(row: _Row) -> Observation:
-    v, place, master = row.values, row.place, row.master
-    message = v["message"]
-    if message in _HANDSHAKES:
-        return Handshake(
-            *place,
-            address=master,
-            message=message,
-            broker_id=v["broker_id"],
-            text=v["broker_address"],
-            sync_from_last_file=v["sync_from_last_file"],
-            async_learner=v["async_learner"],
-        )
-    if message in _ANSWERS:
-        return Answer(*place, address=master, message=message, max_offset=v["max_offset"], epochs=v["epochs"])
-    if message == ha.HaReport.__name__:
-        return Report(*place, address=master, message=message, max_offset=v["max_offset"])
-    kind = Batch if v["body_size"] else Heartbeat
-    return kind(
-        *place,
-        address=master,
-        message=message,
-        offset=v["offset"],
-        body_size=v["body_size"],
-        epoch=v["epoch"],
-        epoch_start_offset=v["epoch_start_offset"],
-        confirm_offset=v["confirm_offset"],
-        body_digest=v["body_digest"],
-    )

@@ -28,6 +28,9 @@ PLAUSIBLE_HEADER_MAXIMUM = 64 * 1024
 REMOTING_FIXED = len(remoting.RemotingFrame().encode())
 # As plain numbers: members of an enum cost more to compare, and every frame is asked.
 _JSON, _RESPONSE = int(SerializeType.JSON), int(RemotingFlag.RESPONSE)
+_ENCODING_AT, _HEADER_AT = (
+    remoting.RemotingFrameFixed.places()[name][0] for name in ("serialize_type", "header_length")
+)
 
 ReplicaMessage = ha.HaHandshakeId | ha.HaHandshakeAddress | ha.HaReport
 AnswerMessage = ha.HaHandshakeAnswer | ha.HaHandshakeAnswerPadded
@@ -63,6 +66,10 @@ class FrameReader(Protocol):
 
     def read(self, space: SequenceSpace, position: int) -> Outcome:
         """The frame at `position`. SHORT: a hole or the end lies in its head; BAD: no frame."""
+
+    def read_run(self, space: SequenceSpace, position: int) -> tuple[list[int], list[Outcome], int]:
+        """Frames that lie whole in the window of `space` at `position`, as `read` reads them, one after the
+        other: their positions, what they say, and where the next one begins. None is no fault."""
 
     def worth_reading(self, buffer: bytes, at: int) -> bool:
         """Whether a place that fits a form deserves a look at its header, while searching."""
@@ -125,6 +132,36 @@ class RemotingReader:
         kept = body if self._keep_bodies else None
         return size, message, length, body if as_json else None, kept, encoding
 
+    def read_run(self, space: SequenceSpace, position: int) -> tuple[list[int], list[Outcome], int]:
+        """See Reader. Whatever is not plain is left to `read`: another encoding, a header that breaks."""
+        at = space.window(position, REMOTING_FIXED)
+        buffer, start, end = space.buffer, position - at, len(space.buffer)
+        positions: list[int] = []
+        outcomes: list[Outcome] = []
+        decode, number, keep = remoting.RemotingHeader.decode_json, int.from_bytes, self._keep_bodies
+        measure = self._measure
+        while end - at >= REMOTING_FIXED:
+            try:
+                size = measure(buffer, at, end)
+                head = REMOTING_FIXED + number(buffer[at + _HEADER_AT : at + REMOTING_FIXED], "big")
+                if not head <= size <= end - at or buffer[at + _ENCODING_AT] != _JSON:
+                    break
+                message = decode(buffer[at + REMOTING_FIXED : at + head])
+            except RemoteProtocolError:
+                break
+            length = size - head
+            shown = kept = None
+            if length and (keep or message.flag & _RESPONSE or message.code in REQUEST_BODIES):
+                body = buffer[at + head : at + size]
+                ours = message.flag & _RESPONSE or message.code in REQUEST_BODIES
+                if ours and length <= JSON_BODY_BYTES_MAXIMUM and body[:1] in (b"{", b"["):
+                    shown = body
+                kept = body if keep else None
+            positions.append(start + at)
+            outcomes.append((size, message, length, shown, kept, _JSON))
+            at += size
+        return positions, outcomes, start + at
+
     def worth_reading(self, buffer: bytes, at: int) -> bool:
         """A header that fits in the frame, and starts as JSON if it says so."""
         if len(buffer) - at < REMOTING_FIXED:
@@ -144,7 +181,15 @@ class RemotingReader:
         return True
 
 
-class HaReplicaReader:
+class _OneByOne:
+    """A reader without a quick way."""
+
+    def read_run(self, space: SequenceSpace, position: int) -> tuple[list[int], list[Outcome], int]:  # noqa: ARG002
+        """See Reader."""
+        return [], [], position
+
+
+class HaReplicaReader(_OneByOne):
     """What a replica sends: handshakes and reports."""
 
     kind = HA_REPLICA
@@ -184,7 +229,7 @@ class HaReplicaReader:
         return True
 
 
-class HaMasterReader:
+class HaMasterReader(_OneByOne):
     """What a master sends: handshake answers and runs of log bytes.
 
     `padded_answers`: the master is a 5.0.0, whose answers have 16 unused bytes that nothing in the
@@ -251,7 +296,7 @@ class HaMasterReader:
         return True
 
 
-class LegacyReader:
+class LegacyReader(_OneByOne):
     """Replication outside controller mode: recognised, so that it is not taken for something else."""
 
     evidence = 1

@@ -1,0 +1,73 @@
+"""What producers were told is stored, from columns of frames: nearly every answer of a busy capture is one.
+
+An answer that is not plain (a batch with several ids, fields that may break their types) is left to the
+reader of single commands: both tell the same of what is plain.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replispec.replay.events.columns import named, places, table_of
+from replispec.replay.events.observation import ObservationKind
+from replispec.replay.frames.ext_fields import HeaderColumns
+from replispec.replay.pairing.delivery import Delivered, Integers
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq.broker import SendMessageResponse
+from replispec.wire.rocketmq.store import OffsetMessageId
+
+_ID_DIGITS = 2 * len(OffsetMessageId().encode())
+_OFFSET_DIGITS = 16
+_NO_DIGIT = 16
+_VALUES = np.full(256, _NO_DIGIT, np.uint8)
+for _value in range(_NO_DIGIT):
+    _VALUES[[ord(f"{_value:x}"), ord(f"{_value:X}")]] = _value
+
+
+def acknowledged(frames: Delivered, answers: Integers, durations_ns: Integers) -> tuple[pa.Table, Integers]:
+    """The observations of the plain ones among answers to sends (places in `frames`); the other answers."""
+    header = HeaderColumns(SendMessageResponse, frames.frames, frames.rows[answers])
+    ids = header.text("msg_id")
+    sized = np.asarray(pc.fill_null(pc.equal(pc.binary_length(ids), _ID_DIGITS), False))
+    at = np.flatnonzero(header.plain & sized)
+    digits = _digits(ids.take(pa.array(at)))
+    brokers, which = np.unique(_numbers(digits[:, :-_OFFSET_DIGITS]), return_inverse=True)
+    addresses = [_broker(number) for number in brokers.tolist()]
+    sound = (digits < _NO_DIGIT).all(axis=1) & np.array([each is not None for each in addresses], np.bool_)[
+        which
+    ]
+    at, kept = at[sound], answers[at[sound]]
+    columns = {
+        **places(frames, kept),
+        "address": named(pa.array(addresses, pa.string()), which[sound]),
+        "offset": _numbers(digits[sound, -_OFFSET_DIGITS:]),
+        "text": header.text("transaction_id").take(pa.array(at)),
+        "duration_ns": durations_ns[kept],
+    }
+    return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
+
+
+def _digits(ids: pa.ChunkedArray) -> npt.NDArray[np.uint8]:
+    """The value of each hexadecimal digit, a row an id; _NO_DIGIT for what is none. Ids are equally long."""
+    text = ids.cast(pa.binary()).cast(pa.binary(_ID_DIGITS)).combine_chunks()
+    data = np.frombuffer(text.buffers()[1], np.uint8, len(text) * _ID_DIGITS, text.offset * _ID_DIGITS)
+    return _VALUES[data].reshape(-1, _ID_DIGITS)
+
+
+def _numbers(digits: npt.NDArray[np.uint8]) -> Integers:
+    """The 64-bit number, signed, that the 16 digits of each row are."""
+    octets = np.ascontiguousarray(digits[:, ::2] << 4 | digits[:, 1::2])
+    return octets.view(">i8").ravel().astype(np.int64)
+
+
+def _broker(number: int) -> str | None:
+    """The broker whose ids begin with this number; None for what may be none."""
+    digits = f"{number & 2**64 - 1:0{_ID_DIGITS - _OFFSET_DIGITS}X}"
+    try:
+        return rules.message_broker(digits + "0" * _OFFSET_DIGITS)
+    except RemoteProtocolError:
+        return None
