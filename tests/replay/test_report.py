@@ -288,7 +288,8 @@ def test_the_page_needs_nothing_but_itself() -> None:
     page = render(_model())
     outline = Outline(page)
     assert not {"script", "link", "img", "iframe", "object", "base"} & set(outline.elements)
-    assert not {"src", "href", "srcset", "data"} & {name for _, name, _ in outline.attributes}
+    assert not {"src", "srcset", "data"} & {name for _, name, _ in outline.attributes}
+    assert all(value.startswith("#") for _, name, value in outline.attributes if name == "href")
     assert "@import" not in page
     assert "//" not in page
 

@@ -141,3 +141,18 @@ def test_an_empty_page_would_be_noticed(tmp_path: Path) -> None:
     page = tmp_path / "empty.html"
     page.write_text("<!doctype html><title>nothing</title>")
     assert colours(screenshot(page, tmp_path / "browser")) == {(255, 255, 255)}
+
+
+def test_on_a_phone_nothing_is_wider_than_the_screen_but_what_scrolls(opened: Path, tmp_path: Path) -> None:
+    found = measure(opened, tmp_path / "browser", width=500)
+    assert found["page_width"] == found["window_width"] == 500
+    assert found["sticking_out"] == []
+
+
+def test_on_paper_nothing_is_cut_off(opened: Path, tmp_path: Path) -> None:
+    """The rules for print in a window as wide as paper: tables and pictures fit, as nothing scrolls."""
+    page = tmp_path / "paper.html"
+    page.write_text(opened.read_text().replace("@media print {", "@media all {"))
+    found = measure(page, tmp_path / "browser", width=1000)
+    assert found["page_width"] <= found["window_width"]
+    assert found["sticking_out"] == []

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from replispec.cli.captures import given
 from replispec.cli.output import standard_output
 from replispec.cli.progress import counting
 
@@ -16,7 +17,7 @@ Examples:
 
 
 @click.command(epilog=EXAMPLES, short_help="Print every frame of a capture, one line each.")
-@click.argument("capture", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("capture", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option(
     "--format",
     "shape",
@@ -40,7 +41,7 @@ Examples:
     help="A port on which masters replicate, where the bytes alone do not tell. May be repeated.",
 )
 def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> None:
-    """Print every frame of CAPTURE, a pcap or pcapng file, also compressed by gzip.
+    """Print every frame of CAPTURE, a pcap or pcapng file, also compressed by gzip; - is standard input.
 
     Text shows seconds since the first packet, who sent to whom, the command with its fields or the
     replication message, and the size of a body. JSON has every column of the frames table that applies.
@@ -51,8 +52,8 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
     from replispec.replay.engines.decoding import decode_capture
     from replispec.replay.frames.classify import Hints
 
-    with counting(f"decoding {capture.name}", 1):
-        decoded = decode_capture(capture, Hints(ha_ports=frozenset(ha_ports)))
+    with counting(f"decoding {capture.name}", 1), given([capture]) as (path,):
+        decoded = decode_capture(path, Hints(ha_ports=frozenset(ha_ports)))
     for warning in decoded.warnings:
         click.echo(f"replispec: {warning}", err=True)
     start_ns, words = first_time_ns(decoded), wordings()

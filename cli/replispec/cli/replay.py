@@ -1,15 +1,27 @@
 """`replispec replay`: captures to verdicts, losses and a report."""
 
+from __future__ import annotations
+
+import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+import orjson
 
 from replispec.cli import engines
+from replispec.cli.captures import Moment, given, unusable
+from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.progress import counting
+
+if TYPE_CHECKING:
+    from replispec.replay.engines.results import Options
+    from replispec.replay.report.summary import Summary
+    from replispec.replay.tcp.rotation import Source
 
 EXAMPLES = """\b
 Examples:
@@ -17,6 +29,8 @@ Examples:
   replispec replay monday.pcap tuesday.pcap --out result --engine local
   replispec replay trace.pcap --out result --format json | jq .losses
   replispec replay trace.pcap trace.pcap1 trace.pcap2 --rotated --out result
+  tcpdump -w - -s 0 tcp | replispec replay - --out result
+  replispec replay trace.pcap --out result --group broker-a --from 2026-11-21T01:07:00
 """
 HINT = """\
 replispec: these names look like one capture in several files; each is judged on its own, so that what
@@ -84,6 +98,33 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     is_flag=True,
     help="All CAPTUREs are parts of one capture, as tcpdump -C, -G, -W and dumpcap -b write them.",
 )
+@click.option(
+    "--from",
+    "from_ns",
+    type=Moment(),
+    metavar="UTC",
+    help="Pass over packets before this moment, as 2026-11-21T01:07:29.147; what they held is unknown.",
+)
+@click.option(
+    "--until",
+    "until_ns",
+    type=Moment(),
+    metavar="UTC",
+    help="Pass over packets from this moment on.",
+)
+@click.option(
+    "--group",
+    "groups",
+    metavar="NAME",
+    multiple=True,
+    help="Tell of this broker group alone: CONTROLLERGROUP/NAME or NAME, * for any text. May be repeated.",
+)
+@click.option(
+    "--compare",
+    metavar="OLD",
+    type=click.Path(exists=True, path_type=Path),
+    help="Say what differs from an older replay: its summary.json, or its folder.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no hints; warnings and errors stay.")
 def replay(
     captures: tuple[Path, ...],
@@ -97,6 +138,10 @@ def replay(
     bodies: bool,
     evidence: Path | None,
     rotated: bool,
+    from_ns: int | None,
+    until_ns: int | None,
+    groups: tuple[str, ...],
+    compare: Path | None,
     quiet: bool,
 ) -> int:
     """Judge the traffic in each CAPTURE, a pcap or pcapng file, also compressed by gzip.
@@ -104,7 +149,8 @@ def replay(
     Says which acknowledged messages were lost, which rules of the protocol were broken and by which frames,
     and who was master when. Every file is judged on its own, unless --rotated says that all of them are
     one capture: then a connection goes on from one file to the next. Their order is told by their packets'
-    times; files that overlap in time are refused, a long silence between two is reported.
+    times; files that overlap in time are refused, a long silence between two is reported. `-` is standard
+    input, read to its end.
 
     Good captures keep whole packets and begin before the connections they are about, for example
     `tcpdump -i any -s 0 -w trace.pcap tcp` on every host from before its broker starts. What rests
@@ -115,22 +161,58 @@ def replay(
     could be read (only encrypted tunnels, for example); the others were replayed.
     """
     _check(captures)
+    compared = None if compare is None else _summary(compare)
     engine, said = engines.choose(engine_name)
     if said and not quiet:
         click.echo(f"replispec: {said}", err=True)
-    from replispec.cli.summary_text import summary_json, summary_text
-    from replispec.replay.engines import results, run
+    from replispec.replay.capture.records import Window
+    from replispec.replay.engines import results
     from replispec.replay.tcp.rotation import look_rotated
 
     options = results.Options(
-        learners=learners, ha_ports=ha_ports, ha_5_0_0=ha_5_0_0, all_ack=all_ack, bodies=bodies
+        learners=learners,
+        ha_ports=ha_ports,
+        ha_5_0_0=ha_5_0_0,
+        all_ack=all_ack,
+        bodies=bodies,
+        command=command_line(),
+        window=Window(from_ns, until_ns),
+        groups=groups,
+        compared=compared,
     )
-    sources = [captures] if rotated else list(captures)
     if not rotated and not quiet and look_rotated(captures):
         click.echo(HINT, err=True)
+    with given(captures) as paths:
+        complaints = unusable(paths)
+        for complaint in complaints:
+            click.echo(f"replispec: {complaint}", err=True)
+        if complaints:
+            return EXIT_UNUSABLE
+        summary = _replayed([paths] if rotated else paths, out, engine, options, evidence, quiet=quiet)
+    _tell(summary, out / results.REPORT_NAME, shape)
+    return summary.exit_code
+
+
+def _replayed(
+    sources: Sequence[Source], out: Path, engine: str, options: Options, evidence: Path | None, *, quiet: bool
+) -> Summary:
+    """Replay while progress is shown. Raises click.ClickException."""
+    from replispec.replay.engines import run
+    from replispec.replay.engines.chosen import NoGroupError
+    from replispec.replay.report.compare import NoSummaryError
+
     unwatched = "judging with Spark (about 15 s)" if engine == engines.SPARK else ""
     with counting(f"replaying with {engine}", len(sources), quiet=quiet, unwatched=unwatched) as progress:
-        summary = run.replay(sources, out, run.EngineName(engine), options, progress, evidence)
+        try:
+            return run.replay(sources, out, run.EngineName(engine), options, progress, evidence)
+        except (NoGroupError, NoSummaryError) as error:
+            raise click.UsageError(str(error)) from error
+
+
+def _tell(summary: Summary, report: Path, shape: str) -> None:
+    """What is odd about captures on standard error, then the outcome on standard output."""
+    from replispec.cli.summary_text import summary_json, summary_text
+
     for capture in summary.captures:
         for complaint in filter(None, (capture.error, *capture.warnings)):
             name = "" if complaint.startswith(f"{capture.file}:") else f"{capture.file}: "
@@ -140,10 +222,9 @@ def replay(
             if shape == "json":
                 stream.write(summary_json(summary))
             else:
-                stream.write(summary_text(summary, out / results.REPORT_NAME, sys.stdout.isatty()).encode())
+                stream.write(summary_text(summary, report, sys.stdout.isatty()).encode())
     except ReaderGone:
         pass
-    return summary.exit_code
 
 
 def _check(captures: Sequence[Path]) -> None:
@@ -151,3 +232,22 @@ def _check(captures: Sequence[Path]) -> None:
     twice = [name for name, count in Counter(path.name for path in captures).items() if count > 1]
     if twice:
         raise click.UsageError(f"two captures are called {twice[0]}: results are told apart by this name")
+
+
+def _summary(path: Path) -> dict[str, Any]:
+    """The content of an older summary.json, or of the one in a folder. Raises click.ClickException."""
+    from replispec.replay.engines.results import SUMMARY_NAME
+
+    file = path / SUMMARY_NAME if path.is_dir() else path
+    try:
+        found = orjson.loads(file.read_bytes())
+    except ValueError as error:
+        raise click.UsageError(f"{file}: no summary.json of a replay") from error
+    if not isinstance(found, dict):
+        raise click.UsageError(f"{file}: no summary.json of a replay")
+    return found
+
+
+def command_line() -> str:
+    """The command line of this process, as a shell would take it."""
+    return shlex.join(["replispec", *sys.argv[1:]])

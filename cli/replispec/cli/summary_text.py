@@ -44,6 +44,8 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     console.print(_shown(said.text, TONES[said.tone]))
     for line in said.lines:
         console.print(_shown(f"  {line}"))
+    for sentence in _compared(model):
+        console.print(_shown(sentence), soft_wrap=True)
     for part in (_findings(model), _captures(summary)):
         console.print()
         console.print(part)
@@ -56,6 +58,15 @@ def summary_text(summary: Summary, report: Path, terminal: bool) -> str:
     console.print(_shown(f"Verdicts: {counts}"))
     console.print(_shown(f"Report:   {report} (one file: open it in any browser)"), soft_wrap=True)
     return "\n".join(line.rstrip() for line in written.getvalue().splitlines()) + "\n"
+
+
+def _compared(model: ReportModel) -> list[str]:
+    """What differs from the older replay that was named, if one was."""
+    if model.comparison is None:
+        return []
+    lines = [f"  {line}" for line in model.comparison.lines]
+    more = [f"  and {model.comparison.left_out} more"] if model.comparison.left_out else []
+    return ["", "Compared with the older replay:", *(lines or ["  no loss and no verdict differs"]), *more]
 
 
 def _findings(model: ReportModel) -> Table | Text:

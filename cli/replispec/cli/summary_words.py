@@ -6,6 +6,13 @@ from typing import Final
 
 KEYS: Final = {
     "engine": "What replayed: spark or local; both give the same rows.",
+    "provenance": "What replayed what: version, digest of the specification, command line, files.",
+    "version": "The version of replispec that replayed.",
+    "specification": "The beginning of the SHA-256 of the specification that was compiled in.",
+    "command": "The command line of the replay; empty where there was none.",
+    "inputs": "The files that were replayed.",
+    "bytes": "How long a file is.",
+    "sha256": "The SHA-256 of a file; empty where it could not be read.",
     "captures": "One object a capture: what was read of it, and why it could not be, if so.",
     "losses": "One object a master epoch that lost acknowledged messages.",
     "failovers": "One object a change of master, with its moments in the order of time.",

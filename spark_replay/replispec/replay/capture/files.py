@@ -21,6 +21,7 @@ import numpy as np
 from replispec.replay.capture import pcap as capture_pcap
 from replispec.replay.capture import pcapng as capture_pcapng
 from replispec.replay.capture.records import (
+    ALL_TIME,
     ByteOrder,
     CaptureError,
     CaptureWarning,
@@ -101,8 +102,12 @@ def walk(data: mmap.mmap, split: Split) -> tuple[Records, list[CaptureWarning]]:
     warnings: list[CaptureWarning] = []
     if split.container == "pcap":
         offsets = np.fromiter(capture_pcap.offsets(data, split, warnings), np.int64)
-        return capture_pcap.columns(data, split, offsets), warnings
-    return capture_pcapng.columns(data, split, warnings), warnings
+        records = capture_pcap.columns(data, split, offsets)
+    else:
+        records = capture_pcapng.columns(data, split, warnings)
+    if split.window != ALL_TIME:
+        records = records.take(split.window.rows(records.time_ns))
+    return records, warnings
 
 
 def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], list[CaptureWarning]]:

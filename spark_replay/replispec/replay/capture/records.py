@@ -5,7 +5,7 @@ from __future__ import annotations
 import mmap
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal, Protocol
 
 import numpy as np
@@ -52,13 +52,33 @@ class Interface:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of time, [from_ns, until_ns) in UTC; None has no border there."""
+
+    from_ns: int | None = None
+    until_ns: int | None = None
+
+    def rows(self, time_ns: Integers) -> npt.NDArray[np.bool_]:
+        """Which of these moments lie in it."""
+        inside = np.ones(len(time_ns), np.bool_)
+        if self.from_ns is not None:
+            inside &= time_ns >= self.from_ns
+        if self.until_ns is not None:
+            inside &= time_ns < self.until_ns
+        return inside
+
+
+ALL_TIME = Window()
+
+
+@dataclass(frozen=True, slots=True)
 class Split:
     """The records that start in bytes [start, end) of a file, readable without what is before them.
 
     `path` is the file to map (the decompressed copy of a gzip file), `name` the base name to report.
     `base`: added to an offset of the file it is a position in the capture, which several files may hold.
     `capture`: what rows call that capture; `owner`: its number among those that are decoded together.
-    `is_first`: no record of the capture comes before.
+    `is_first`: no record of the capture comes before. Records outside of `window` are passed over.
     """
 
     path: str
@@ -73,6 +93,7 @@ class Split:
     base: int = 0
     capture: str = ""
     owner: int = 0
+    window: Window = ALL_TIME
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +112,10 @@ class Records:
     time_ns: Integers
     link_type: Integers
     interface: Integers
+
+    def take(self, rows: npt.NDArray[np.bool_]) -> Records:
+        """The rows chosen by a mask."""
+        return Records(*(getattr(self, item.name)[rows] for item in fields(self)))
 
 
 class CaptureBytes(Protocol):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from replispec.replay.capture.records import CaptureWarning
+from replispec.replay.capture.records import ALL_TIME, CaptureWarning, Window
 from replispec.replay.frames.classify import Hints
 from replispec.replay.frames.framing import Decoded, decode_connection
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS, frames_batch, holes_table, streams_table
@@ -37,13 +37,17 @@ class DecodedCapture:
 
 
 def decode_capture(
-    source: Source, hints: Hints | None = None, tell: Callable[[int, int], None] | None = None
+    source: Source,
+    hints: Hints | None = None,
+    tell: Callable[[int, int], None] | None = None,
+    window: Window = ALL_TIME,
 ) -> DecodedCapture:
     """Decode one capture, in one file or several. Raises CaptureError, OSError: see open_rotation.
 
-    `tell` is told after each connection how many bytes of payload are decoded, and of how many.
+    `tell` is told after each connection how many bytes of payload are decoded, and of how many. Packets
+    outside of the window are passed over.
     """
-    with open_rotation(source) as capture:
+    with open_rotation(source, window) as capture:
         read, data = capture.packets(), capture.data
         ground = lay_ground(data, [survey(read)])
         packets = standing(read, ground.joined, ground.fillers)

@@ -57,7 +57,7 @@ class LocalEngine:
                 shown = _Share(progress, name_of(source), number, len(captures))
                 shown.tell("reading", 0)
                 try:
-                    decoded = decode_capture(source, hints(options), shown.decoded)
+                    decoded = decode_capture(source, hints(options), shown.decoded, options.window)
                 except UNUSABLE as fault:
                     yield unusable(source, fault)
                     continue

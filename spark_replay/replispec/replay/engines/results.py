@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from replispec.replay.capture.records import CaptureError
+from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.tables import Events, from_tables
 from replispec.replay.judges.judge import FindingRow, judge_capture
@@ -34,7 +35,9 @@ class Options:
     `learners`: broker ids (or addresses, up to 5.1.0) that are learners; `ha_ports`: listeners of
     replication whatever their first bytes look like; `ha_5_0_0`: masters answer as release 5.0.0 does;
     `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
-    `split_bytes`: size of a Spark split.
+    `split_bytes`: size of a Spark split. `command`: the command line, which the report names.
+    `window`: only packets captured then are replayed; `groups`: patterns, only groups that fit one of them
+    are told of; `compared`: the content of an older summary.json, with which the outcome is compared.
     """
 
     learners: Collection[str] = ()
@@ -43,6 +46,10 @@ class Options:
     all_ack: bool = False
     bodies: bool = False
     split_bytes: int = 32 << 20
+    command: str = ""
+    window: Window = ALL_TIME
+    groups: Collection[str] = ()
+    compared: Mapping[str, Any] | None = None
 
 
 @dataclass(slots=True)

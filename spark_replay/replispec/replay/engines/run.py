@@ -16,6 +16,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from replispec.replay.engines.chosen import of_groups
 from replispec.replay.engines.results import (
     EVENTS_NAME,
     FINDINGS_NAME,
@@ -28,12 +29,14 @@ from replispec.replay.engines.results import (
     Progress,
 )
 from replispec.replay.report import write_report
+from replispec.replay.report.compare import compare
 from replispec.replay.report.document import document
 from replispec.replay.report.evidence import Located, locate, proven
 from replispec.replay.report.evidence_file import write_evidence
 from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import write_lost
+from replispec.replay.report.provenance import provenance
 from replispec.replay.report.rocketmq.lost_messages import lost_messages
 from replispec.replay.report.summary import Summary
 from replispec.replay.tcp.rotation import Source, name_of
@@ -80,7 +83,8 @@ def replay(
 
     A capture is one file, or the files of a rotation together. Rows say which capture they are of by the
     name of its (first) file: raises ValueError when two share one. `evidence`: where the packets of the
-    frames in findings are written as a capture of their own, if anywhere.
+    frames in findings are written as a capture of their own, if anywhere. Raises NoGroupError when no group
+    fits `options.groups`, NoSummaryError when `options.compared` is the content of something else.
     """
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
@@ -88,7 +92,9 @@ def replay(
     for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, LOST_NAME):
         _remove(out / name)
     results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
-    summary = Summary(engine.value)
+    if options.groups:
+        results = of_groups(results, options.groups)
+    summary = Summary(engine.value, provenance=provenance(captures, options.command))
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses
@@ -96,9 +102,12 @@ def replay(
         summary.findings += result.findings
         summary.failovers += result.failovers
         summary.latencies += result.latencies
-    located = locate(captures, proven(summary.findings), out / FRAMES_NAME)
+    said = proven(summary.findings)
+    located = locate(captures, said, out / FRAMES_NAME)
     if evidence is not None:
-        write_evidence(captures, located, proven(summary.findings), evidence)
+        write_evidence(captures, located, said, evidence, options.window)
+    if options.compared is not None:
+        summary.comparison = compare(options.compared, summary.document())
     _write(summary, results, located, out)
     return summary
 

@@ -60,7 +60,9 @@ def _replayed(
     spark = spark_session(log=out / SPARK_LOG_NAME)
     _tell(progress, 1)
     folder = out / FRAMES_NAME
-    decoded = decode_on_spark(spark, sources, folder, hints(options), split_bytes=options.split_bytes)
+    decoded = decode_on_spark(
+        spark, sources, folder, hints(options), split_bytes=options.split_bytes, window=options.window
+    )
     captures = _capture_rows(sources, decoded)
     _tell(progress, 2)
     events = observed(decoded.frames, decoded.holes, decoded.streams)

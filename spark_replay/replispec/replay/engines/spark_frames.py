@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from replispec.replay.capture.records import CaptureWarning, Split
+from replispec.replay.capture.records import ALL_TIME, CaptureWarning, Split, Window
 from replispec.replay.engines.by_splits import (
     PLACEMENTS,
     SplitReader,
@@ -112,6 +112,7 @@ def decode_on_spark(
     hints: Hints | None = None,
     *,
     split_bytes: int = SPLIT_BYTES,
+    window: Window = ALL_TIME,
 ) -> SparkFrames:
     """Decode captures on Spark and write their frames into `folder`, which is replaced.
 
@@ -120,7 +121,7 @@ def decode_on_spark(
     """
     cores = spark.sparkContext.defaultParallelism
     with ExitStack() as stack:
-        splits, warnings = _cut(stack, sources, split_bytes, cores)
+        splits, warnings = _cut(stack, sources, split_bytes, cores, window)
         staging = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
         _make_empty(folder)
         buckets = min(BUCKETS_MAXIMUM, max(cores, len(splits) // SPLITS_A_BUCKET))
@@ -152,13 +153,13 @@ def decode_on_spark(
 
 
 def _cut(
-    stack: ExitStack, sources: Sequence[Source], split_bytes: int, cores: int
+    stack: ExitStack, sources: Sequence[Source], split_bytes: int, cores: int, window: Window
 ) -> tuple[dict[int, Split], list[list[CaptureWarning]]]:
     """The splits of all captures by number, and the warnings of each capture.
 
     A decompressed copy lives as long as the stack.
     """
-    captures = [stack.enter_context(open_rotation(source)) for source in sources]
+    captures = [stack.enter_context(open_rotation(source, window)) for source in sources]
     even = _even_split(sum(len(file.data) for each in captures for file in each.files), split_bytes, cores)
     splits: dict[int, Split] = {}
     for at, capture in enumerate(captures):

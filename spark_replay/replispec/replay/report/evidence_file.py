@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from replispec.replay.capture.pcapng_writer import WrittenPacket, write_pcapng
-from replispec.replay.capture.records import Integers
+from replispec.replay.capture.records import ALL_TIME, Integers, Window
 from replispec.replay.report.evidence import Located
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.tcp.directions import Direction, directions
@@ -22,34 +22,42 @@ REMARK_CHARACTERS_MAXIMUM = 1_000
 
 
 def write_evidence(
-    sources: Sequence[Source], located: Mapping[Place, Located], said: Mapping[Place, str], path: Path
+    sources: Sequence[Source],
+    located: Mapping[Place, Located],
+    said: Mapping[Place, str],
+    path: Path,
+    window: Window = ALL_TIME,
 ) -> int:
     """Write the packets that carried these frames, in the order of time; how many they are.
 
     `said`: what is said of each frame, which the packet that completed it is given as its remark. Packets
-    that other frames share are there once. Raises OSError, CaptureError.
+    that other frames share are there once. `window` is that of the replay. Raises OSError, CaptureError.
     """
     packets: list[WrittenPacket] = []
     for source in sources:
         mine = {place: found.size for place, found in located.items() if place[0] == name_of(source)}
         if mine:
-            packets += _packets(source, mine, said)
+            packets += _packets(source, mine, said, window)
     packets.sort(key=lambda packet: packet.time_ns)
     write_pcapng(packets, path)
     return len(packets)
 
 
-def _packets(source: Source, sizes: Mapping[Place, int], said: Mapping[Place, str]) -> list[WrittenPacket]:
+def _packets(
+    source: Source, sizes: Mapping[Place, int], said: Mapping[Place, str], window: Window
+) -> list[WrittenPacket]:
     wanted: dict[tuple[str, int], list[Place]] = defaultdict(list)
     for place in sizes:
         wanted[place[1], place[2]].append(place)
-    with open_rotation(source) as rotation:
-        remarks: dict[int, list[str]] = {}
+    remarks: dict[int, list[str]] = {}
+    with open_rotation(source, window) as rotation:
         for incarnation in read_connections(rotation.data, standing_alone(rotation.data, rotation.packets())):
             for direction in directions(incarnation):
                 if direction is not None:
                     for place in wanted.get((direction.connection, direction.number), ()):
                         _note(direction, place, sizes[place], said.get(place, ""), remarks)
+    # Packets are counted from the beginning of the file, wherever the window begins.
+    with open_rotation(source) as rotation:
         return [packet for file in range(len(rotation.files)) for packet in _written(rotation, file, remarks)]
 
 

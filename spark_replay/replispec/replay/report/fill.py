@@ -22,6 +22,7 @@ from replispec.replay.report.model import (
     Switch,
     Timeline,
 )
+from replispec.replay.report.rocketmq.rule_words import rule_about, rule_needs
 from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.replay.report.wire_words import wire_lines
 from replispec.runtime.primitives.invariants import Verdict
@@ -42,12 +43,13 @@ class Story:
 
 def fill(summary: Summary, story: Story) -> ReportModel:
     """The report's model of a whole replay."""
+    holes = {row.file: row.holes for row in summary.captures}
     return ReportModel(
         engine=summary.engine,
         captures=tuple(_capture(row) for row in summary.captures),
         losses=tuple(Loss(**asdict(row)) for row in summary.losses),
         switches=story.switches,
-        findings=tuple(_finding(row, story.located) for row in summary.findings),
+        findings=tuple(_finding(row, story.located, holes.get(row.file, 0)) for row in summary.findings),
         timelines=story.timelines,
         failovers=tuple(summary.failovers),
         latencies=tuple(summary.latencies),
@@ -55,6 +57,8 @@ def fill(summary: Summary, story: Story) -> ReportModel:
         answers=story.answers,
         causes=story.causes,
         overlaps=story.overlaps,
+        provenance=summary.provenance,
+        comparison=summary.comparison,
         lost=story.lost.messages,
         lost_counts=story.lost.counts,
     )
@@ -79,7 +83,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
     )
 
 
-def _finding(row: FindingRow, located: Mapping[Place, Located]) -> ReportFinding:
+def _finding(row: FindingRow, located: Mapping[Place, Located], holes: int) -> ReportFinding:
     not_ok = sum(count for verdict, count in row.counts.items() if verdict != Verdict.OK)
     return ReportFinding(
         invariant=row.invariant,
@@ -93,6 +97,8 @@ def _finding(row: FindingRow, located: Mapping[Place, Located]) -> ReportFinding
         says=row.says,
         evidence_total=not_ok,
         unknown=row.counts.get(Verdict.UNKNOWN, 0),
+        about=rule_about(row.invariant),
+        needs=rule_needs(row, holes=holes),
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from replispec.replay.report.compare import Comparison
 from replispec.runtime.primitives.invariants import Verdict
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Curve",
     "CurveKind",
     "FailOver",
+    "InputFile",
     "Lag",
     "Latency",
     "Loss",
@@ -27,6 +29,7 @@ __all__ = [
     "Moment",
     "MomentKind",
     "Overlap",
+    "Provenance",
     "ReportEvidence",
     "ReportFinding",
     "ReportModel",
@@ -210,6 +213,7 @@ class ReportFinding:
 
     `says` is the sentence a reader needs, empty for a plain ok. `evidence` may be cut short:
     `evidence_total` counts all of it (0: `evidence` is complete), `unknown` what nothing could decide.
+    `about` is the rule as a sentence, `needs` what would let it be judged, empty where it was.
     """
 
     invariant: str
@@ -221,6 +225,8 @@ class ReportFinding:
     says: str = ""
     evidence_total: int = 0
     unknown: int = 0
+    about: str = ""
+    needs: str = ""
 
     @property
     def idle(self) -> bool:
@@ -382,6 +388,25 @@ class Timeline:
 
 
 @dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that was replayed; `sha256` is hexadecimal, empty for a file that could not be read."""
+
+    file: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What a replay was made from and by; `specification`: the beginning of its digest."""
+
+    version: str
+    specification: str
+    command: str = ""
+    inputs: tuple[InputFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class ReportModel:
     """Everything on the page.
 
@@ -403,5 +428,7 @@ class ReportModel:
     overlaps: tuple[Overlap, ...] = ()
     lost: tuple[LostMessage, ...] = ()
     lost_counts: tuple[LostCount, ...] = ()
+    provenance: Provenance | None = None
+    comparison: Comparison | None = None
     survival: str = "acknowledged-send-survives"
     of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds", "confirmed-bytes-survive")

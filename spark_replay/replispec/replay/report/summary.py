@@ -8,7 +8,8 @@ from typing import Any
 
 from replispec.replay.judges.judge import FindingRow
 from replispec.replay.judges.sends import LossRow, SendsRow
-from replispec.replay.report.model import FailOver, Latency
+from replispec.replay.report.compare import Comparison
+from replispec.replay.report.model import FailOver, Latency, Provenance
 from replispec.runtime.primitives.invariants import Verdict
 
 EXIT_OK, EXIT_VIOLATED, EXIT_UNUSABLE = 0, 1, 2
@@ -83,6 +84,8 @@ class Summary:
     findings: list[FindingRow] = field(default_factory=list)
     failovers: list[FailOver] = field(default_factory=list)
     latencies: list[Latency] = field(default_factory=list)
+    provenance: Provenance | None = None
+    comparison: Comparison | None = None
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -102,6 +105,7 @@ class Summary:
         """The content of summary.json."""
         return {
             "engine": self.engine,
+            "provenance": None if self.provenance is None else asdict(self.provenance),
             "captures": [asdict(capture) for capture in self.captures],
             "losses": [asdict(loss) for loss in self.losses],
             "sends": [asdict(row) for row in self.sends],

@@ -16,11 +16,13 @@ from pathlib import Path
 
 from replispec.replay.capture.files import Capture, cuts, open_capture, walk
 from replispec.replay.capture.records import (
+    ALL_TIME,
     CaptureBytes,
     CaptureError,
     CaptureWarning,
     JoinedBytes,
     Split,
+    Window,
 )
 from replispec.replay.tcp.packets import Packets, join_packets, read_packets
 
@@ -72,6 +74,10 @@ class Rotation:
         """What was read around so far, file after file."""
         return [*self._said, *(warning for file in self.files for warning in file.warnings)]
 
+    def note(self, warning: CaptureWarning) -> None:
+        """Add something that was read around."""
+        self._said.append(warning)
+
     def packets(self) -> Packets:
         """The packets of all files; their offsets are positions in the capture."""
         return join_packets(
@@ -95,8 +101,10 @@ def name_of(source: Source) -> str:
 
 
 @contextmanager
-def open_rotation(source: Source) -> Iterator[Rotation]:
+def open_rotation(source: Source, window: Window = ALL_TIME) -> Iterator[Rotation]:
     """Open one file, or all files of one capture, in order of their first packets.
+
+    Packets outside of the window are passed over, as if they had not been captured; a warning says so.
 
     Raises CaptureError for a file that is no capture, and for files of which one begins more than
     OVERLAP_NS_MAXIMUM before another one ends: these were taken side by side. OSError when one cannot
@@ -107,7 +115,9 @@ def open_rotation(source: Source) -> Iterator[Rotation]:
         files = [stack.enter_context(open_capture(path)) for path in paths_of(source)]
         rotation = Rotation(name, files[:1], [0], []) if len(files) == 1 else _in_order(name, files)
         for file in rotation.files:
-            file.whole = replace(file.whole, capture=name)
+            file.whole = replace(file.whole, capture=name, window=window)
+        if window != ALL_TIME:
+            rotation.note(CaptureWarning(name, 0, "packets outside of the chosen time were passed over"))
         yield rotation
 
 

@@ -1,0 +1,72 @@
+"""The captures that a command is given: files, or standard input; and moments on the command line."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+STANDARD_INPUT = Path("-")
+INPUT_NAME = "standard-input"
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+# What can be a moment of a capture, as int64 nanoseconds.
+YEARS = range(1970, 2262)
+
+
+@contextmanager
+def given(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """The files, with standard input (`-`) read to its end into a file that lives as long as the block."""
+    if STANDARD_INPUT not in paths:
+        yield list(paths)
+        return
+    with tempfile.TemporaryDirectory(prefix="replispec-") as folder:
+        spooled = Path(folder) / INPUT_NAME
+        with spooled.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [spooled if path == STANDARD_INPUT else path for path in paths]
+
+
+def unusable(paths: Sequence[Path]) -> list[str]:
+    """Why each file is no capture, a line each, when none of them is one; else nothing."""
+    from replispec.cli.failures import describe
+    from replispec.replay.capture.files import GZIP_MAGIC, open_capture
+    from replispec.replay.capture.records import CaptureError
+
+    said = []
+    for path in paths:
+        try:
+            with path.open("rb") as file:
+                packed = file.read(len(GZIP_MAGIC)) == GZIP_MAGIC
+            if packed:
+                return []
+            with open_capture(path):
+                return []
+        except (CaptureError, OSError) as error:
+            said.append(describe(error) or str(error))
+    return said
+
+
+class Moment(click.ParamType[int]):
+    """A moment in UTC, as ISO 8601 or as reports show it; int64 nanoseconds since 1970."""
+
+    name = "moment"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """See click.ParamType."""
+        if isinstance(value, int):
+            return value
+        text = str(value).strip().removesuffix("UTC").strip()
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            self.fail(f"{value!r} is no moment, such as 2026-11-21T01:07:29.147 (UTC)", param, ctx)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
+        if moment.year not in YEARS:
+            self.fail(f"{value!r} is no moment of a capture", param, ctx)
+        return (moment - EPOCH) // timedelta(microseconds=1) * 1000

@@ -1,0 +1,46 @@
+"""What each rule says, in a sentence, and what would let it be judged where it could not be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from replispec.replay.judges.judge import SURVIVAL, FindingRow
+from replispec.runtime.primitives.invariants import Verdict
+from replispec.wire.rocketmq.invariants import INVARIANTS
+from replispec.wire.rocketmq.machines import WATCHED
+
+_HINTS: Final[Mapping[str, str]] = {
+    SURVIVAL: "Capture the port that producers send to, on every broker.",
+    "confirm-covers-set": "Say --all-ack-in-sync-state-set if the brokers run with that setting.",
+    "heartbeats-reach-leader": "Capture at every controller.",
+    "learner-machine": "Say --learner ID if a broker is a learner.",
+    "same-bytes": "Capture the replication of two replicas, or of one that connects again.",
+    "ha-master-machine": "Capture the replication port of the brokers.",
+    "ha-replica-machine": "Capture the replication port of the brokers.",
+}
+
+
+def rule_about(rule: str) -> str:
+    """The rule as a sentence."""
+    if rule in INVARIANTS:
+        return INVARIANTS[rule].about
+    if rule in WATCHED:
+        return f"What is seen is a way through the machine {WATCHED[rule].name} of the specification."
+    return ""
+
+
+def rule_needs(finding: FindingRow, *, holes: int) -> str:
+    """What would let it be judged, or judged further; empty where it was. `holes`: of its capture."""
+    if finding.verdict is not Verdict.UNKNOWN:
+        return ""
+    if not finding.evaluated:
+        rules = WATCHED if finding.invariant in WATCHED else INVARIANTS
+        what = rules[finding.invariant].evaluated
+        hint = _HINTS.get(finding.invariant, "")
+        return f"It judges {what}: none was captured. {hint}".rstrip()
+    open_questions = finding.counts.get(Verdict.UNKNOWN, 0)
+    said = f"{open_questions:,} of {finding.evaluated:,} could not be judged."
+    if holes:
+        return f"{said} The capture has holes: one without lost packets would tell."
+    return f"{said} A capture that begins earlier, or also holds the other connections, would tell."

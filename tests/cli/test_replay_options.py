@@ -1,0 +1,127 @@
+"""What can be chosen of a replay: standard input, a stretch of time, a group, evidence, an older replay."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.command import CAPTURES, command, replispec
+
+LOSING = CAPTURES / "failover_lost.pcap"
+CLEAN = CAPTURES / "a_first_start.pcap"
+LOCAL = ("--engine", "local")
+
+
+def _summary(out: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((out / "summary.json").read_text())
+    return found
+
+
+@pytest.mark.parametrize("shape", ["text", "json"])
+def test_standard_input_is_decoded(shape: str) -> None:
+    done = subprocess.run(
+        command("decode", "-", "--format", shape), input=CLEAN.read_bytes(), capture_output=True, check=True
+    )
+    named = replispec("decode", CLEAN, "--format", shape)
+    assert done.stdout.decode().replace("standard-input", CLEAN.name) == named.stdout != ""
+
+
+def test_standard_input_is_replayed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        command("replay", "-", "--out", tmp_path, *LOCAL),
+        input=LOSING.read_bytes(),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.startswith(b"220 acknowledged messages of LabDLedger/broker-a were lost")
+    assert [each["file"] for each in _summary(tmp_path)["captures"]] == ["standard-input"]
+
+
+def test_what_is_no_file_is_one_error_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("these are notes")
+    shown = replispec("replay", tmp_path / "nope.pcap", notes, "--out", tmp_path / "out", *LOCAL)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.splitlines() == [
+        f"replispec: {tmp_path / 'nope.pcap'}: No such file or directory",
+        "replispec: notes.txt: no packet capture: the file starts with 74686573 (at byte 0)",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+def test_only_packets_of_the_chosen_time_are_replayed_and_the_summary_says_so(tmp_path: Path) -> None:
+    """Up to the second before the fail-over nothing is lost: the loss lies in what comes after it."""
+    shown = replispec(
+        "replay", LOSING, "--out", tmp_path, "--until", "2026-11-21T01:07:32", *LOCAL
+    )  # fmt: skip
+    assert "packets outside of the chosen time were passed over" in shown.stderr
+    (capture,) = _summary(tmp_path)["captures"]
+    assert capture["last_time_ns"] < 1795223252 * 10**9 <= 1795223252_500_000_000
+    assert _summary(tmp_path)["losses"] == []
+
+
+def test_the_packets_of_findings_keep_their_numbers_when_time_was_chosen(tmp_path: Path) -> None:
+    capture, evidence = CAPTURES / "hung_master.pcap", tmp_path / "evidence.pcapng"
+    since = ("--from", "2026-11-21 01:11:56 UTC", "--evidence", evidence)
+    whole = replispec("replay", capture, "--out", tmp_path / "whole", *LOCAL)
+    later = replispec("replay", capture, "--out", tmp_path / "later", *since, *LOCAL)
+    assert (whole.returncode, later.returncode) == (1, 1)
+    for out in ("whole", "later"):
+        assert "frame.number in {611, 778}" in (tmp_path / out / "report.html").read_text()
+    assert b"frame 778 of hung_master.pcap" in evidence.read_bytes()
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "0001-01-01T00:00:00", "40.7 s"])
+def test_what_is_no_moment_is_refused(moment: str, tmp_path: Path) -> None:
+    shown = replispec("replay", CLEAN, "--out", tmp_path / "out", "--from", moment)
+    assert shown.returncode == 2
+    assert "moment" in shown.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_group_alone_is_told_of(tmp_path: Path) -> None:
+    shown = replispec("replay", LOSING, "--out", tmp_path, "--group", "broker-*", *LOCAL)
+    assert shown.returncode == 1
+    assert {each["group"] for each in _summary(tmp_path)["findings"]} == {"LabDLedger/broker-a"}
+
+
+def test_a_group_that_is_not_there_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    shown = replispec("replay", LOSING, "--out", tmp_path, "--group", "broker-b", *LOCAL)
+    assert shown.returncode == 2
+    assert "no group fits broker-b; there are: LabDLedger/broker-a" in shown.stderr
+
+
+def test_two_runs_are_compared(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    replispec("replay", LOSING, "--out", before, *LOCAL)
+    same = replispec("replay", LOSING, "--out", after, "--compare", before / "summary.json", *LOCAL)
+    assert "Compared with the older replay:\n  no loss and no verdict differs\n" in same.stdout
+    other = CAPTURES / "hung_master.pcap"
+    shown = replispec("replay", other, "--out", after, "--compare", before, *LOCAL).stdout
+    assert "218 fewer messages lost: LabDLedger/broker-a, masterEpoch 1: 220 before, 2 now" in shown
+    assert "218 fewer messages lost" in (after / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"findings": 3}', '{"captures": [], "losses": [{}], "findings": []}']
+)
+def test_what_is_no_summary_is_refused(content: str, tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    old.write_text(content)
+    shown = replispec("replay", CLEAN, "--out", tmp_path / "out", "--compare", old, *LOCAL)
+    assert shown.returncode == 2
+    assert "no summary.json of a replay" in shown.stderr
+
+
+def test_the_report_names_the_command_that_made_it(tmp_path: Path) -> None:
+    copy = tmp_path / "my trace.pcap"
+    shutil.copy(CLEAN, copy)
+    replispec("replay", copy, "--out", tmp_path / "out", *LOCAL)
+    command_line = _summary(tmp_path / "out")["provenance"]["command"]
+    assert command_line == f"replispec replay '{copy}' --out {tmp_path / 'out'} --engine local"
