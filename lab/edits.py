@@ -32,7 +32,7 @@ _OPTIONS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (r"\bunquoted_keys: (true)", lambda _: "false"),
     (r"\bdefault: (\d+)", lambda old: str(int(old) + 1)),
     (r'\bkey: "(\w+)"', lambda old: old + "X"),
-    (r'\border: "(HASH_16|ALPHABETICAL)"', lambda old: "ALPHABETICAL" if old == "HASH_16" else "HASH_16"),
+    (r'\border: "(HASH_16|ALPHABETICAL)"', lambda old: "ALPHABETICAL" if old == "HASH_16" else "DECLARED"),
 )
 
 

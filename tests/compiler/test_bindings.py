@@ -207,11 +207,11 @@ def test_requests_answers_and_records_of_instances_are_these(tmp_path: Path) -> 
     for part in (
         """\
     header = CountRequest.from_ext_fields(ext_fields)
-    body = Members.decode(data) if data else Members()
     instance = first_of(header.name, "nobody")
     variables, local = instances.known(instance)
     if header.by is not None and header.by > local.limit:
         raise Refused(codes.Told.FULL, f"at most {local.limit}")
+    body = Members.decode(data) if data else Members()
 """,
         '    instance = asked_text(header.name, "counterName", _MISSING)\n',
         '                by=asked_for(header.by, "by", _MISSING),\n'.replace(

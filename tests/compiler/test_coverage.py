@@ -148,7 +148,7 @@ PAGE = [
     ),
     "| [SMALL-HALF-1](clauses.md#small-half-1) |  |  |  |  | [half](rules.md#half) (2) |  |",
     "3 paragraphs, of which 2 demand something.",
-    f"| 1 | `{HASHES[0]}` | because it is a title |",
+    f"| because it is a title | 1 (`{HASHES[0]}`) |",
     f"| 3 | `{HASHES[2]}` | [SMALL-HALF-1](clauses.md#small-half-1) |",
 ]
 

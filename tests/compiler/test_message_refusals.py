@@ -18,6 +18,13 @@ HA, CONTROLLER, REMOTING, STORE = (
 
 REFUSALS = [
     pytest.param(
+        f"{PROTO}/broker.proto",
+        'checksum: {over: "body"  mask: 0x7fffffff  zero_unchecked: true}',
+        'checksum: {over: "zone_name"  mask: 0x7fffffff  zero_unchecked: true}',
+        r"broker\.proto:\d+: RegisterBrokerRequest\.body_crc32: checksum says nothing in a HEADER_FIELDS",
+        id="the checksum of something beside the body in a header",
+    ),
+    pytest.param(
         HA,
         "int64 max_offset = 2 [(wire) = {size: 8  unit: LOG_BYTES}];  // end of the replica's commit log",
         "int64 max_offset = 2 [(wire) = {size: 8  unti: LOG_BYTES}];",
@@ -109,6 +116,13 @@ REFUSALS = [
         "",
         r"remoting\.proto:\d+: RemotingHeader has no layout\. say how it lies on the wire",
         id="a message without layout",
+    ),
+    pytest.param(
+        CONTROLLER,
+        'message SyncStateSet {\n  option (on_wire) = { layout: JSON  order: "ALPHABETICAL"',
+        'message SyncStateSet {\n  option (on_wire) = { layout: JSON  order: "HASH_16"',
+        r"controller\.proto:\d+: SyncStateSet: keys of a JSON body have no order .HASH_16.\. write one of",
+        id="a body in the order of a hash map",
     ),
 ]
 

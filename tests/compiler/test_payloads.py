@@ -140,10 +140,7 @@ def test_an_effect_that_is_called_like_an_event_that_sends_is_refused(tmp_path: 
 def test_each_message_that_is_sent_has_a_function(tmp_path: Path) -> None:
     text = spoken(tmp_path)["replispec/wire/bound/machines/speaker_wire.py"]
     for part in (
-        """\
-    def size_of(self, total: int, /) -> int:
-        \"\"\"How long a run is.\"\"\"
-""",
+        "    def size_of(self, total: int, /) -> int: ...  # How long a run is.\n",
         """\
 def asked(variables: Variables, local: Local) -> Call[CountRequest]:
     \"\"\"What is sent as asked.\"\"\"

@@ -315,6 +315,14 @@ def test_a_body_that_is_not_what_its_checksum_says_is_refused(crc: int) -> None:
     )
 
 
+def test_a_compressed_registration_is_refused_whatever_its_bytes_are() -> None:
+    talk = started()
+    header = RegisterBrokerRequest(conversation.SET, "a:1", "c", broker_id=0, compressed=True)
+    answer = talk.ask(talk.connect(), RequestCode.REGISTER_BROKER, header, b"\x78\x9c")
+    assert answer.header.code == ResponseCode.SYSTEM_ERROR
+    assert "compressedRegister=false" in (answer.header.remark or "")
+
+
 def test_what_brokers_register_is_bounded() -> None:
     talk = started(Limits(brokers=2, topics=3))
     first, second = talk.connect(), talk.connect()

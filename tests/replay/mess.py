@@ -99,6 +99,25 @@ def connections_apart(packets: Sequence[Seen], rng: random.Random, most_ns: int)
     return delayed(packets, lambda each: delays.setdefault(each.connection, rng.randrange(most_ns)))
 
 
+def connections_drift(packets: Sequence[Seen], rng: random.Random, most_ns: int) -> list[Seen]:
+    """Every connection by a delay of its own that changes evenly from the first packet to the last, up to
+    so much."""
+    first = min(each.time_ns for each in packets)
+    span = max(each.time_ns for each in packets) - first + 1
+    delays: dict[tuple[bytes, ...] | None, tuple[int, int]] = {}
+
+    def delay(each: Seen) -> int:
+        begins, ends = delays.setdefault(each.connection, (rng.randrange(most_ns), rng.randrange(most_ns)))
+        return begins + (ends - begins) * (each.time_ns - first) // span
+
+    return delayed(packets, delay)
+
+
+def lossy(packets: Sequence[Seen], rng: random.Random, share: float) -> list[Seen]:
+    """Each packet is lost with this probability."""
+    return [each for each in packets if rng.random() >= share]
+
+
 def _form(header: bytes) -> tuple[str, int]:
     order = "<" if header[0] in (0xD4, 0x4D) else ">"
     (magic,) = struct.unpack_from(f"{order}I", header)

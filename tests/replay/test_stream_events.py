@@ -6,6 +6,7 @@ from typing import Any
 
 from replispec.replay.events.observation import Observation, ObservationKind, of_kind
 from replispec.replay.events.rocketmq.stream_events import join
+from replispec.replay.events.rocketmq.tenures import APART_NS
 from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -15,7 +16,8 @@ SURVIVES = "acknowledged-send-survives"
 
 
 def seen(kind: ObservationKind, order: int, **told: Any) -> Observation:
-    return of_kind(kind, "x.pcap", order, order, "connection", 0, order, 0, **told)
+    time_ns = order * APART_NS
+    return of_kind(kind, "x.pcap", order, time_ns, "connection", 0, order, 0, **told)
 
 
 def named(*addresses: str) -> list[Observation]:

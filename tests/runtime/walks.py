@@ -15,9 +15,11 @@ from replispec.runtime.kafka import rules as kafka_rules
 from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.rocketmq import rules
 from replispec.wire.kafka.machines import partition, replica
+from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfigTable
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import (
+    announcement,
     broker_registration,
     broker_role,
     broker_set,
@@ -25,11 +27,13 @@ from replispec.wire.rocketmq.machines import (
     ha_master,
     ha_replica,
     learner,
+    name_server,
     replicas_manager,
 )
 
 KAFKA = (partition, replica)
 ROCKETMQ = (
+    announcement,
     broker_registration,
     broker_role,
     broker_set,
@@ -37,6 +41,7 @@ ROCKETMQ = (
     ha_master,
     ha_replica,
     learner,
+    name_server,
     replicas_manager,
 )
 MODULES = (*ROCKETMQ, *KAFKA)
@@ -63,6 +68,8 @@ CHOICES: dict[Any, Chooser] = {
     bool: lambda rng: rng.random() < 0.5,
     str: lambda rng: rng.choice(["", "a", "b"]),
     BrokerHeartbeatRequest: lambda rng: BrokerHeartbeatRequest(broker_id=rng.randint(1, 3)),
+    RegisterBrokerRequest: lambda rng: RegisterBrokerRequest(broker_id=rng.randint(0, 3)),
+    TopicConfigTable: lambda _rng: TopicConfigTable(),
     Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),
     frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),

@@ -67,9 +67,9 @@ def test_another_place_is_read(before_and_after: list[list[Item]]) -> None:
     [
         (
             "remoting.proto",
-            "  int32  opaque   = 4 [",
-            "  int32  pair_number   = 4 [",
-            "the dissector needs RemotingHeader.opaque",
+            "  int32  flag     = 5",
+            "  int32  kind_bits = 5",
+            "the dissector needs RemotingHeader.flag",
         ),
         (
             "ha.proto",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from replispec.compiler.model.layout import TYPE_BYTES, bounds
-from replispec.compiler.model.message import Field, Message, Model, SpecificationError
+from replispec.compiler.model.message import BODY, Field, Message, Model, SpecificationError
 
 _MEASURES = ("whole", "after")
 _PLACED = ("size", "prefix", "length", "count", "measures", "wider", "checksum", "tells")
@@ -46,8 +46,9 @@ def _check_key(message: Message, field: Field) -> None:
 
 
 def _check_unplaced(message: Message, field: Field) -> None:
+    is_of_body = bool(message.bodies) and field.checksum is not None and field.checksum.over == BODY
     for name in _PLACED:
-        if getattr(field, name):
+        if getattr(field, name) and not (name == "checksum" and is_of_body):
             raise SpecificationError(
                 field.place,
                 f"{message.name}.{field.name}: {name} says nothing in a {message.layout}",

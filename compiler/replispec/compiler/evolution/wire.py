@@ -152,6 +152,13 @@ def _key(difference: Difference, _context: Context) -> Ruling:
     return Ruling(Reach.WIRE, filled(says, difference))
 
 
+def _checksum(difference: Difference, context: Context) -> Ruling:
+    """Of a header it is over the body, and moves no byte."""
+    if _is_placed(difference):
+        return _LAYOUT(difference, context)
+    return Ruling(Reach.BEHAVIOUR, "the key is the same; what is read is compared with the body otherwise")
+
+
 def _optional(difference: Difference, _context: Context) -> Ruling:
     if difference.after:
         says = "what lacks it is taken; a reader of the old text, which demands it, may now get none"
@@ -255,6 +262,7 @@ WIRE: Table = {
     ("field", "distinct"): _tighter(
         "{peer} that sends an element twice is refused", "elements may come twice"
     ),
+    ("field", "checksum"): _checksum,
     ("field", "unit"): words("the bytes are the same; documents and the dissector say another unit"),
     **{("field", name): _TYPE for name in ("type", "repeated", "map_key", "map_value", "equals")},
     **{
@@ -271,7 +279,7 @@ WIRE: Table = {
                 "tells",
                 "wider",
             ),
-            *("when", "checksum", "counts", "unquoted_keys", "json_only", "name_in_json"),
+            *("when", "counts", "unquoted_keys", "json_only", "name_in_json"),
         )
     },
     ("given number", "added"): _LAYOUT,

@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 from replispec.compiler.model.declared import Declared
 from replispec.compiler.model.record import RecordMessage
 
+BODY = "body"
+"""What a field of a header may be the checksum of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -190,6 +193,11 @@ class Message:
     hot: str = ""
     head: str = ""
     places: str = ""
+
+    @property
+    def body_checksum(self) -> Field | None:
+        """The field of a header that says the checksum of the body, or None."""
+        return next((each for each in self.fields if each.checksum and each.checksum.over == BODY), None)
 
     def given_named(self, name: str) -> Given | None:
         """The given number of this name, or None."""

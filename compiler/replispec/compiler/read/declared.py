@@ -54,6 +54,12 @@ def check_declared(model: Model, declared: Declared) -> None:
         for order in (message.order, message.binary_order):
             if order and order not in orders:
                 _refuse(message, f"order {order!r}", f"orders in {declared.file}", orders)
+        if message.layout == "JSON" and message.order in declared.orders:
+            raise SpecificationError(
+                message.place,
+                f"{message.name}: keys of a JSON body have no order {message.order!r}",
+                f"write one of {', '.join(ORDERS)}; hash maps order header fields alone",
+            )
 
 
 def _refuse(message: Message, what: str, section: str, known: tuple[str, ...]) -> None:

@@ -178,7 +178,7 @@ class QueueOffsets(BareMessage):
     offsets: dict[int, int] | None = keyed.integer_map_of(keyed.INT64, "offsets", bare=True)
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ConsumerOffsetTable(JsonMessage):
     """How far every group has read; keys are `topic@group`."""
 
@@ -199,7 +199,7 @@ class GetAllConsumerOffsetResponse(Header):
     """BROKER_MASTER to BROKER_REPLICA. Clauses: WIRE-SLAVE-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class DelayOffsetTable(JsonMessage):
     """How far delayed messages of each level were delivered."""
 
@@ -217,14 +217,14 @@ class GetAllDelayOffsetResponse(Header):
     """BROKER_MASTER to BROKER_REPLICA. Clauses: WIRE-SLAVE-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class GroupRetryPolicy(JsonMessage):
     """How long a message that was not consumed waits. The policies are kept as unknown keys."""
 
     type: str | None = keyed.text("type")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class SubscriptionGroup(JsonMessage):
     """What a broker knows of a consumer group."""
 
@@ -251,7 +251,7 @@ class ForbiddenGroups(BareMessage):
     bits: dict[str, int] | None = keyed.map_of(keyed.INT32, "bits")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class SubscriptionGroupTable(JsonMessage):
     data_version: DataVersion | None = keyed.message(DataVersion, "dataVersion")
     forbidden_table: dict[str, ForbiddenGroups] | None = keyed.map_of(
@@ -288,7 +288,7 @@ class UpdateSubscriptionGroupResponse(Header):
     """BROKER_MASTER to ADMIN. Clauses: WIRE-CONSUMER-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class MessageRequestModes(JsonMessage):
     """Who receives how, by topic; its values are kept as unknown keys."""
 
@@ -369,7 +369,7 @@ class GetTimerCheckpointResponse(Header):
     """BROKER_MASTER to BROKER_REPLICA. Clauses: WIRE-SLAVE-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class TimerMetrics(JsonMessage):
     """How many timed messages each topic has waiting."""
 
@@ -389,12 +389,12 @@ class GetTimerMetricsResponse(Header):
     """BROKER_MASTER to BROKER_REPLICA. Clauses: WIRE-SLAVE-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ProducerData(JsonMessage):
     group_name: str | None = keyed.text("groupName")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class SubscriptionData(JsonMessage):
     """What a consumer group wants of one topic."""
 
@@ -407,7 +407,7 @@ class SubscriptionData(JsonMessage):
     topic: str | None = keyed.text("topic")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ConsumerData(JsonMessage):
     """A consumer group of one client."""
 
@@ -421,7 +421,7 @@ class ConsumerData(JsonMessage):
     unit_mode: bool | None = keyed.flag("unitMode")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class HeartbeatData(JsonMessage):
     """Which groups a client belongs to."""
 
@@ -474,7 +474,7 @@ class GetConsumerListRequest(Header):
     consumer_group: str | None = keyed.text("consumerGroup")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ConsumerList(JsonMessage):
     consumer_id_list: list[str] | None = keyed.list_of(keyed.TEXT, "consumerIdList")
 
@@ -493,7 +493,7 @@ class NotifyConsumerIdsChangedRequest(Header):
     consumer_group: str | None = keyed.text("consumerGroup")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class RuntimeInfo(JsonMessage):
     """Figures of a broker by name, all of them texts."""
 
@@ -520,7 +520,7 @@ class GetBrokerConfigResponse(Header):
     """BROKER to ADMIN. Clauses: WIRE-ADMIN-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class HaClientRuntimeInfo(JsonMessage):
     """How a replica's side of replication is."""
 
@@ -532,7 +532,7 @@ class HaClientRuntimeInfo(JsonMessage):
     transferred_byte_in_second: int | None = keyed.int64("transferredByteInSecond")  # bytes
 
 
-@json_message(alphabetical=True)
+@json_message()
 class HaConnectionRuntimeInfo(JsonMessage):
     """How far one replica is, as its master sees it."""
 
@@ -544,7 +544,7 @@ class HaConnectionRuntimeInfo(JsonMessage):
     transferred_byte_in_second: int | None = keyed.int64("transferredByteInSecond")  # bytes
 
 
-@json_message(alphabetical=True)
+@json_message()
 class HaRuntimeInfo(JsonMessage):
     ha_client_runtime_info: HaClientRuntimeInfo | None = keyed.message(
         HaClientRuntimeInfo, "haClientRuntimeInfo"

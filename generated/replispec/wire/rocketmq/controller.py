@@ -13,7 +13,7 @@ from replispec.runtime.primitives.json_messages import BareMessage, JsonMessage,
 from replispec.runtime.primitives.texts import join_fields, join_lines, split_fields, split_lines
 
 
-@json_message(alphabetical=True)
+@json_message()
 class SyncStateSet(JsonMessage):
     """The in-sync replicas of a broker set, with the number of the change that made them.
     Clauses: RIP44-SYNCSTATESET-1.
@@ -88,7 +88,7 @@ class BrokerMemberGroup(JsonMessage):
     broker_addrs: dict[int, str] | None = keyed.integer_map_of(keyed.TEXT, "brokerAddrs", bare=True)
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ElectMasterResponseBody(JsonMessage):
     """Members and new SyncStateSet after an election."""
 
@@ -188,7 +188,7 @@ class GetSyncStateDataResponse(Header):
     """CONTROLLER_LEADER to ADMIN. Clauses: RIP44-SYNCSTATEDATA-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class ReplicaIdentity(JsonMessage):
     address: str | None = keyed.text("address")  # apache@5.0.0..5.1.0
     alive: bool | None = keyed.flag("alive")  # apache@5.1.0..
@@ -211,7 +211,7 @@ class ReplicasInfo(JsonMessage):
     sync_state_set_epoch: int | None = keyed.int32("syncStateSetEpoch")
 
 
-@json_message(alphabetical=True)
+@json_message()
 class InSyncStateData(JsonMessage):
     in_sync_members: list[ReplicaIdentity] | None = keyed.list_of(
         keyed.nested(ReplicaIdentity), "inSyncMembers"
@@ -245,14 +245,14 @@ class GetBrokerEpochCacheResponse(Header):
     """BROKER to ANY. Clauses: RIP44-EPOCHCACHE-1."""
 
 
-@json_message(alphabetical=True)
+@json_message()
 class EpochEntry(JsonMessage):
     end_offset: int | None = keyed.int64("endOffset")  # log bytes; 2^63-1 for the open epoch
     epoch: int | None = keyed.int32("epoch")
     start_offset: int | None = keyed.int64("startOffset")  # log bytes
 
 
-@json_message(alphabetical=True)
+@json_message()
 class EpochEntryCache(JsonMessage):
     broker_id: int | None = keyed.int64("brokerId")  # 0 for the master, not its persistent id
     broker_name: str | None = keyed.text("brokerName")

@@ -449,14 +449,16 @@ def names_of(kind: ObservationKind) -> tuple[str, ...]:
     return tuple(each.name for each in fields(KINDS[kind]) if not each.metadata)
 
 
-def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
-    """Sorted as the capture saw them delivered; within one direction in the order of the bytes.
+def capture_place(row: Observation) -> tuple[Any, ...]:
+    """Where a row stands in the order of its capture: as it was seen delivered; within one direction in the
+    order of the bytes.
 
     A connection is opened before its first frame, and a gap stands after the frame before it.
     """
+    side = (row.kind is ObservationKind.GAP) - (row.kind is ObservationKind.OPENED)
+    return row.capture, row.order, row.connection, row.direction, row.sequence, row.index, side
 
-    def place(row: Observation) -> tuple[object, ...]:
-        side = (row.kind is ObservationKind.GAP) - (row.kind is ObservationKind.OPENED)
-        return row.capture, row.order, row.connection, row.direction, row.sequence, row.index, side
 
-    return sorted(observations, key=place)
+def in_capture_order(observations: Iterable[Observation]) -> list[Observation]:
+    """Sorted by their places in the capture."""
+    return sorted(observations, key=capture_place)

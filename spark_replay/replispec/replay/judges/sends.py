@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from replispec.runtime.primitives.invariants import Evidence, Verdict
+from replispec.replay.judges.parts import PartFinding
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +37,14 @@ class SendsRow:
     begun_anew: bool
 
 
-@dataclass(slots=True)
-class Sends:
-    """Counts the evaluations of acknowledged messages of one group."""
+def losses_of(file: str, group: str, found: PartFinding) -> list[LossRow]:
+    """The lost messages by epoch."""
+    return [
+        LossRow(group, epoch, lost.from_offset, lost.to_offset, lost.count, file)
+        for epoch, lost in sorted(found.lost.items())
+    ]
 
-    group: str
-    file: str
-    acknowledged: int = 0
-    followed: int = 0
-    lost: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
 
-    def note(self, evidence: Evidence) -> None:
-        """Take one evaluation."""
-        event: Any = evidence.event
-        self.acknowledged += event.is_message
-        self.followed += event.followed
-        if evidence.verdict is Verdict.VIOLATED:
-            self.lost[event.epoch].append(event.offset)
-
-    def losses(self) -> list[LossRow]:
-        """The lost messages by epoch."""
-        return [
-            LossRow(self.group, epoch, min(offsets), max(offsets), len(offsets), self.file)
-            for epoch, offsets in sorted(self.lost.items())
-        ]
-
-    def row(self, *, begun_anew: bool) -> SendsRow:
-        """All of them."""
-        return SendsRow(self.group, self.file, self.acknowledged, self.followed, begun_anew)
+def sends_of(file: str, group: str, found: PartFinding, *, begun_anew: bool) -> SendsRow:
+    """All of them."""
+    return SendsRow(group, file, found.messages, found.followed, begun_anew)

@@ -62,7 +62,8 @@ def step(
 ) -> None:
     """Step one row, if it is an event of the machine; `message` is the row's own unless given.
 
-    Unless the `whole` of what the instance does was seen, a step that is not allowed may follow from the rest.
+    Unless the `whole` of what the instance does was seen, a step that is not allowed may follow from the
+    rest.
     """
     kind = walk.kind_of(message or row.message or "", facts, sent=sent)
     if kind is not None:

@@ -72,20 +72,24 @@ class JudgedStep:
 
 @dataclass(slots=True)
 class Walk:
-    """One instance of a machine. `machine` has its overlays still; `rules` are those of its family."""
+    """One instance of a machine. `machine` has its overlays still; `rules` are those of its family.
+
+    `machines` are the ways in which it may walk, for each release that may be the one.
+    """
 
     machine: Machine[Any, Any]
     release: tuple[int, ...] | None
     rules: Any = rules
     possible: list[Possible] = field(init=False)
+    machines: tuple[Machine[Any, Any], ...] = field(init=False)
 
     def __post_init__(self) -> None:
+        self.machines = tuple(variants(self.machine, self.release))
         self.forget()
 
     def forget(self) -> None:
         """Anything may have happened."""
-        found = variants(self.machine, self.release)
-        self.possible = [Possible(each, everywhere(each)) for each in found]
+        self.possible = [Possible(each, everywhere(each)) for each in self.machines]
 
     def begin(self) -> None:
         """The instance is seen from its beginning: in its first state, with variables that were not seen."""
@@ -94,7 +98,8 @@ class Walk:
             one.configurations = beginning(one.machine)
 
     def meanwhile(self, kinds: Sequence[type]) -> None:
-        """Events of these classes may have happened, any number of times: elsewhere, where nothing tells when."""
+        """Events of these classes may have happened, any number of times: elsewhere, where nothing tells
+        when."""
         for one in self.possible:
             one.configurations = reachable(one.machine, one.configurations, kinds, self.rules)
 

@@ -10,7 +10,8 @@ from itertools import pairwise
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.stream_events import Judged, Tenure
+from replispec.replay.events.rocketmq.stream_events import Judged
+from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.report.model import FailOver, Moment, MomentKind
 from replispec.wire.rocketmq.codes import RequestCode
 

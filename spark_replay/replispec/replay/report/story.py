@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.stream_events import Judged, Tenure
+from replispec.replay.events.rocketmq.stream_events import Judged
+from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.judges.judge import FindingRow
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.log_ends import curves, lags

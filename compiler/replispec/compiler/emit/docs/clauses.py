@@ -16,7 +16,7 @@ def clauses_document(
     lines += ["What an implementation must do, in our words, and where this specification checks it.", ""]
     for clause in clauses.values():
         source = f"{clause.document}, {clause.section}" if clause.section else clause.document
-        lines += [f"## {clause.id}", "", clause.requirement]
+        lines += [f"## {clause.id}", clause.requirement]
         lines.append(f"- {clause.severity}; basis: {BASES[clause.basis]}; source: {source}")
         lines += [f"- Diverges in {versions}: {text}" for versions, text in clause.divergence.items()]
         found = uses.get(clause.id, ())

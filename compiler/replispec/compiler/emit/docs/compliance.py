@@ -154,7 +154,14 @@ def _paragraphs(coverage: Coverage) -> Iterator[str]:
     yield f"{len(coverage.paragraphs)} paragraphs, of which {demanding} demand something."
     yield ""
     rows = (
-        (str(each.number), f"`{each.hash}`", clause_links(each.clauses, "") or each.no_requirement)
+        (str(each.number), f"`{each.hash}`", clause_links(each.clauses, ""))
         for each in coverage.paragraphs
+        if each.clauses
     )
     yield from table(("paragraph", "hash", "clauses"), rows)
+    idle: dict[str, list[str]] = {}
+    for each in coverage.paragraphs:
+        if not each.clauses:
+            idle.setdefault(each.no_requirement, []).append(f"{each.number} (`{each.hash}`)")
+    reasons = ((reason, ", ".join(found)) for reason, found in idle.items())
+    yield from table(("demands nothing", "paragraphs, each with its hash"), reasons)

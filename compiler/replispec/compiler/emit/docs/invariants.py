@@ -72,10 +72,13 @@ def _section(invariant: InvariantSpec) -> Iterator[str]:
     yield ""
     if invariant.steps:
         yield from table(("event", "if", "must hold", "then"), map(_step_cells, invariant.steps))
-        for step in invariant.steps:
-            for check in step.checks:
-                yield from _verdict_lines(check.otherwise, f"- On `{step.event}`: ")
-        yield ""
+        said = [
+            line
+            for step in invariant.steps
+            for check in step.checks
+            for line in _verdict_lines(check.otherwise, f"- On `{step.event}`: ")
+        ]
+        yield from (*said, *[""] * bool(said))
 
 
 def _verdict_lines(entries: tuple[OtherwiseSpec, ...], start: str) -> Iterator[str]:

@@ -19,10 +19,7 @@ def rules_document(rules: Mapping[str, RuleSource], sources: Mapping[str, bytes]
     for name, rule in rules.items():
         parameters = ", ".join(f"{each}: {kind}" for each, kind in rule.type.parameters.items())
         lines += [
-            f'<a id="{name}"></a>',
-            "",
             f"## {name}",
-            "",
             f"`{name}({parameters}) -> {rule.type.result}`",
             "",
             rule.about,

@@ -84,8 +84,9 @@ class BindingsEmitter:
             given = "".join(f", {name}: {annotation(kind)}" for name, kind in each.of.items())
             parameters = f"self{given}{', /' if given else ''}"
             decorators = () if each.of else ("property",)
+            kind = annotation(each.type)
             fields.append(
-                FunctionDef(each.name, parameters, annotation(each.type), (), each.about, decorators)
+                FunctionDef(each.name, parameters, kind, ["..."], decorators=decorators, comment=each.about)
             )
         return Class("Local", "What only the role knows.", [str(TYPING.Protocol)], body=fields)
 

@@ -126,15 +126,21 @@ class InstanceBindings:
         header = f"header = {own(first.header)}.from_ext_fields(ext_fields)"
         inside = [header]
         nodes = [node for each in sources for node in _heard(each) if node is not None]
-        if any(
-            isinstance(part, ex.SourceField) and part.of == "body" for node in nodes for part in ex.walk(node)
-        ):
-            inside.append(f"body = {own(body)}.decode(data) if data else {own(body)}()")
+        summed = self._model.messages[first.header].body_checksum
+        decoded = f"body = {own(body)}.decode(data) if data else {own(body)}()"
+        reads_body = any(map(_reads_body, nodes))
+        if reads_body and summed is not None and summed.checksum is not None:
+            said = f"header.{summed.name}, {summed.checksum.mask}"
+            inside.append(f"{BOUND.check_body}(data, {said})")
+        # A request that is refused whatever its body says need not have one that can be read.
+        is_late = reads_body and len(sources) == 1 and not any(map(_reads_body, _refused_by(first)))
+        if reads_body and not is_late:
+            inside.append(decoded)
         if first.instance is not None:
             inside.append(f"instance = {self._asked_for(first.instance, first)}")
         made: list[str] = []
         for each in sources:
-            lines = [*self._refusals(each), *self._made(each)]
+            lines = [*self._refusals(each), *[decoded] * is_late, *self._made(each)]
             if each.condition is not None:
                 made += [f"if {self._words.python(each.condition)}:", *indented(lines)]
             else:
@@ -299,6 +305,18 @@ def _is_steady(form: AnswerForm) -> bool:
 def _are_ruled(nodes: Iterable[ex.Expression | None]) -> bool:
     """Whether any of these asks a rule."""
     return any(isinstance(part, ex.Rule) for node in nodes if node is not None for part in ex.walk(node))
+
+
+def _reads_body(node: ex.Expression | None) -> bool:
+    return node is not None and any(
+        isinstance(part, ex.SourceField) and part.of == "body" for part in ex.walk(node)
+    )
+
+
+def _refused_by(source: Source) -> list[ex.Expression | None]:
+    """All that decides before the event is made: whose it is, and whether it is refused."""
+    made = {id(node) for node in source.fields.values()}
+    return [node for node in _heard(source) if id(node) not in made]
 
 
 def _heard(source: Source) -> list[ex.Expression | None]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, asked_once, parameters
 from replispec.compiler.emit.python.bound_values import message_text
 from replispec.compiler.emit.python.expressions import bare_words
-from replispec.compiler.emit.python.tree import FunctionDef, Ref, own
+from replispec.compiler.emit.python.tree import PRIMITIVES, FunctionDef, Names, Ref, own
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Payload, Value
 from replispec.compiler.model.layout import FixedRun, steps
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Message, Model
+
+_CRC32: Final = Names(f"{PRIMITIVES}.binary").crc32
 
 
 def send_nodes(machine: MachineSpec, model: Model, words: BindingWords) -> Iterator[FunctionDef]:
@@ -73,12 +76,18 @@ def _function(
 def _command(
     payload: Payload, message: Message, model: Model, words: BindingWords, code: str
 ) -> Iterator[str]:
-    yield f"header = {message_text(message, payload.fields, model, words)}"
+    header = message_text(message, payload.fields, model, words)
     if not payload.body:
-        yield f"return {BOUND.Call}({code}, header)"
+        yield from (f"header = {header}", f"return {BOUND.Call}({code}, header)")
         return
-    yield f"body = {message_text(model.messages[payload.body], payload.body_fields, model, words)}"
-    yield f"return {BOUND.Call}({code}, header, body.encode())"
+    body = f"body = {message_text(model.messages[payload.body], payload.body_fields, model, words)}"
+    summed = message.body_checksum
+    if summed is None or summed.checksum is None:
+        yield from (f"header = {header}", body, f"return {BOUND.Call}({code}, header, body.encode())")
+        return
+    header = f"{header[:-1]}, {summed.name}={_CRC32}(data, {summed.checksum.mask}))"
+    yield from (body, "data = body.encode()", f"header = {header}")
+    yield f"return {BOUND.Call}({code}, header, data)"
 
 
 def _frame(payload: Payload, message: Message, model: Model, words: BindingWords) -> Iterator[str]:

@@ -37,7 +37,9 @@ def is_keyed(message: Message) -> bool:
 def decorator(message: Message) -> str:
     """What makes a class of the declarations."""
     if message.layout == "JSON":
-        return f"{_JSON.json_message}({'alphabetical=True' if message.order == 'ALPHABETICAL' else ''})"
+        keys = [field.key for field in message.fields]
+        sorts = message.order == "ALPHABETICAL" and keys != sorted(keys)
+        return f"{_JSON.json_message}({'alphabetical=True' if sorts else ''})"
     arguments = [str(code) for code in message.codes]
     if message.hash_capacity:
         arguments.append(f"hash_capacity={message.hash_capacity}")

@@ -83,7 +83,10 @@ class Constant:
 
 @dataclass(slots=True)
 class FunctionDef:
-    """A function or method; `body` are its lines without indentation."""
+    """A function or method; `body` are its lines without indentation.
+
+    One that only says `...` has its `comment` beside it, or above it where there is no room.
+    """
 
     name: str
     parameters: str
@@ -91,11 +94,19 @@ class FunctionDef:
     body: Sequence[str]
     about: str = ""
     decorators: Sequence[str] = ()
+    comment: str = ""
 
     def lines(self) -> Iterator[str]:
         """The lines, not yet formatted."""
+        said = f"def {self.name}({self.parameters}) -> {self.returns}:"
+        beside = f"{said} ...  # {self.comment}"
+        has_room = len(f"    {plain(beside)}") <= LINE_LENGTH
+        yield from (f"# {line}" for line in textwrap.wrap("" if has_room else self.comment, WIDTH))
         yield from (f"@{each}" for each in self.decorators)
-        yield f"def {self.name}({self.parameters}) -> {self.returns}:"
+        if self.comment and has_room:
+            yield beside
+            return
+        yield said
         if self.about:
             yield from indented(docstring(self.about))
         yield from indented(self.body)

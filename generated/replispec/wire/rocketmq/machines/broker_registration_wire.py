@@ -36,20 +36,13 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def cluster_name(self) -> str:
-        """The cluster's name."""
-
+    def cluster_name(self) -> str: ...  # The cluster's name.
     @property
-    def broker_name(self) -> str:
-        """The name of the broker set, which all of its brokers share."""
-
+    def broker_name(self) -> str: ...  # The name of the broker set, which all of its brokers share.
     @property
-    def address(self) -> str:
-        """Where the broker is reached, as ADDRESS:PORT."""
-
+    def address(self) -> str: ...  # Where the broker is reached, as ADDRESS:PORT.
     @property
-    def now_ms(self) -> int:
-        """The time, in milliseconds since 1970."""
+    def now_ms(self) -> int: ...  # The time, in milliseconds since 1970.
 
 
 def outcome_of(

@@ -35,12 +35,9 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def broker_name(self) -> str:
-        """The name of the broker set, which all of its brokers share."""
-
+    def broker_name(self) -> str: ...  # The name of the broker set, which all of its brokers share.
     @property
-    def now_ms(self) -> int:
-        """The time, in milliseconds since 1970."""
+    def now_ms(self) -> int: ...  # The time, in milliseconds since 1970.
 
 
 def event_of(code: int, ext_fields: ExtFields, data: bytes, _release: Release | None = None) -> Event | None:

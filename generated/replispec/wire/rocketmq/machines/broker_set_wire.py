@@ -68,20 +68,14 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def living(self) -> frozenset[int]:
-        """Brokers of the set whose heartbeats are in time."""
-
+    def living(self) -> frozenset[int]: ...  # Brokers of the set whose heartbeats are in time.
+    # The newest heartbeats of those that are alive, ascending by id.
     @property
-    def heartbeats(self) -> Sequence[BrokerHeartbeatRequest]:
-        """The newest heartbeats of those that are alive, ascending by id."""
-
+    def heartbeats(self) -> Sequence[BrokerHeartbeatRequest]: ...
     @property
-    def unclean(self) -> bool:
-        """The setting enableElectUncleanMaster."""
-
+    def unclean(self) -> bool: ...  # The setting enableElectUncleanMaster.
     @property
-    def has_room(self) -> bool:
-        """One more identity may be granted in this set."""
+    def has_room(self) -> bool: ...  # One more identity may be granted in this set.
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,28 +40,18 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def group(self) -> str:
-        """The name of the group of controllers."""
-
+    def group(self) -> str: ...  # The name of the group of controllers.
     @property
-    def own_id(self) -> str:
-        """The controller's id in its group."""
-
+    def own_id(self) -> str: ...  # The controller's id in its group.
     @property
-    def address(self) -> str:
-        """Where the controller is reached, as HOST:PORT."""
-
-    def admits(self, broker_name: str, broker_id: int, /) -> bool:
-        """Whether a heartbeat of this broker may be remembered; of those without identity only so many
-        are.
-        """
-
-    def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
-        """What is recorded of those of these broker sets that have brokers, in this order."""
-
+    def address(self) -> str: ...  # Where the controller is reached, as HOST:PORT.
+    # Whether a heartbeat of this broker may be remembered; of those without identity only so many
+    # are.
+    def admits(self, broker_name: str, broker_id: int, /) -> bool: ...
+    # What is recorded of those of these broker sets that have brokers, in this order.
+    def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]: ...
     @property
-    def properties(self) -> Sequence[Property]:
-        """The configuration, ascending by name."""
+    def properties(self) -> Sequence[Property]: ...  # The configuration, ascending by name.
 
 
 _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST

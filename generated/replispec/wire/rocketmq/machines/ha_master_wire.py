@@ -15,32 +15,20 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def entries(self) -> Sequence[HaEpochEntry]:
-        """The newest epochs of the log, ascending."""
-
+    def entries(self) -> Sequence[HaEpochEntry]: ...  # The newest epochs of the log, ascending.
     @property
-    def last_epoch(self) -> int:
-        """The newest epoch of the log, 0 for none."""
-
+    def last_epoch(self) -> int: ...  # The newest epoch of the log, 0 for none.
     @property
-    def start(self) -> int:
-        """Where the next run begins."""
-
+    def start(self) -> int: ...  # Where the next run begins.
     @property
-    def size(self) -> int:
-        """How long the next run is, in bytes."""
-
+    def size(self) -> int: ...  # How long the next run is, in bytes.
+    # The epoch of the next run, the oldest known one for older bytes; 0 for none.
     @property
-    def epoch(self) -> int:
-        """The epoch of the next run, the oldest known one for older bytes; 0 for none."""
-
+    def epoch(self) -> int: ...
     @property
-    def epoch_start_offset(self) -> int:
-        """Where that epoch begins."""
-
+    def epoch_start_offset(self) -> int: ...  # Where that epoch begins.
     @property
-    def confirm_offset(self) -> int:
-        """Up to where the log is confirmed."""
+    def confirm_offset(self) -> int: ...  # Up to where the log is confirmed.
 
 
 def answer_sent(variables: Variables, local: Local) -> HaHandshakeAnswer:

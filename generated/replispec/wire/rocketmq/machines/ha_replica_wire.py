@@ -14,20 +14,13 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def broker_id(self) -> int:
-        """The replica's own id."""
-
+    def broker_id(self) -> int: ...  # The replica's own id.
     @property
-    def sync_from_last_file(self) -> bool:
-        """The setting syncFromLastFile."""
-
+    def sync_from_last_file(self) -> bool: ...  # The setting syncFromLastFile.
     @property
-    def is_learner(self) -> bool:
-        """The replica never joins the SyncStateSet."""
-
+    def is_learner(self) -> bool: ...  # The replica never joins the SyncStateSet.
     @property
-    def vouched_for(self) -> int:
-        """Up to where the log is as durable as is promised, its end at most."""
+    def vouched_for(self) -> int: ...  # Up to where the log is as durable as is promised, its end at most.
 
 
 def handshake_sent(_variables: Variables, local: Local) -> HaHandshakeId:

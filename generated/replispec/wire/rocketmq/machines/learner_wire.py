@@ -20,12 +20,9 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def broker_id(self) -> int:
-        """The broker's own id."""
-
+    def broker_id(self) -> int: ...  # The broker's own id.
     @property
-    def broker_name(self) -> str:
-        """The name of the broker set, which all of its brokers share."""
+    def broker_name(self) -> str: ...  # The name of the broker set, which all of its brokers share.
 
 
 def outcome_of(

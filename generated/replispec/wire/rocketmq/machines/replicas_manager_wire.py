@@ -39,44 +39,25 @@ class Local(Protocol):
     """What only the role knows."""
 
     @property
-    def cluster_name(self) -> str:
-        """The cluster's name."""
-
+    def cluster_name(self) -> str: ...  # The cluster's name.
     @property
-    def broker_name(self) -> str:
-        """The name of the broker set, which all of its brokers share."""
-
+    def broker_name(self) -> str: ...  # The name of the broker set, which all of its brokers share.
     @property
-    def broker_id(self) -> int:
-        """The broker's own id."""
-
+    def broker_id(self) -> int: ...  # The broker's own id.
     @property
-    def address(self) -> str:
-        """Where the broker is reached, as ADDRESS:PORT."""
-
+    def address(self) -> str: ...  # Where the broker is reached, as ADDRESS:PORT.
     @property
-    def now_ms(self) -> int:
-        """The time, in milliseconds since 1970."""
-
+    def now_ms(self) -> int: ...  # The time, in milliseconds since 1970.
     @property
-    def epoch(self) -> int:
-        """The newest epoch of the log, -1 for none."""
-
+    def epoch(self) -> int: ...  # The newest epoch of the log, -1 for none.
     @property
-    def max_offset(self) -> int:
-        """Where the log ends."""
-
+    def max_offset(self) -> int: ...  # Where the log ends.
     @property
-    def confirm_offset(self) -> int:
-        """Up to where the log is confirmed."""
-
+    def confirm_offset(self) -> int: ...  # Up to where the log is confirmed.
     @property
-    def heartbeat_timeout_ms(self) -> int:
-        """The setting controllerHeartBeatTimeoutMills."""
-
+    def heartbeat_timeout_ms(self) -> int: ...  # The setting controllerHeartBeatTimeoutMills.
     @property
-    def election_priority(self) -> int:
-        """The setting brokerElectionPriority."""
+    def election_priority(self) -> int: ...  # The setting brokerElectionPriority.
 
 
 def event_of(code: int, ext_fields: ExtFields, data: bytes, _release: Release | None = None) -> Event | None:

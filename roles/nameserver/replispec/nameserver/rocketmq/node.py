@@ -6,17 +6,18 @@ BrokerHousekeepingService.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Routes
 from replispec.runtime.primitives.bindings import TEXT_MAX
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.machines import edge_of
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answers import Answer, Refused, need, text
+from replispec.runtime.rocketmq.remoting.answers import Answer, Refused, text
 from replispec.runtime.world import (
     Accepted,
     Closed,
@@ -35,14 +36,12 @@ from replispec.wire.rocketmq.broker import (
     GetRouteInfoRequest,
     QueryDataVersionRequest,
     QueryDataVersionResponse,
-    RegisterBrokerBody,
-    RegisterBrokerRequest,
-    RegisterBrokerResponse,
     TopicConfigTable,
-    UnregisterBrokerRequest,
 )
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Properties, Property
+from replispec.wire.rocketmq.controller import Properties, Property
+from replispec.wire.rocketmq.machines import name_server as machine
+from replispec.wire.rocketmq.machines import name_server_wire as wire
 from replispec.wire.rocketmq.options import NameServerOptions
 from replispec.wire.rocketmq.parameters import NAMESERVER
 
@@ -60,13 +59,19 @@ class NameServerNode:
         self._next_scan_ms: int | None = None
         self._handlers: Mapping[int, Callable[[Request], Answer]] = MappingProxyType(
             {
-                RequestCode.REGISTER_BROKER: self._register,
-                RequestCode.UNREGISTER_BROKER: self._unregister,
+                **dict.fromkeys(wire.REQUESTS, self._told),
                 RequestCode.GET_ROUTEINFO_BY_TOPIC: self._route,
                 RequestCode.GET_BROKER_CLUSTER_INFO: self._clusters,
-                RequestCode.BROKER_HEARTBEAT: self._heartbeat,
                 RequestCode.QUERY_DATA_VERSION: self._query_version,
                 RequestCode.GET_NAMESRV_CONFIG: self._configuration,
+            }
+        )
+
+        self._acts: Mapping[str, Callable[[Request, Any], Answer | None]] = MappingProxyType(
+            {
+                "take_routes": self._take_routes,
+                "drop_routes": self._drop_routes,
+                "keep_routes": self._keep_routes,
             }
         )
 
@@ -132,30 +137,52 @@ class NameServerNode:
             answer = Answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
         request.answer(answer.code, ext_fields=answer.ext_fields, body=answer.body, remark=answer.remark)
 
-    def _register(self, request: Request) -> Answer:
-        """103: what the broker is and holds; a replica learns who its master is."""
-        new = _registration(request)
+    def _told(self, request: Request) -> Answer:
+        """What brokers say, by the machine: 103, 104, 904."""
+        command = request.command
+        fields = command.header.ext_fields or {}
+        event = wire.event_of(request.code, fields, command.body, command.release)
+        if event is None:
+            raise LocalProtocolError(f"request {request.code} is no event")
+        return self._take(request, event)
+
+    def _take(self, request: Request, event: machine.Event) -> Answer:
+        """What is answered: on the edge of this event, or of one that comes of what the edge does."""
+        edge = edge_of(machine.MACHINE, machine.MACHINE.initial, machine.MACHINE.variables, event, rules)
+        answer: Answer | None = None
+        for effect in edge.do:
+            if effect in wire.ANSWERS:
+                answer = wire.answer_of(effect, machine.MACHINE.variables, event, request.command.release)
+            else:
+                answer = self._acts[effect](request, event) or answer
+        if answer is None:
+            raise LocalProtocolError(f"request {request.code} has no answer")
+        return answer
+
+    # Effects of the machine
+
+    def _take_routes(self, request: Request, event: machine.Registered) -> Answer:
+        """What the broker is and holds counts; a replica learns who its master is."""
+        new = _registration(event)
         known = self._routes.version_of(new.cluster, new.address)
         if not self._routes.register(new, request.connection, request.now_ms):
-            raise Refused(ResponseCode.SYSTEM_ERROR, "too many brokers or topics")
+            return self._take(request, machine.Overfull())
         if known is None:
             values = {"broker": new.broker_name, "id": new.broker_id, "address": new.address}
             self._outbox.note(Level.INFO, "broker registered", **values)
-        master = self._routes.master_of(new.broker_name) if new.broker_id else None
-        header = RegisterBrokerResponse()
-        if master is not None:
-            header = RegisterBrokerResponse(ha_server_addr=master.ha_address, master_addr=master.address)
-        return Answer(ResponseCode.SUCCESS, header.to_ext_fields() or None)
+        is_replica = new.broker_id != constants.MASTER_ID
+        master = self._routes.master_of(new.broker_name) if is_replica else None
+        if master is None:
+            return self._take(request, machine.Taken(None, None))
+        return self._take(request, machine.Taken(master.address, master.ha_address))
 
-    def _unregister(self, request: Request) -> Answer:
-        """104: the broker stops."""
-        ask = UnregisterBrokerRequest.from_ext_fields(request.command.header.ext_fields or {})
-        self._routes.unregister(
-            text(ask.cluster_name, "the cluster's name"),
-            text(ask.broker_name, "the broker's name"),
-            text(ask.broker_addr, "the address"),
-        )
-        return Answer(ResponseCode.SUCCESS)
+    def _drop_routes(self, _request: Request, event: machine.Unregistered) -> None:
+        self._routes.unregister(event.cluster_name, event.broker_name, event.address)
+
+    def _keep_routes(self, request: Request, event: machine.Lived) -> None:
+        self._routes.refresh(event.cluster_name, event.address, request.now_ms)
+
+    # Questions
 
     def _route(self, request: Request) -> Answer:
         """105: who holds a topic."""
@@ -168,12 +195,6 @@ class NameServerNode:
     def _clusters(self, _request: Request) -> Answer:
         """106: all brokers."""
         return Answer(ResponseCode.SUCCESS, body=self._routes.clusters().encode())
-
-    def _heartbeat(self, request: Request) -> Answer:
-        """904: a broker lives."""
-        said = BrokerHeartbeatRequest.from_ext_fields(request.command.header.ext_fields or {})
-        self._routes.refresh(said.cluster_name or "", said.broker_addr or "", request.now_ms)
-        return Answer(ResponseCode.SUCCESS)
 
     def _query_version(self, request: Request) -> Answer:
         """322: whether the broker's topics changed since it registered; asking is a sign of life."""
@@ -193,32 +214,22 @@ class NameServerNode:
         return Answer(ResponseCode.SUCCESS, body=Properties(lines).encode())
 
 
-def _registration(request: Request) -> RouteRegistration:
-    """What the broker says. Raises Refused when it is not whole."""
-    ask = RegisterBrokerRequest.from_ext_fields(request.command.header.ext_fields or {})
-    body = request.command.body
-    if ask.body_crc32 and zlib.crc32(body) & constants.CRC_MASK != ask.body_crc32:
-        raise Refused(ResponseCode.SYSTEM_ERROR, "the body is not what its checksum says")
-    if ask.compressed:
-        raise Refused(
-            ResponseCode.SYSTEM_ERROR, "compressed registrations are not read: compressedRegister=false"
-        )
-    table = TopicConfigTable()
-    if body:
-        table = RegisterBrokerBody.decode(body).topic_config_serialize_wrapper or table
+def _registration(event: machine.Registered) -> RouteRegistration:
+    """What the broker says. Raises Refused when a name in it is none."""
+    said, table = event.said, event.topics or TopicConfigTable()
     return RouteRegistration(
-        cluster=text(ask.cluster_name, "the cluster's name"),
-        broker_name=text(ask.broker_name, "the broker's name"),
-        broker_id=need(ask.broker_id, "the broker's id"),
-        address=text(ask.broker_addr, "the address"),
-        ha_address=(ask.ha_server_addr or "")[:TEXT_MAX],
+        cluster=event.cluster_name,
+        broker_name=event.broker_name,
+        broker_id=event.broker_id,
+        address=event.address,
+        ha_address=(said.ha_server_addr or "")[:TEXT_MAX],
         version=_version(table.data_version),
         topics={
             text(name, "a topic's name"): each for name, each in (table.topic_config_table or {}).items()
         },
-        timeout_ms=ask.heartbeat_timeout_millis,
-        acting_master=ask.enable_acting_master,
-        zone=ask.zone_name and text(ask.zone_name, "the zone"),
+        timeout_ms=said.heartbeat_timeout_millis,
+        acting_master=said.enable_acting_master,
+        zone=said.zone_name and text(said.zone_name, "the zone"),
     )
 
 

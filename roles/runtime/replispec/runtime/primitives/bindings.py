@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar, overload
 
+from replispec.runtime.primitives.binary import crc32
 from replispec.runtime.primitives.errors import RemoteProtocolError
 
 T = TypeVar("T")
@@ -107,6 +108,15 @@ def asked_text(value: str | None, name: str, code: int) -> str:
         state = f"{len(value)} characters long" if value else "missing"
         raise Refused(code, f"{name} is {state}")
     return value
+
+
+def check_body(data: bytes, checksum: int | None, mask: int) -> None:
+    """Compare a body with its CRC-32, masked, as the header says it; 0 and None are not checked.
+
+    Raises RemoteProtocolError.
+    """
+    if checksum and crc32(data, mask) != checksum:
+        raise RemoteProtocolError("the body is not what its checksum says")
 
 
 def entry_of(entries: Mapping[K, V], key: K | None) -> V | None:

@@ -196,6 +196,8 @@ class Judge:
     """Judges the events of one group by one invariant. Feed them in the stream's order.
 
     `observer` gets every evaluation, ok included, for callers that need more than the evidence kept.
+    `before` answers, for the first event of a key, with what an order invariant then remembers already;
+    without it that is what it remembers at the start.
     """
 
     def __init__(
@@ -205,6 +207,7 @@ class Judge:
         group: tuple[Hashable, ...] = (),
         *,
         observer: Callable[[Evidence], None] | None = None,
+        before: Callable[[Any], Any] | None = None,
     ) -> None:
         self._observer = observer
         self._invariant = invariant
@@ -213,10 +216,16 @@ class Judge:
         self._counts = dict.fromkeys(Verdict, 0)
         self._evidence: dict[Verdict, list[Evidence]] = {verdict: [] for verdict in Verdict}
         self._feed = _feeder(invariant, rules, self._note)
+        if before is not None and isinstance(self._feed, _OrderFold):
+            self._feed.before = before
 
     def feed(self, name: str, event: Any) -> None:
         """Take one event; `name` is its kind in the stream. Events of other kinds are passed over."""
         self._feed.feed(name, event)
+
+    def variables_of(self, event: Any) -> Any:
+        """What an order invariant remembers for this event's key; None of other shapes."""
+        return self._feed.variables_of(event) if isinstance(self._feed, _OrderFold) else None
 
     def finding(self) -> Finding:
         """The finding about everything that was fed. Call once, at the end."""
@@ -298,6 +307,45 @@ def _checked(checks: Sequence[Check], says: str, variables: Any, event: Any, rul
     return found
 
 
+def stepped(
+    invariant: OrderInvariant, steps: Sequence[FoldStep], variables: Any, event: Any, rules: Any
+) -> tuple[Evidence | None, Any]:
+    """The evaluation of one event by the first fitting of its `steps`, None when there is none, and the
+    variables after it."""
+    for at, step in enumerate(steps):
+        try:
+            if step.condition is not None and not step.condition(variables, event, rules):
+                continue
+        except UnknownRead:
+            return _undecided(steps[at:], variables, event)
+        found = _checked(step.checks, invariant.says, variables, event, rules) if step.checks else None
+        return found, assigned(step.assign, variables, event, rules)
+    return None, variables
+
+
+def _undecided(steps: Sequence[FoldStep], variables: Any, event: Any) -> tuple[Evidence | None, Any]:
+    """The same when it cannot be told which of these steps is the one."""
+    found = None
+    if any(step.checks for step in steps):
+        found = Evidence(Verdict.UNKNOWN, "not seen enough to tell what this event means", event)
+    return found, forgotten(variables, {name for step in steps for name in step.assign})
+
+
+def judged_at_end(
+    invariant: EndInvariant, variables_of: Callable[[Any], Any], event: Any, rules: Any
+) -> Evidence | None:
+    """The evaluation of one event by the variables that all events left, None when it does not count.
+
+    `variables_of` answers with those of an event's key.
+    """
+    try:
+        if invariant.where is not None and not invariant.where(event, rules):
+            return None
+    except UnknownRead:
+        return Evidence(Verdict.UNKNOWN, "not seen enough to tell whether this counts", event)
+    return _checked((invariant.check,), invariant.says, variables_of(event), event, rules)
+
+
 class _SetFold:
     """Remembers per key the first event of each value and compares every event with them."""
 
@@ -353,6 +401,7 @@ class _OrderFold:
     """Keeps the variables of every key and takes the first fitting step of each event."""
 
     def __init__(self, invariant: OrderInvariant, rules: Any, note: _Note) -> None:
+        self.before: Callable[[Any], Any] = lambda _: invariant.variables
         self._invariant = invariant
         self._rules = rules
         self._note = note
@@ -369,30 +418,23 @@ class _OrderFold:
                 if any(step.checks for step in steps):
                     self._note(Evidence(Verdict.UNKNOWN, f"more than {KEYS_MAX} different keys", event))
                 return
-            variables = self._invariant.variables
+            variables = self.before(event)
         self._variables[key] = self._stepped(steps, variables, event)
 
     def end(self) -> None:
         """Nothing waits for the end."""
 
+    def variables_of(self, event: Any) -> Any:
+        """The variables of the events that belong together with this one, as they are now."""
+        known = self._variables.get(self._invariant.key(event, self._rules))
+        return self.before(event) if known is None else known
+
     def _stepped(self, steps: Sequence[FoldStep], variables: Any, event: Any) -> Any:
         """The variables after one event."""
-        for at, step in enumerate(steps):
-            try:
-                if step.condition is not None and not step.condition(variables, event, self._rules):
-                    continue
-            except UnknownRead:
-                return self._undecided(steps[at:], variables, event)
-            if step.checks:
-                self._note(_checked(step.checks, self._invariant.says, variables, event, self._rules))
-            return assigned(step.assign, variables, event, self._rules)
-        return variables
-
-    def _undecided(self, steps: Sequence[FoldStep], variables: Any, event: Any) -> Any:
-        """The variables when it cannot be told which of these steps is the one."""
-        if any(step.checks for step in steps):
-            self._note(Evidence(Verdict.UNKNOWN, "not seen enough to tell what this event means", event))
-        return forgotten(variables, {name for step in steps for name in step.assign})
+        evidence, after = stepped(self._invariant, steps, variables, event, self._rules)
+        if evidence is not None:
+            self._note(evidence)
+        return after
 
 
 @dataclass(slots=True)
@@ -450,13 +492,7 @@ class _EndFold(_OrderFold):
 
     def end(self) -> None:
         for event in self._waiting:
-            try:
-                if self._at_end.where is not None and not self._at_end.where(event, self._rules):
-                    continue
-            except UnknownRead:
-                self._note(Evidence(Verdict.UNKNOWN, "not seen enough to tell whether this counts", event))
-                continue
-            key = self._at_end.key(event, self._rules)
-            variables = self._variables.get(key, self._at_end.variables)
-            self._note(_checked((self._at_end.check,), self._at_end.says, variables, event, self._rules))
+            evidence = judged_at_end(self._at_end, self.variables_of, event, self._rules)
+            if evidence is not None:
+                self._note(evidence)
         self._waiting.clear()

@@ -1,16 +1,17 @@
 """Where the lives of broker sets end, in the capture and on each connection.
 
-A life ends when a whole broker set is removed, when single removals leave it no broker or no in-sync replica (a
-controller then knows nothing of its epochs any more), or when the first id is granted to another owner. Where that
-lies between the frames of another connection only these frames tell: epochs fall at it, and before it a controller
-knew the set, behind it not. Where they tell nothing, the order of the capture decides.
+A life ends when a whole broker set is removed, when single removals leave it no broker or no in-sync
+replica (a controller then knows nothing of its epochs any more), or when the first id is granted to another
+owner. Where that lies between the frames of another connection only these frames tell: epochs fall at it,
+and before it a controller knew the set, behind it not. Where they tell nothing, the order of the capture
+decides.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from replispec.replay.events.observation import Observation, ObservationKind
@@ -27,20 +28,20 @@ Key = tuple[str, str]
 
 @dataclass(slots=True)
 class Lives:
-    """Positions in the capture at which lives ended, ascending: `ends` by key, `moved` by key and connection where
-    the frames of a connection tell another place than the capture does."""
+    """Positions in the capture at which lives ended, ascending: `ends` by key, `moved` by key and
+    connection where the frames of a connection tell another place than the capture does."""
 
     ends: dict[Key, list[int]] = field(default_factory=lambda: defaultdict(list))
     moved: dict[tuple[Key, str], list[int]] = field(default_factory=dict)
 
     def number(self, key: Key, row: Observation) -> int:
         """The life that a row belongs to, from 1 on."""
-        ends = self.moved.get((key, row.connection)) or self.ends.get(key) or []
+        ends = self.moved.get((key, row.connection)) or self.ends.get(key, [])
         return bisect_right(ends, row.order) + 1
 
     def is_end(self, key: Key | None, row: Observation) -> bool:
         """True when this very row ended a life."""
-        return key is not None and row.order in self.ends.get(key, ())
+        return key is not None and row.order in self.ends.get(key, [])
 
 
 @dataclass(slots=True)
@@ -95,6 +96,9 @@ class _Break:
     until: int
 
 
+_Breaks = dict[tuple[Key, str], list[_Break]]
+
+
 def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key | None]) -> Lives:
     """What the observations of one capture, in its order, tell; `key_of` says whom one is about."""
     breaks = _breaks(rows, key_of)
@@ -122,6 +126,7 @@ def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key
     for (key, connection), own in breaks.items():
         if key in ended:
             found.moved[key, connection] = _moved(ended[key], connection, own)
+    _keep_pairs(found, rows, key_of)
     return found
 
 
@@ -130,29 +135,48 @@ def removed_by(row: Observation) -> set[str]:
     return {each.strip() for each in (row.text or "").split(BETWEEN_IDS)} - {""}
 
 
-def _breaks(
-    rows: Iterable[Observation], key_of: Callable[[Observation], Key | None]
-) -> dict[tuple[Key, str], list[_Break]]:
+def _breaks(rows: Iterable[Observation], key_of: Callable[[Observation], Key | None]) -> _Breaks:
     """Where the frames of each connection themselves tell the end of a life."""
-    found: dict[tuple[Key, str], list[_Break]] = defaultdict(list)
+    found: _Breaks = defaultdict(list)
     known: dict[tuple[Key, str], tuple[int, int | None, int | None]] = {}
-    asked: dict[tuple[str, int, int | None], int] = {}
-    for row in rows:
-        key = key_of(row)
-        if key is None:
-            continue
+    for row, key, asked in _asked(rows, key_of):
         at = key, row.connection
-        if row.kind == ObservationKind.DECISION and row.code is None:
-            asked[row.connection, 1 - row.direction, row.opaque] = row.order
-        elif row.kind == ObservationKind.DECISION and _knows_nothing(row) and at in known:
-            until = asked.get((row.connection, row.direction, row.opaque), row.order)
-            found[at].append(_Break(known.pop(at)[0], until))
+        if row.kind == ObservationKind.DECISION and _knows_nothing(row) and at in known:
+            found[at].append(_Break(known.pop(at)[0], asked))
         elif row.kind == ObservationKind.FACT and row.master_epoch is not None:
             before = known.get(at)
             if before is not None and _falls(before[1:], (row.master_epoch, row.sync_state_set_epoch)):
                 found[at].append(_Break(before[0], row.order))
             known[at] = row.order, row.master_epoch, row.sync_state_set_epoch
     return found
+
+
+def _keep_pairs(
+    lives: Lives, rows: Iterable[Observation], key_of: Callable[[Observation], Key | None]
+) -> None:
+    """No life ends between a request of another connection and its answer: that belongs to one."""
+    for row, key, asked in _asked(rows, key_of):
+        if key not in lives.ends or row.code is None or lives.is_end(key, row):
+            continue
+        places = lives.moved.get((key, row.connection), lives.ends[key])
+        inside = [place for place in places if asked < place <= row.order]
+        if inside and row.kind == ObservationKind.DECISION:
+            place = asked if _knows_nothing(row) else row.order + 1
+            lives.moved[key, row.connection] = [place if each in inside else each for each in places]
+
+
+def _asked(
+    rows: Iterable[Observation], key_of: Callable[[Observation], Key | None]
+) -> Iterator[tuple[Observation, Key, int]]:
+    """The rows about broker sets, each with the order of the request that it answers, else its own."""
+    asked: dict[tuple[str, int, int | None], int] = {}
+    for row in rows:
+        key = key_of(row)
+        if key is None:
+            continue
+        if row.kind == ObservationKind.DECISION and row.code is None:
+            asked[row.connection, 1 - row.direction, row.opaque] = row.order
+        yield row, key, asked.get((row.connection, row.direction, row.opaque), row.order)
 
 
 def _knows_nothing(row: Observation) -> bool:

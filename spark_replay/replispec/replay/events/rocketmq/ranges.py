@@ -24,7 +24,10 @@ class _Carried:
 
 
 def ranges(rows: Sequence[Observation]) -> Iterator[SimpleNamespace]:
-    """The events of the stream `ranges`. Runs of which bytes are missing are in none."""
+    """The events of the stream `ranges`. Runs of which bytes are missing are in none.
+
+    `rank` is the place of an event among those of its group and epoch.
+    """
     carried: dict[tuple[str, int], dict[str, _Carried]] = defaultdict(dict)
     for row in rows:
         if row.kind != ObservationKind.BATCH or row.body_digest is None or row.group is None:
@@ -36,9 +39,13 @@ def ranges(rows: Sequence[Observation]) -> Iterator[SimpleNamespace]:
         one.runs.setdefault(row.offset, (row.offset + (row.body_size or 0), row))
     for group, epoch in sorted(carried):
         before: list[_Carried] = []
+        rank = 0
         for one in carried[group, epoch].values():
             for other in before:
-                yield from _common(group, epoch, other, one)
+                for event in _common(group, epoch, other, one):
+                    event.rank = rank
+                    rank += 1
+                    yield event
             before.append(one)
 
 

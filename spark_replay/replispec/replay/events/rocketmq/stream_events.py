@@ -21,6 +21,7 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.tenures import Tenure, epoch_of
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 _HA = {
@@ -53,16 +54,6 @@ class StreamEvent:
     def group(self) -> str:
         """The broker group that the event is about."""
         return str(self.event.group)
-
-
-@dataclass(slots=True)
-class Tenure:
-    """One master in one epoch: its name, its main address, and when the capture first told it."""
-
-    master: str
-    address: str | None
-    order: int
-    time_ns: int
 
 
 @dataclass(slots=True)
@@ -102,10 +93,12 @@ def join(
         *_replication(rows),
         *_sends(rows, groups, history),
         *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
-        *(StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack)),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
     ]
+    if all_ack:
+        # Without the setting the rule says nothing, and there is an event for every frame.
+        events += (StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack))
     return Judged(rows, groups, history, events)
 
 
@@ -261,17 +254,8 @@ def _sends(rows: list[Observation], groups: BrokerGroups, history: History) -> I
 
 def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
     assert row.group is not None
-    return replace(row, epoch=_epoch_of(row, history.tenures[row.group]))
-
-
-def _epoch_of(row: Observation, tenures: dict[int, Tenure]) -> int | None:
-    """The masterEpoch under which the answering broker was master; None when no fact tells.
-
-    The greatest that had been told by then; for answers before the first fact the smallest.
-    """
-    epochs = [epoch for epoch, tenure in tenures.items() if tenure.address == row.address]
-    told = [epoch for epoch in epochs if tenures[epoch].order <= row.order]
-    return max(told) if told else min(epochs, default=None)
+    epoch = epoch_of(row, history.tenures[row.group], history.starts[row.group])
+    return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
 
 def _epoch_starts(

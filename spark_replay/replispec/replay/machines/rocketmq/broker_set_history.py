@@ -1,12 +1,13 @@
 """What may have been true of one broker set, version after version, and which decisions that allows.
 
-A version is what was possible at one time; the next one begins where a decision changed it. An answer says how
-its request was decided, and some of what was true then: it fits a version when the machine decides so there.
+A version is what was possible at one time; the next one begins where a decision changed it. An answer says
+how its request was decided, and some of what was true then: it fits a version when the machine decides so
+there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import SimpleNamespace
@@ -31,11 +32,13 @@ MACHINE: Final = broker_set.MACHINE
 ANSWERS: Final = broker_set.ANSWERS
 VERSIONS_MAX: Final = 256
 """Versions of one broker set that are kept: what is further back explains nothing any more."""
+WORK_MAX: Final = 4096
+"""Steps of one broker set that are taken again before what may lie further back is left open."""
 OWN: Final = tuple(kind for kind, info in MACHINE.events.items() if info.origin is Origin.LOCAL)
 """What a controller does of its own."""
 UNSEEN: Final = tuple(kind for kind in MACHINE.events if kind is not broker_set.CleaningAsked)
-"""What may have happened where nothing was lost. Nothing but a removal by an administrator changes a set without
-an epoch: it is taken for seen."""
+"""What may have happened where nothing was lost. Nothing but a removal by an administrator changes a set
+without an epoch: it is taken for seen."""
 ANYTHING: Final = tuple(MACHINE.events)
 """What may have happened where bytes were lost."""
 WRITES: Final = frozenset(
@@ -83,11 +86,24 @@ def effects_of(kind: type, code: int | None) -> frozenset[str]:
     return frozenset(each for each in effects if ANSWERS.get(each) == code)
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How a version came from the one before: perhaps one of the requests that waited was decided, then any
+    of `kinds` happened unseen, any number of times, and then the decision was taken; without one,
+    anything."""
+
+    decision: Decision | None = None
+    kinds: tuple[type, ...] = ()
+    waiting: tuple[Decision, ...] = ()
+
+
 @dataclass(slots=True)
 class _Version:
-    """What was possible, and what follows from it without anything that was seen (by the events that may)."""
+    """What was possible, how it came to that, and what follows without anything that was seen (by the events
+    that may)."""
 
     possible: Possible
+    step: Step
     reached: dict[tuple[type, ...], Possible] = field(default_factory=dict)
 
 
@@ -95,15 +111,17 @@ class History:
     """The versions of one broker set in one life.
 
     `begun`: the capture shows that nothing was known of it at first. `unseen`: what may have happened without
-    a frame that shows it. `number` counts the versions: the latest is `number - 1`.
+    a frame that shows it. `number` counts the versions: the latest is `number - 1`. `work`: how many more
+    steps are taken again to see whether something lies further back.
     """
 
-    def __init__(self, *, begun: bool, unseen: Sequence[type]) -> None:
+    def __init__(self, *, begun: bool, unseen: tuple[type, ...]) -> None:
         self._machines: tuple[Machine[Any, Any], ...] = tuple(variants(MACHINE, None))
-        self._unseen = tuple(unseen)
+        self.unseen = unseen
         first = tuple(_first(each, begun=begun) for each in self._machines)
-        self._versions = [_Version(first)]
+        self._versions = [_Version(first, Step())]
         self.number = 1
+        self.work = WORK_MAX
 
     @property
     def now(self) -> Possible:
@@ -111,64 +129,74 @@ class History:
         return self._versions[-1].possible
 
     def is_kept(self, version: int) -> bool:
-        """True when this version is still known."""
-        return version >= self.number - len(self._versions)
+        """True when all since this version is still known, and may still be looked at."""
+        return self.work > 0 and version >= self.number - len(self._versions)
 
     def is_at_once(self, decision: Decision) -> bool:
         """True when the latest version allows the decision, which changes nothing and tells nothing new."""
-        after = self.after(self.now, decision)
+        after = self._after(self.now, decision)
         if not any(after):
             return False
         if not decision.claims and not decision.is_write:
             return True
-        return all(_are_same(one, other) for one, other in zip(self.now, after, strict=True))
+        return _are_all_same(self.now, after)
 
-    def goes_on(self, after: Possible) -> None:
-        """A decision was taken: a new version, unless it is the same."""
-        if all(_are_same(one, other) for one, other in zip(self.now, after, strict=True)):
-            return
-        self._versions = [*self._versions[1 - VERSIONS_MAX :], _Version(after)]
-        self.number += 1
+    def after(self, step: Step) -> Possible:
+        """Where a step leads from the latest version."""
+        return self._taken(self._versions[-1], step)
+
+    def goes_on(self, after: Possible, step: Step) -> None:
+        """A step was taken: a new version, unless it is the same."""
+        if not _are_all_same(self.now, after):
+            self._versions = [*self._versions[1 - VERSIONS_MAX :], _Version(after, step)]
+            self.number += 1
 
     def goes_anywhere(self) -> None:
         """Anything is possible from now on."""
-        self.goes_on(tuple(everywhere(each) for each in self._machines))
+        self.goes_on(self._anything(), Step())
 
-    def of_its_own(self) -> Possible:
-        """What is possible after anything that the controller does of its own."""
-        return self._reached(self._versions[-1], OWN)
+    def had(self, step: Step, since: int) -> int | None:
+        """The first version, from `since` on, in which the step may have been taken so that all that followed
+        still follows; None when there is none. What follows has what `step` has unseen."""
+        first = self.number - len(self._versions)
+        for number in range(max(since, first), self.number - 1):
+            if self._fits(number - first, step):
+                return number
+        return self.number - 1 if any(self.after(step)) else None
 
-    def with_waiting(self, waiting: Iterable[Decision]) -> Possible:
-        """What is possible once one of the requests that still wait was decided."""
-        found = self.now
-        for asked in waiting:
+    def _fits(self, at: int, step: Step) -> bool:
+        version = self._versions[at]
+        after = self._taken(version, step)
+        if _are_all_same(after, version.possible):
+            return True
+        for later in self._versions[at + 1 :]:
+            if not any(after) or self.work <= 0:
+                return False
+            self.work -= 1
+            kinds = tuple(dict.fromkeys((*later.step.kinds, *step.kinds)))
+            after = self._taken(_Version(after, Step()), replace(later.step, kinds=kinds))
+            if _are_all_same(after, later.possible):
+                return True
+        return any(after)
+
+    def _taken(self, version: _Version, step: Step) -> Possible:
+        if step.decision is None:
+            return self._anything()
+        found = version.possible
+        for asked in step.waiting:
             if asked.is_write:
-                after = self.after(self.now, asked)
-                found = tuple((*one, *more) for one, more in zip(found, after, strict=True))
-        return self._with(tuple(map(distinct, found)), OWN)
+                after = self._after(version.possible, asked)
+                found = tuple(distinct((*one, *more)) for one, more in zip(found, after, strict=True))
+        if step.kinds and step.waiting:
+            found = self._with(found, step.kinds)
+        elif step.kinds:
+            found = self._reached(version, step.kinds)
+        return self._after(found, step.decision)
 
-    def had(self, decision: Decision, since: int) -> int | None:
-        """The first version, from `since` on, that allows the decision by itself or after what the controller
-        did of its own; None when none does."""
-        for number, version in self._from(since):
-            if any(self.after(version.possible, decision)):
-                return number
-            if any(self.after(self._reached(version, OWN), decision)):
-                return number
-        return None
+    def _anything(self) -> Possible:
+        return tuple(everywhere(each) for each in self._machines)
 
-    def had_unseen(self, decision: Decision, since: int) -> bool:
-        """True when requests that were not seen explain it in some version from `since` on."""
-        return any(
-            any(self.after(self._reached(version, self._unseen), decision))
-            for _, version in self._from(since)
-        )
-
-    def after_unseen(self, decision: Decision) -> Possible:
-        """Where requests that were not seen, and then the decision, lead from now."""
-        return self.after(self._reached(self._versions[-1], self._unseen), decision)
-
-    def after(self, possible: Possible, decision: Decision) -> Possible:
+    def _after(self, possible: Possible, decision: Decision) -> Possible:
         """Where a decision leads, as far as it agrees with what it tells."""
         if decision.kind is None:
             return tuple(_agreeing(each, decision.claims) for each in possible)
@@ -188,11 +216,6 @@ class History:
     def states(self) -> list[str]:
         """The names of the states that are possible now."""
         return sorted({one.state.name for each in self.now for one in each})
-
-    def _from(self, since: int) -> Iterator[tuple[int, _Version]]:
-        first = self.number - len(self._versions)
-        for number in range(max(since, first), self.number):
-            yield number, self._versions[number - first]
 
     def _reached(self, version: _Version, kinds: tuple[type, ...]) -> Possible:
         if kinds not in version.reached:
@@ -220,6 +243,10 @@ def _first(machine: Machine[Any, Any], *, begun: bool) -> Configurations:
     if begun:
         return (Configuration(machine.initial, forgotten(machine.variables, _UNCLAIMED)),)
     return everywhere(machine)
+
+
+def _are_all_same(one: Possible, other: Possible) -> bool:
+    return all(_are_same(mine, theirs) for mine, theirs in zip(one, other, strict=True))
 
 
 def _are_same(one: Configurations, other: Configurations) -> bool:

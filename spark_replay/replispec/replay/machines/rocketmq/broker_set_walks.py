@@ -1,11 +1,12 @@
 """What controllers decide about each broker set, walked in an order that causes allow.
 
-A request is decided somewhere between its own frame and that of its answer. The frames of one connection are
-ordered, those of several are not, but by what they tell: neither epoch of a broker set ever falls. So every
-connection is a thread of events, and what comes next is always the least by its epochs of what its thread has come
-to. An answer is ok when the machine comes to it from what is possible: as it is, after what the controller does of
-its own, after a request that still waits for its answer, or since its thread last went on. It is unknown when only
-requests that were not captured explain it, and violated when not even those do.
+A request is decided somewhere between its own frame and that of its answer. The frames of one connection
+are ordered, those of several are not, but by what they tell: neither epoch of a broker set ever falls. So
+every connection is a thread of events, and what comes next is always the least by its epochs of what its
+thread has come to. An answer is ok when the machine comes to it from what is possible: as it is, after what
+the controller does of its own, after a request that still waits for its answer, or since its thread last
+went on. It is unknown when only requests that were not captured explain it, and violated when not even
+those do.
 """
 
 from __future__ import annotations
@@ -23,23 +24,25 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.machines.rocketmq.broker_set_history import (
     ANYTHING,
     MACHINE,
+    OWN,
     UNSEEN,
     Decision,
     History,
     Owners,
-    Possible,
+    Step,
     effects_of,
     shown,
 )
 from replispec.replay.machines.steps import Findings
 from replispec.runtime.primitives.invariants import Verdict
-from replispec.runtime.primitives.unknown import PartlySeen
+from replispec.runtime.primitives.unknown import UNKNOWN, PartlySeen
 from replispec.wire.rocketmq.machines import broker_set
 
 WAITING_MAX: Final = 64
 """Requests of one broker set that wait for their answers; what comes beyond is followed no further."""
 _KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
-_EPOCHS: Final = ("master_epoch", "sync_state_set_epoch")
+# The epoch of the set comes first: every election counts it up too.
+_EPOCHS: Final = ("sync_state_set_epoch", "master_epoch")
 _Request = tuple[str, int, int | None]
 _Place = tuple[int, ...]
 
@@ -50,19 +53,18 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
         row.controller for row in rows if row.kind == ObservationKind.FACT and row.named_by == BY_ADDRESS
     }
     holed = _is_holed(rows, groups)
+    begun = {row.group for row in rows if row.kind == ObservationKind.CLEANED and row.text is None}
     sets: dict[str, _Set] = {}
     for row in rows:
-        group = row.group or ""
-        if row.kind == ObservationKind.CLEANED and row.text is None:
-            sets[group] = _Set(begun=True, holed=holed)
         if (
             row.kind == ObservationKind.DECISION
             and row.controller not in by_address
             and _is_claim(row, groups)
         ):
+            group = row.group or ""
             if group not in sets:
-                sets[group] = _Set(begun=False, holed=holed)
-            sets[group].add(row, ends_life=_ends_life(row, groups))
+                sets[group] = _Set(begun=group in begun, holed=holed)
+            sets[group].add(row, ends_life=groups.lives.is_end(groups.key(row), row))
     for group, one in sets.items():
         for row, verdict, says in one.walk():
             found[group, MACHINE.finding].note(verdict, says, row)
@@ -88,10 +90,6 @@ def _is_claim(row: Observation, groups: BrokerGroups) -> bool:
     if row.controller is None:
         return groups.name_at(row.address) is not None
     return row.controller in groups.controllers and row.name in groups.spoken
-
-
-def _ends_life(row: Observation, groups: BrokerGroups) -> bool:
-    return groups.lives.is_end(groups.key(row), row)
 
 
 @dataclass(slots=True)
@@ -151,8 +149,7 @@ class _Set:
         thread = self._threads.setdefault(row.connection, _Thread())
         for event in self._event(row, ends_life=ends_life):
             if event.decision is not None:
-                for at, name in enumerate(_EPOCHS):
-                    told = event.decision.claims.get(name, -1)
+                for at, told in enumerate(_epochs(event.decision)):
                     thread.epochs[at] = max(thread.epochs[at], told)
                 event.place = (*thread.epochs, not event.decision.is_write, row.order)
             thread.events.append(event)
@@ -177,7 +174,8 @@ class _Set:
                     yield _Event(row, request, known, Decision(known.kind, known.asked, effects, claims))
 
     def walk(self) -> list[tuple[Observation, Verdict, str]]:
-        """Judge every answer and notification: verdicts in the order of the capture, each with what it says."""
+        """Judge every answer and notification: verdicts in the order of the capture, each with what it
+        says."""
         while self._go_on() or self._conclude():
             pass
         return sorted(self._judged, key=lambda each: each[0].order)
@@ -204,12 +202,12 @@ class _Set:
                 event = thread.events[0]
                 if event.decision is None:
                     self._ask(event)
-                elif self._changes_nothing(event):
+                    thread.events.popleft()
+                elif self._history.is_at_once(self._named(event)):
                     self._judge(event, Verdict.OK)
+                    self._done(thread, self._history.number - 1)
                 else:
                     break
-                thread.events.popleft()
-                thread.since = self._history.number - 1
                 taken = True
         return taken
 
@@ -218,38 +216,29 @@ class _Set:
             self._waiting.pop(next(iter(self._waiting)))
         self._waiting[event.request] = event.asked
 
-    def _changes_nothing(self, event: _Event) -> bool:
-        assert event.decision is not None
-        self._owners.name(event.decision)
-        return self._history.is_at_once(event.decision)
-
     def _take(self, event: _Event, thread: _Thread) -> bool:
         """Take a decision that leads on from now."""
-        assert event.decision is not None
-        if _is_removal(event):
-            return False
-        self._owners.name(event.decision)
-        return self._leads_on(event, thread, self._history.after(self._history.now, event.decision))
+        return not _is_removal(event) and self._leads_on(event, thread, Step(self._named(event)))
 
     def _take_after_unasked(self, event: _Event, thread: _Thread) -> bool:
         """Take a decision that leads on after what the controller did of its own, or some other request."""
-        assert event.decision is not None
-        self._owners.name(event.decision)
+        decision = self._named(event)
         if _is_removal(event):
-            return self._leads_on(event, thread, self._history.after(self._history.now, event.decision))
-        own = self._history.after(self._history.of_its_own(), event.decision)
-        if any(own):
-            if event.floats and not event.decision.is_write:
-                return self._leads_on(event, thread, self._history.now)
-            return self._leads_on(event, thread, own)
-        others = [asked for request, asked in self._waiting.items() if request != event.request]
-        waited = self._history.with_waiting(others)
-        return self._leads_on(event, thread, self._history.after(waited, event.decision))
+            return self._leads_on(event, thread, Step(decision))
+        if event.floats and not decision.is_write and any(self._history.after(Step(decision, OWN))):
+            self._judge(event, Verdict.OK)
+            self._done(thread, self._history.number - 1)
+            return True
+        others = tuple(asked for request, asked in self._waiting.items() if request != event.request)
+        return self._leads_on(event, thread, Step(decision, OWN)) or self._leads_on(
+            event, thread, Step(decision, OWN, others)
+        )
 
-    def _leads_on(self, event: _Event, thread: _Thread, after: Possible) -> bool:
+    def _leads_on(self, event: _Event, thread: _Thread, step: Step) -> bool:
+        after = self._history.after(step)
         if not any(after):
             return False
-        self._history.goes_on(after)
+        self._history.goes_on(after, step)
         self._judge(event, Verdict.OK)
         self._done(thread, self._history.number - 1)
         return True
@@ -258,35 +247,42 @@ class _Set:
         """Nothing that comes next follows from the present; False when nothing is left."""
         heads = self._heads()
         for event, thread in heads:
-            assert event.decision is not None
-            version = self._history.had(event.decision, thread.since)
-            if version is not None:
-                self._judge(event, Verdict.OK)
-                self._done(thread, version)
-                return True
+            decision = self._named(event)
+            for step in (Step(decision), Step(decision, OWN)):
+                version = self._history.had(step, thread.since)
+                if version is not None:
+                    self._judge(event, Verdict.OK)
+                    self._done(thread, version)
+                    return True
         if heads:
             self._fault(*heads[0])
         return bool(heads)
 
     def _fault(self, event: _Event, thread: _Thread) -> None:
         """The least that is left does not follow from what was seen."""
-        assert event.decision is not None
-        after = self._history.after_unseen(event.decision)
+        step = Step(self._named(event), self._history.unseen)
+        after = self._history.after(step)
         if any(after):
             self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
-            self._history.goes_on(after)
+            self._history.goes_on(after, step)
             self._done(thread, self._history.number - 1)
             return
-        if self._history.had_unseen(event.decision, thread.since):
+        if self._history.had(step, thread.since) is not None:
             self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
         elif not self._history.is_kept(thread.since):
-            self._judge(event, Verdict.UNKNOWN, f"{event.says} may be about what lies too far back")
+            self._judge(event, Verdict.UNKNOWN, f"{event.says} may follow from what lies too far back")
         else:
             states = ", ".join(self._history.states())
             self._judge(event, Verdict.VIOLATED, f"{event.says} is not allowed in state {states}")
-            if event.decision.is_write:
+            if step.decision is not None and step.decision.is_write:
                 self._history.goes_anywhere()
         self._done(thread, thread.since)
+
+    def _named(self, event: _Event) -> Decision:
+        """The decision, told who holds the id that it is about."""
+        assert event.decision is not None
+        self._owners.name(event.decision)
+        return event.decision
 
     def _done(self, thread: _Thread, version: int) -> None:
         thread.events.popleft()
@@ -302,3 +298,11 @@ class _Set:
 
 def _is_removal(event: _Event) -> bool:
     return event.decision is not None and event.decision.kind is broker_set.CleaningAsked
+
+
+def _epochs(decision: Decision) -> tuple[int, ...]:
+    """The epochs that a decision tells, -1 for what it does not: a set is changed under the epoch of the
+    asking master."""
+    asked = getattr(decision.asked, "master_epoch", UNKNOWN) if decision.claims else UNKNOWN
+    told = {"master_epoch": -1 if asked is UNKNOWN or asked is None else asked, **decision.claims}
+    return tuple(told.get(name, -1) for name in _EPOCHS)

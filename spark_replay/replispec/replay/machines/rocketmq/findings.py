@@ -14,7 +14,6 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.machines.rocketmq.broker_set_walks import walk_broker_sets
 from replispec.replay.machines.rocketmq.learner_walks import walk_learners
 from replispec.replay.machines.rocketmq.registration_walks import walk_registrations
-from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.replay.machines.rocketmq.start_walks import walk_starts
 from replispec.replay.machines.steps import MachineFinding
 
@@ -22,12 +21,11 @@ from replispec.replay.machines.steps import MachineFinding
 def machine_findings(
     rows: Sequence[Observation], groups: BrokerGroups, learners: Collection[str]
 ) -> Mapping[tuple[str, str], MachineFinding]:
-    """Walk every machine over the observations of one capture, in the order of the capture.
+    """Walk every machine but those of replication over the observations of one capture, in its order.
 
     Findings by (group, id of the machine's finding). `learners` as in stream_events.join.
     """
     found: dict[tuple[str, str], MachineFinding] = defaultdict(MachineFinding)
-    walk_replication(rows, groups, found)
     walk_registrations(rows, found)
     walk_starts(rows, groups, found)
     walk_broker_sets(rows, groups, found)

@@ -53,9 +53,9 @@ class _Claims:
 def walk_learners(rows: Sequence[Observation], given: Collection[str], found: Findings) -> None:
     """Walk each broker that `given` names, or that some handshake calls a learner, connection by connection.
 
-    Brokers are named as in the facts. What happened before the capture is not known, unless `given` tells. What a
-    broker calls itself to its master and what controllers say of it are ordered by one thing alone: a broker
-    that joins a SyncStateSet has said before, in a handshake with the master, what it is.
+    Brokers are named as in the facts. What happened before the capture is not known, unless `given` tells.
+    What a broker calls itself to its master and what controllers say of it are ordered by one thing alone:
+    a broker that joins a SyncStateSet has said before, in a handshake with the master, what it is.
     """
     for group, own in _groups(rows).items():
         learners = {name for name, declared in own.declared.items() if any(declared)}

@@ -41,9 +41,10 @@ class _Broker:
 def walk_starts(rows: Sequence[Observation], groups: BrokerGroups, found: Findings) -> None:
     """Walk the machine of a broker's start for each broker whose address is told, connection by connection.
 
-    The connections of a broker tell no order: between two frames of one of them it may have done whatever the
-    others show, and on a new one a new process may begin. A broker that asks for its first id on a connection seen
-    from its start begins there; of every other one nobody knows how far it was when the capture began.
+    The connections of a broker tell no order: between two frames of one of them it may have done whatever
+    the others show, and on a new one a new process may begin. A broker that asks for its first id on a
+    connection seen from its start begins there; of every other one nobody knows how far it was when the
+    capture began.
     """
     holed = _with_holes(rows)
     for address, broker in _brokers(rows, groups, holed).items():

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.stream_events import Judged, Tenure
+from replispec.replay.events.rocketmq.stream_events import Judged
+from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.report.model import Overlap
 
 # What only a master sends.

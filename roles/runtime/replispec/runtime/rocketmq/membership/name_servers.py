@@ -6,34 +6,41 @@ RouteInfoManager.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.membership.answers import read_quietly
+from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import (
-    RegisterBrokerBody,
-    RegisterBrokerRequest,
-    RegisterBrokerResponse,
-    TopicConfigTable,
-    UnregisterBrokerRequest,
-)
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfigTable
+from replispec.wire.rocketmq.machines import announcement as machine
+from replispec.wire.rocketmq.machines import announcement_wire as wire
 
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What name servers are told. `broker_id` is 0 for the master, the broker's own id else."""
+    """What name servers are told; see `local` of the machine."""
 
     cluster_name: str
     broker_name: str
-    broker_id: int
+    route_id: int
     address: str
     ha_address: str
     topics: TopicConfigTable
+    filter_servers: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """An answer that is looked at: whose it is, to what, and why it is of no use."""
+
+    address: str
+    said: Announcement
+    outcome: Outcome
+    fault: str
+    now_ms: int
 
 
 class NameServers:
@@ -63,7 +70,8 @@ class NameServers:
         self._current = current
         self._master_named = master_named
         self._due_ms: int | None = None
-        self._silent: set[str] = set()
+        self._servers = {each: MachineRunner(machine.MACHINE, self) for each in self._addresses}
+        self._answered: _Answered | None = None
 
     def announce(self, now_ms: int) -> None:
         """Tell them now, and from now on."""
@@ -71,29 +79,20 @@ class NameServers:
         self._due_ms = now_ms + self._period_ms
         if said is None:
             return
-        body = RegisterBrokerBody([], said.topics).encode()
-        request = RegisterBrokerRequest(
-            broker_name=said.broker_name,
-            broker_addr=said.address,
-            cluster_name=said.cluster_name,
-            ha_server_addr=said.ha_address,
-            broker_id=said.broker_id,
-            enable_acting_master=False,
-            compressed=False,
-            body_crc32=zlib.crc32(body) & constants.CRC_MASK,
-        )
+        call = wire.announced(machine.MACHINE.variables, said)
         if self._announced is not None and self._addresses:
-            self._announced(request, now_ms)
-        fields = request.to_ext_fields()
+            self._announced(call.header, now_ms)
+        fields = call.header.to_ext_fields()
         for address in self._addresses:
+            self._take(address, machine.Announced(call.header))
             self._calls.ask(
                 address,
-                RequestCode.REGISTER_BROKER,
-                self._answer_to(address, said),
+                call.code,
+                self._answer_to(call.code, address, said),
                 now_ms=now_ms,
                 timeout_ms=constants.ANSWER_TIMEOUT_MS,
                 ext_fields=fields,
-                body=body,
+                body=call.body,
             )
 
     def leave(self, now_ms: int) -> None:
@@ -101,12 +100,11 @@ class NameServers:
         said = self._current()
         self._due_ms = None
         if said is not None:
-            request = UnregisterBrokerRequest(
-                said.broker_name, said.address, said.cluster_name, said.broker_id
-            )
+            call = wire.left(machine.MACHINE.variables, said)
             for address in self._addresses:
-                fields = request.to_ext_fields()
-                self._calls.tell(address, RequestCode.UNREGISTER_BROKER, now_ms=now_ms, ext_fields=fields)
+                self._take(address, machine.Left(call.header))
+                fields = call.header.to_ext_fields()
+                self._calls.tell(address, call.code, now_ms=now_ms, ext_fields=fields)
 
     def ticked(self, now_ms: int) -> None:
         """Tell them again when it is time."""
@@ -117,37 +115,48 @@ class NameServers:
         """When `ticked` has something to do."""
         return self._due_ms
 
-    def _answer_to(self, address: str, said: Announcement) -> Callable[[Outcome, int], None]:
+    def _answer_to(self, asked: int, address: str, said: Announcement) -> Callable[[Outcome, int], None]:
         def answered(outcome: Outcome, now_ms: int) -> None:
-            received = self._read(address, outcome)
-            if received is None:
-                self._again_in(constants.RETRY_MS, now_ms)
-            elif said.broker_id != 0:
-                master, ha = received.master_addr, received.ha_server_addr
-                if not (master and ha and self._master_named(master, ha, now_ms)):
-                    self._again_in(constants.MASTER_SEARCH_MS, now_ms)
+            event, fault = read_quietly(outcome, lambda *answer: wire.outcome_of(asked, *answer))
+            assert event is not None, "every outcome of an announcement is one of its events"
+            self._answered = _Answered(address, said, outcome, fault, now_ms)
+            self._take(address, event)
 
         return answered
+
+    def _take(self, address: str, event: machine.Event) -> None:
+        self._servers[address].take(event)
 
     def _again_in(self, after_ms: int, now_ms: int) -> None:
         if self._due_ms is not None:
             self._due_ms = min(self._due_ms, now_ms + after_ms)
 
-    def _read(self, address: str, outcome: Outcome) -> RegisterBrokerResponse | None:
-        """The answer; None, with one line for each time that a name server falls silent, for none."""
+    # Effects of the machine
+
+    def look_for_master(self, event: machine.Taken) -> Nothing:
+        """A replica follows the master that is named, and asks again soon while it is not the right one."""
+        assert self._answered is not None
+        now_ms, answer = self._answered.now_ms, event.message
+        if self._answered.said.route_id != constants.MASTER_ID:
+            master, ha = answer.master_addr, answer.ha_server_addr
+            if not (master and ha and self._master_named(master, ha, now_ms)):
+                self._again_in(constants.MASTER_SEARCH_MS, now_ms)
+        return ()
+
+    def note_silence(self, _event: machine.Refused) -> Nothing:
+        """One line for each time that a name server falls silent."""
+        assert self._answered is not None
+        outcome, reason = self._answered.outcome, self._answered.fault
         if isinstance(outcome, Failure):
             reason = outcome.reason
-        elif outcome.header.code != ResponseCode.SUCCESS:
+        elif not reason:
             reason = outcome.header.remark or str(outcome.header.code)
-        else:
-            try:
-                answer = RegisterBrokerResponse.from_ext_fields(outcome.header.ext_fields or {})
-            except RemoteProtocolError as error:
-                reason = str(error)
-            else:
-                self._silent.discard(address)
-                return answer
-        if address not in self._silent:
-            self._silent.add(address)
-            self._outbox.note(Level.WARNING, "a name server does not know us", server=address, reason=reason)
-        return None
+        values = {"server": self._answered.address, "reason": reason}
+        self._outbox.note(Level.WARNING, "a name server does not know us", **values)
+        return ()
+
+    def retry_soon(self, _event: machine.Refused) -> Nothing:
+        """Tell all of them again before it is time."""
+        assert self._answered is not None
+        self._again_in(constants.RETRY_MS, self._answered.now_ms)
+        return ()

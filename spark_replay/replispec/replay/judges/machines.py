@@ -1,0 +1,50 @@
+"""What machines and pairs come to, as findings that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from replispec.replay.events.observation import Observation, ObservationKind, capture_place
+from replispec.replay.judges.by_columns import proof_of
+from replispec.replay.judges.parts import PartFinding, PartFindings, Place, PlacedProofs, Proof
+from replispec.replay.machines.rocketmq.replication_walks import WalkedConnection
+from replispec.replay.machines.steps import MachineFinding
+from replispec.runtime.primitives.invariants import Verdict
+
+
+def of_machines(found: Mapping[tuple[str, str], MachineFinding]) -> PartFindings:
+    """The findings of machines that are walked over the whole capture."""
+    return _parts(found, ())
+
+
+def of_connections(walked: Iterable[WalkedConnection]) -> Iterator[PartFindings]:
+    """The findings about each connection."""
+    return (_parts(each.findings, each.place) for each in walked)
+
+
+def _parts(found: Mapping[tuple[str, str], MachineFinding], place: Place) -> PartFindings:
+    return {key: _part(finding, place) for key, finding in found.items()}
+
+
+def _part(found: MachineFinding, place: Place) -> PartFinding:
+    part = PartFinding()
+    for verdict, number in found.counts.items():
+        part.count(verdict, number)
+    part.keep(
+        PlacedProofs(fault.verdict, (place, number), (proof_of(fault.row, fault.says, fault.verdict),))
+        for number, fault in enumerate(found.faults)
+    )
+    return part
+
+
+def of_pairs(rows: Iterable[Observation]) -> PartFinding:
+    """The finding about all pairs of a capture, which were judged connection by connection."""
+    part = PartFinding()
+    for row in rows:
+        if row.kind == ObservationKind.PAIRED and row.verdict is not None:
+            part.count(Verdict(row.verdict), row.evaluated or 0)
+        elif row.kind == ObservationKind.MISPAIRED:
+            place = (row.time_ns, row.connection, row.direction, row.sequence)
+            proof = Proof(*place, row.text or "", row.verdict or "")
+            part.keep([PlacedProofs(Verdict(proof.verdict), capture_place(row), (proof,))])
+    return part

@@ -1,0 +1,98 @@
+"""Between connections only causes order: a delay of whole connections alters no verdict, lost packets
+invent none.
+
+`make test-full` takes twenty times as many seeds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.observe import observe
+from replispec.replay.events.tables import from_tables
+from replispec.replay.judges.judge import Judgement, judge_capture
+from tests.replay import mess
+from tests.replay.faults import SEEDED, Fault, taken, written
+from tests.replay.pcap_writer import pcap
+from tests.replay.test_mess import CAPTURES, MILLISECOND, SEEDS, Mess
+
+NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
+DELAYS: dict[str, Mess] = {
+    "up to 500 ms": lambda packets, rng: mess.connections_apart(packets, rng, 500 * MILLISECOND),
+    "up to 2 s": lambda packets, rng: mess.connections_apart(packets, rng, 2_000 * MILLISECOND),
+    "drifting, up to 2 s": lambda packets, rng: mess.connections_drift(packets, rng, 2_000 * MILLISECOND),
+}
+SHARES = (0.005, 0.05)
+
+
+def judged(capture: bytes) -> Judgement:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "made.pcap"
+        path.write_bytes(capture)
+        found = decode_capture(path)
+    return judge_capture("made.pcap", from_tables(observe(found.frames, found.holes, found.streams)))
+
+
+def verdicts(judgement: Judgement) -> dict[tuple[str, str], str]:
+    return {(each.group, each.invariant): each.verdict.value for each in judgement.findings}
+
+
+def violated(judgement: Judgement) -> set[tuple[str, str]]:
+    return {key for key, verdict in verdicts(judgement).items() if verdict == "violated"}
+
+
+def lost(judgement: Judgement) -> int:
+    return sum(each.acknowledged for each in judgement.losses)
+
+
+@cache
+def packets(name: str) -> tuple[bytes, Sequence[mess.Seen]]:
+    return mess.read((CAPTURES / f"{name}.pcap").read_bytes())
+
+
+@cache
+def clean(name: str) -> Judgement:
+    return judged((CAPTURES / f"{name}.pcap").read_bytes())
+
+
+@pytest.mark.parametrize("kind", DELAYS)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_delay_of_whole_connections_alters_no_verdict_and_no_loss(name: str, kind: str) -> None:
+    header, seen = packets(name)
+    for seed in range(SEEDS):
+        found = judged(mess.written(header, DELAYS[kind](seen, random.Random(f"{name} {kind} {seed}"))))
+        assert verdicts(found) == verdicts(clean(name)), f"seed {seed}"
+        assert found.losses == clean(name).losses, f"seed {seed}"
+
+
+@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("name", NAMES)
+def test_lost_packets_invent_no_violation_and_no_loss(name: str, share: float) -> None:
+    header, seen = packets(name)
+    for seed in range(SEEDS):
+        rng = random.Random(f"{name} {share} {seed}")
+        kept = mess.connections_apart(mess.lossy(seen, rng, share), rng, 2_000 * MILLISECOND)
+        found = judged(mess.written(header, kept))
+        assert violated(found) <= violated(clean(name)), f"seed {seed}"
+        assert lost(found) <= lost(clean(name)), f"seed {seed}"
+
+
+@pytest.mark.parametrize(
+    "fault", [each for each in SEEDED if not each.all_ack], ids=lambda fault: fault.edit.__name__
+)
+def test_a_fault_is_found_however_late_connections_are(fault: Fault) -> None:
+    made = pcap(written(fault.edit(taken(CAPTURES / f"{fault.capture}.pcap"))), nanoseconds=True)
+    header, seen = mess.read(made)
+    for seed in range(SEEDS):
+        late = mess.connections_drift(
+            seen, random.Random(f"{fault.edit.__name__} {seed}"), 2_000 * MILLISECOND
+        )
+        found = {invariant for _, invariant in violated(judged(mess.written(header, late)))}
+        assert found == fault.breaks, f"seed {seed}"
