@@ -122,7 +122,8 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
 
 
 def _rows(out: Path, name: str) -> int:
-    return sum(pq.read_metadata(part).num_rows for part in (out / name).rglob("*.parquet"))
+    files = (part for part in (out / name).rglob("*.parquet") if part.is_file())
+    return sum(pq.read_metadata(part).num_rows for part in files)
 
 
 def _peaks() -> Figures:
