@@ -7,7 +7,7 @@ invent none.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,12 +18,16 @@ from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import Judgement, judge_capture
+from tests.house.tree import ROOT
 from tests.replay import mess
 from tests.replay.faults import taken, written
 from tests.replay.pcap_writer import pcap
 from tests.replay.seeded import SEEDED, Fault
-from tests.replay.test_mess import CAPTURES, MILLISECOND, SEEDS, Mess
+from tests.replay.test_mess import SEEDS
 
+CAPTURES = ROOT / "spark_replay" / "captures"
+MILLISECOND = 10**6
+Mess = Callable[[Sequence[mess.Seen], random.Random], list[mess.Seen]]
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 DELAYS: dict[str, Mess] = {
     "up to 500 ms": lambda packets, rng: mess.connections_apart(packets, rng, 500 * MILLISECOND),
