@@ -228,6 +228,7 @@ class GeneratedSet:
         yield from self._ha(link, HaHandshakeId(broker_id=replica.number).encode(), None, from_client=True)
         answer = HaHandshakeAnswer(last_epoch=EPOCH, entries=[HaEpochEntry(epoch=EPOCH)])
         yield from self._ha(link, answer.encode(), None, from_client=False)
+        self.world.ledger.count(expected.LOG_HOLDS)
         yield from self._report(replica)
 
     def _report(self, replica: Replica) -> Iterator[Packet]:
@@ -250,7 +251,8 @@ class GeneratedSet:
         replica.borders.add(replica.end)
         header = HaTransferHeader(offset=offset, epoch=EPOCH, confirm_offset=self._end, body=bytes(body))
         yield from self._ha(link, header.encode(), offset, from_client=False)
-        self.world.ledger.count(expected.OFFSET_CHAIN, expected.BATCH_IN_EPOCH)
+        self.world.ledger.count(expected.OFFSET_CHAIN, expected.BATCH_IN_EPOCH, expected.CONFIRM_HOLDS)
+        self.world.ledger.confirm(EPOCH, self._end)
         yield from self._report(replica)
 
     def _ha(

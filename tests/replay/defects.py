@@ -26,11 +26,10 @@ SHARES = (0.1, 0.5, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """How packets are changed. `moves`: they are seen in another order, also between connections."""
+    """How packets are changed."""
 
     make: Callable[[Packets, random.Random], list[Seen]]
     keeps: bool = False
-    moves: bool = False
 
 
 def sound(packets: Packets) -> list[Seen]:
@@ -173,12 +172,12 @@ def _can_be_damaged(each: Seen) -> bool:
 
 
 DEFECTS = {
-    "reordered within directions": Defect(in_directions, keeps=True, moves=True),
-    "reordered across directions": Defect(across_directions, keeps=True, moves=True),
-    "one direction late": Defect(one_late, keeps=True, moves=True),
-    "reordered across connections": Defect(jittered, moves=True),
-    "connections 50 ms apart": Defect(partial(across_connections, most_ns=50 * MILLISECOND), moves=True),
-    "connections 2 s apart": Defect(partial(across_connections, most_ns=2 * SECOND), moves=True),
+    "reordered within directions": Defect(in_directions, keeps=True),
+    "reordered across directions": Defect(across_directions, keeps=True),
+    "one direction late": Defect(one_late, keeps=True),
+    "reordered across connections": Defect(jittered),
+    "connections 50 ms apart": Defect(partial(across_connections, most_ns=50 * MILLISECOND)),
+    "connections 2 s apart": Defect(partial(across_connections, most_ns=2 * SECOND)),
     "lost packets": Defect(lossy),
     "repeated packets": Defect(repeated, keeps=True),
     "damaged copies": Defect(with_damaged_copies, keeps=True),

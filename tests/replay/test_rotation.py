@@ -176,6 +176,8 @@ def test_a_replay_of_rotated_files_comes_to_the_same(tmp_path: Path, engine: run
     ]
     assert summaries[0].pop("engine") == "local"
     assert summaries[1].pop("engine") == engine.value
+    names = [[row["file"] for row in each.pop("provenance")["inputs"]] for each in summaries]
+    assert names == [[path.name for path in whole], [*files[1][0], *files[1][1], whole[2].name]]
     assert summaries[1] == summaries[0]
 
 

@@ -49,6 +49,8 @@ def fact(**changes: Any) -> Event:
         "code": int(RequestCode.CONTROLLER_GET_REPLICA_INFO),
         "master_epoch": 1,
         "sync_state_set_epoch": None,
+        "body_epoch": None,
+        "master_address": None,
         "master": "1",
         "members": None,
         "edits": 0,
@@ -177,6 +179,10 @@ def test_only_a_master_alters() -> None:
 # ---- replication ---------------------------------------------------------------------------------
 
 
+# What this connection had told before of epochs and their starts: nothing yet.
+TOLD_BEFORE = ("epoch_at_offset", "start_before", "lower_start", "upper_start")
+
+
 def ha(name: str, **attributes: Any) -> Event:
     return name, SimpleNamespace(group="g", connection=attributes.pop("connection", "c"), **attributes)
 
@@ -190,6 +196,8 @@ def batch(offset: int, size: int, *, epoch: int = 1, start: int = 0, known: list
         epoch_start_offset=start,
         confirm_offset=0,
         known_starts=sorted({start, *(known or [])}),
+        settled=True,
+        **dict.fromkeys(TOLD_BEFORE),
     )
 
 
@@ -306,7 +314,7 @@ def started(epoch: int, start: int) -> Event:
 
 
 def acknowledged(epoch: Any, offset: int) -> Event:
-    return sends("acknowledged", epoch=epoch, offset=offset)
+    return sends("acknowledged", epoch=epoch, offset=offset, cut_to=None, given_again=False)
 
 
 def test_acknowledged_messages_after_the_next_epoch_are_lost_whenever_that_becomes_known() -> None:
@@ -412,6 +420,7 @@ def test_a_judge_answers_whatever_was_not_seen(events: list[tuple[str, dict[str,
         judged = Judge(INVARIANTS[name], rules)
         for kind, attributes in events:
             known = {key: UNKNOWN if value is None else value for key, value in attributes.items()}
-            row = SimpleNamespace(group="g", connection="c", epoch=1, known_starts=UNKNOWN, **known)
+            known |= dict.fromkeys(("known_starts", "settled", *TOLD_BEFORE), UNKNOWN)
+            row = SimpleNamespace(group="g", connection="c", epoch=1, **known)
             judged.feed(kind, row)
         assert judged.finding().verdict in Verdict

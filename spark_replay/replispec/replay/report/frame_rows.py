@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 Place = tuple[str, str, int, int]
 """Capture, connection, direction, sequence: no two frames share it."""
@@ -56,5 +55,8 @@ def _scan(
         & pc.field(key).isin(sorted(values))
     )
     names = list(dict.fromkeys((*PLACE, *columns)))
+    # Imported here: it loads pandas where that is installed, and few captures have anything to look up.
+    import pyarrow.dataset as ds
+
     for batch in ds.dataset(path, format="parquet").to_batches(columns=names, filter=chosen):
         yield from batch.to_pylist()

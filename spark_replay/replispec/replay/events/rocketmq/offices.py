@@ -62,7 +62,10 @@ def followed(
     *,
     all_ack: bool,
 ) -> Iterator[SimpleNamespace]:
-    """The events of the stream `offices`. `starts`: where the epochs of each group begin, as far as known."""
+    """The events of the stream `offices`, of the last office of each broker.
+
+    `starts`: where the epochs of each group begin, as far as known.
+    """
     confirmed: dict[tuple[str, int], Observation] = {}
     for row in rows:
         if row.kind not in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) or (row.offset or 0) < 0:
@@ -70,7 +73,10 @@ def followed(
         if row.group is None or row.epoch is None or row.confirm_offset is None:
             continue
         address = groups.main.get(row.address or "", row.address)
-        if masters.get(row.group, {}).get(row.epoch) == address:
+        # Bytes are labelled with the epoch they are of, confirmOffset is the one of the master's present
+        # office: a broker that was master twice tells of both with one label.
+        held = [epoch for epoch, master in masters.get(row.group, {}).items() if master == address]
+        if held and max(held) == row.epoch:
             best = confirmed.setdefault((row.group, row.epoch), row)
             if row.confirm_offset > (best.confirm_offset or 0):
                 confirmed[row.group, row.epoch] = row
