@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from replispec.replay.capture.files import open_capture
-from replispec.replay.frames.classify import Hints
 from replispec.replay.frames.framing import decode_connection
+from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.rocketmq.readers import HA_MASTER, HA_REPLICA, REMOTING
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.packets import read_packets

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.frames.anchors import places
-from replispec.replay.frames.classify import Hints
-from replispec.replay.frames.rocketmq.readers import quick_measure
+from replispec.replay.frames.hints import Hints
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.streams import Stream
 from replispec.wire.rocketmq import ha, streams
@@ -295,17 +294,6 @@ def test_places_are_those_where_a_form_fits(stream: Stream, noise: bytes, at: in
     border = max(at, len(buffer) // 2)
     parts = [places(stream, buffer, at, border), places(stream, buffer, border, len(buffer))]
     assert [place for part in parts for place in part.tolist()] == expected
-
-
-@given(st.sampled_from(streams.STREAMS), st.binary(max_size=24), st.integers(0, 3))
-def test_the_short_way_to_measure_says_the_same(stream: Stream, buffer: bytes, at: int) -> None:
-    def outcome(measure: Any) -> object:
-        try:
-            return measure(buffer, at, len(buffer))
-        except RemoteProtocolError as error:
-            return str(error)
-
-    assert outcome(quick_measure(stream)) == outcome(stream.measure)
 
 
 def test_an_acknowledged_end_that_was_not_captured_is_a_hole() -> None:

@@ -12,7 +12,7 @@ from replispec.replay.capture.files import open_capture
 from replispec.replay.engines.by_splits import SplitReader, decode_by_splits, ground_of_splits
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.engines.split import decode_split
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 from replispec.wire.rocketmq import ha
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, frame, pcap
 from tests.replay.random_traffic import batch, command

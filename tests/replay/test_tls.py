@@ -11,7 +11,7 @@ import pytest
 from replispec.replay.engines import results, run
 from replispec.replay.engines.by_splits import decode_by_splits
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 from replispec.replay.report.model import CaptureInfo
 from replispec.replay.report.wording import tls_line
 from tests.replay.pcap_writer import Conversation, Packet, in_time_order, pcap

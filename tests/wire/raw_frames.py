@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 from replispec.replay.capture.files import open_capture
-from replispec.replay.frames.classify import Hints
 from replispec.replay.frames.framing import decode_connection
+from replispec.replay.frames.hints import Hints
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.packets import read_packets
 from replispec.replay.tcp.sides import read_connections

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -46,19 +48,74 @@ def decoded(data: bytes) -> object:
     return header, list((header.ext_fields or {}).items())
 
 
-@given(
-    header=messages(remoting.RemotingHeader),
-    changes=st.lists(st.tuples(st.integers(0), MATERIAL), max_size=3),
-)
-def test_a_plain_header_says_what_the_lenient_reader_says(
-    header: remoting.RemotingHeader, changes: list[tuple[int, bytes]]
-) -> None:
+CHANGES = st.lists(st.tuples(st.integers(0), MATERIAL), max_size=3)
+
+
+def changed(header: remoting.RemotingHeader, changes: list[tuple[int, bytes]]) -> bytes:
+    """The header as JSON with some bytes put into it, or in the place of others."""
     data = header.encode_json()
     for place, piece in changes:
         at = place % (len(data) + 1)
         data = data[:at] + piece + data[at + place % 2 :]
+    return data
+
+
+@given(st.lists(st.tuples(messages(remoting.RemotingHeader), CHANGES), max_size=5))
+def test_headers_read_together_say_what_each_says(
+    headers: list[tuple[remoting.RemotingHeader, list[tuple[int, bytes]]]],
+) -> None:
+    texts = [changed(*each) for each in headers]
+    together = remoting.RemotingHeader.plain_json(texts)
+    if together is not None:
+        assert [_said(each) for each in together] == [_said(decoded_or_none(text)) for text in texts]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [b'{"code":1}{"code":2}', b'{"remark":', b'"x"}'],
+        [b'{"code":1}\n{"code":2}', b'{"code":3,', b'"flag":1}'],
+        [b'{"remark":"a', b'b"}'],
+        [b'{"extFields":{}', b'{"code":1}}', b"{}{}"],
+        [b"", b"{}"],
+        [b"{}", b"{}}"],
+    ],
+)
+def test_a_broken_header_is_noticed_among_others(texts: list[bytes]) -> None:
+    """What is too much in one text does not make up for what is missing in another."""
+    assert remoting.RemotingHeader.plain_json(texts) is None
+
+
+def test_plain_headers_are_read_together() -> None:
+    header = remoting.RemotingHeader(code=310, ext_fields={"a": "\u0001}\n{"}, remark="x")
+    found = remoting.RemotingHeader.plain_json([header.encode_json()] * 3)
+    assert found is not None
+    assert [_said(each) for each in found] == [_said(header)] * 3
+
+
+def decoded_or_none(data: bytes) -> remoting.RemotingHeader | None:
+    """The header, None when it is none."""
+    try:
+        return remoting.RemotingHeader.decode_json(data)
+    except RemoteProtocolError:
+        return None
+
+
+def _said(header: Any) -> object:
+    """The fields of a header, its own fields in their order; None for none."""
+    if header is None:
+        return None
+    names = [each.name for each in fields(remoting.RemotingHeader) if each.name != "unknown"]
+    return [getattr(header, name) for name in names], list((header.ext_fields or {}).items())
+
+
+@given(header=messages(remoting.RemotingHeader), changes=CHANGES)
+def test_a_plain_header_says_what_the_lenient_reader_says(
+    header: remoting.RemotingHeader, changes: list[tuple[int, bytes]]
+) -> None:
+    data = changed(header, changes)
     quick = decoded(data)
-    with patch.object(remoting, PLAIN, side_effect=DecodeError):
+    with patch.object(getattr(remoting, PLAIN), "one", side_effect=DecodeError):
         assert decoded(data) == quick
 
 

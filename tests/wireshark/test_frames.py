@@ -11,7 +11,7 @@ import pytest
 
 from replispec.replay.capture.files import open_capture
 from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq.codes import LanguageCode, RemotingFlag
 from replispec.wire.rocketmq.commands import REQUEST_HEADERS, RESPONSE_HEADERS

@@ -50,7 +50,7 @@ def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> 
     from replispec.cli.frame_rows import first_time_ns, rows, totals
     from replispec.cli.frame_text import json_line, text_line
     from replispec.replay.engines.decoding import decode_capture
-    from replispec.replay.frames.classify import Hints
+    from replispec.replay.frames.hints import Hints
 
     with counting(f"decoding {capture.name}", 1), given([capture]) as (path,):
         decoded = decode_capture(path, Hints(ha_ports=frozenset(ha_ports)))

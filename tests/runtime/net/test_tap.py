@@ -10,7 +10,7 @@ import trio
 
 from replispec.cli.frame_rows import rows
 from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 from replispec.runtime.net.tap_shell import FILE_HEADER, SEGMENT_BYTES_MAX, FileTap, TapError
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.world import Close, Connected, Dial, Effect, Event, Received, Send, Started

@@ -4,9 +4,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from replispec.runtime.primitives.binary import (
     BinaryMessage,
@@ -233,7 +234,7 @@ class RemotingHeader:
     def decode_json(cls, data: bytes | memoryview) -> Self:
         """The RemotingHeader in its JSON form; unknown keys are kept. Raises RemoteProtocolError."""
         try:
-            plain = _PLAIN_REMOTING_HEADER(data)
+            plain = _PLAIN_REMOTING_HEADER.one(data)
         except NOT_PLAIN:
             return cls._decode_any_json(data)
         return cls(
@@ -247,6 +248,11 @@ class RemotingHeader:
             plain.serialize_type_current_rpc,
             {},
         )
+
+    @classmethod
+    def plain_json(cls, texts: Sequence[bytes]) -> list[Any] | None:
+        """What `decode_json` finds in each of the texts, when all are plain; None: not all may be."""
+        return _PLAIN_REMOTING_HEADER.each(texts)
 
     @classmethod
     def _decode_any_json(cls, data: bytes | memoryview) -> Self:

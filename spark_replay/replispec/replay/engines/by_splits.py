@@ -20,8 +20,9 @@ from replispec.replay.capture.records import CaptureBytes, Integers, JoinedBytes
 from replispec.replay.engines.decoding import BATCH_FRAMES, DecodedCapture, remarked, without_collector
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.engines.stitch import stitch_flow
-from replispec.replay.frames.classify import Hints
-from replispec.replay.frames.framing import DECODED_KINDS, Decoded
+from replispec.replay.frames.family import decoded_kinds
+from replispec.replay.frames.framing import Decoded
+from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import (
     FRAMES,
     FRAMES_ORDER,
@@ -168,7 +169,7 @@ def placements(found: Iterable[Decoded]) -> pa.Table:
     """Where the chains of some directions stand, as PLACEMENTS."""
     rows = []
     for decoded in found:
-        if decoded.kind not in DECODED_KINDS:
+        if decoded.kind not in decoded_kinds():
             continue
         earlier = 0
         for before, chain in decoded.chains:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from replispec.replay.capture.records import ALL_TIME, CaptureWarning, Window
-from replispec.replay.frames.classify import Hints
 from replispec.replay.frames.framing import Decoded, decode_connection
+from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS, frames_batch, holes_table, streams_table
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.flows import Incarnation, connection_text

@@ -26,7 +26,7 @@ from replispec.replay.engines.results import (
 )
 from replispec.replay.events.observe import REMOTING, REPLICATION, observe
 from replispec.replay.events.tables import SCHEMAS
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES
 from replispec.replay.frames.tls import TLS
 from replispec.replay.report.summary import CaptureRow, nothing_decoded

@@ -37,7 +37,7 @@ from replispec.replay.engines.by_splits import (
 )
 from replispec.replay.engines.decoding import remarked
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS
 from replispec.replay.tcp.ground import Ground, Survey, Wire, keep_packets, lay_ground, survey, wire
 from replispec.replay.tcp.packets import no_packets

@@ -18,9 +18,10 @@ import pyarrow as pa
 from replispec.replay.capture.records import CaptureBytes, Integers, Split
 from replispec.replay.engines.decoding import BATCH_FRAMES, without_collector
 from replispec.replay.frames.anchors import PROOF_FRAMES
-from replispec.replay.frames.classify import Hints
-from replispec.replay.frames.framing import DECODED_KINDS, Decoded, decode_connection
-from replispec.replay.frames.rocketmq.readers import FOREIGN
+from replispec.replay.frames.family import decoded_kinds
+from replispec.replay.frames.framing import Decoded, decode_connection
+from replispec.replay.frames.hints import Hints
+from replispec.replay.frames.readers import FOREIGN
 from replispec.replay.frames.tables import FRAMES, frames_batch
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation
@@ -132,7 +133,7 @@ class _SplitDecoder:
                 chain[at + first : at + last] = number
                 index[at + first : at + last] = np.arange(last - first)
                 place[at + first : at + last] = sequence[at + first : at + last] - sequence[at + first]
-            if decoded.kind not in DECODED_KINDS:
+            if decoded.kind not in decoded_kinds():
                 self._add_foreign(decoded, mine)
             mine.side.pieces = outside(mine.side.pieces, mine.chains)
             at = upto
@@ -167,7 +168,7 @@ class _SplitDecoder:
 
     def _add_chain(self, decoded: Decoded, mine: PartSide, first: int, last: int) -> int:
         start = decoded.positions[first]
-        end = decoded.positions[last - 1] + decoded.outcomes[last - 1][0]
+        end = decoded.positions[last - 1] + decoded.frames.sizes[last - 1]
         from_syn = decoded.direction.from_syn and start == 0
         self._append(mine, decoded.kind, start, end, last - first, from_syn=from_syn)
         return self._chains - 1

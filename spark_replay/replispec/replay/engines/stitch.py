@@ -15,8 +15,8 @@ import numpy as np
 
 from replispec.replay.capture.records import CaptureBytes
 from replispec.replay.engines.split import FlowPart, PartSide, SplitPart
-from replispec.replay.frames.classify import Hints
 from replispec.replay.frames.framing import Decoded, decode_connection
+from replispec.replay.frames.hints import Hints
 from replispec.replay.tcp.copies import settle
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.flows import FlowKey, FlowSide, Handshake, Incarnation

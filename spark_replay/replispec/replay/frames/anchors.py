@@ -7,12 +7,13 @@ specification gives; each is then proved by reading the frames that follow each 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from replispec.replay.capture.records import Integers
-from replispec.replay.frames.rocketmq.readers import BAD, FrameReader, Message
+from replispec.replay.frames.readers import BAD, FrameReader
 from replispec.replay.tcp.space import SequenceSpace
 from replispec.runtime.primitives.streams import FrameForm, Stream
 
@@ -63,7 +64,7 @@ class Searcher:
 
 def proved(space: SequenceSpace, reader: FrameReader, position: int) -> bool:
     """Whether frames of this kind follow each other from `position` on, as far as the bytes go."""
-    previous: Message | None = None
+    previous: Any = None
     at = position
     for count in range(PROOF_FRAMES):
         if count and not space.known(at):

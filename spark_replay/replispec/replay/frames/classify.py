@@ -6,25 +6,13 @@ replication. What begins as TLS is named so, what fits nothing is foreign: both 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from replispec.replay.frames.anchors import Searcher, proved
-from replispec.replay.frames.rocketmq.readers import (
-    BAD,
-    FOREIGN,
-    HA_LEGACY_MASTER,
-    HA_LEGACY_REPLICA,
-    HA_MASTER,
-    HA_REPLICA,
-    REMOTING,
-    SHORT,
-    FrameReader,
-    HaMasterReader,
-    HaReplicaReader,
-    LegacyReader,
-    RemotingReader,
-)
+from replispec.replay.frames.family import frames_families, readers
+from replispec.replay.frames.hints import Hints
+from replispec.replay.frames.readers import BAD, FOREIGN, SHORT, FrameReader
 from replispec.replay.frames.tls import TLS, begins_tls
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.space import SequenceSpace
@@ -33,25 +21,6 @@ from replispec.replay.tcp.space import SequenceSpace
 SEARCH_BYTES_MAXIMUM = 20 * 1024 * 1024
 # A proxy may put its own header before the first frame (PROXY protocol, at most 536 bytes).
 PREFACE_BYTES_MAXIMUM = 1024
-PEER_KINDS = {
-    REMOTING: REMOTING,
-    HA_REPLICA: HA_MASTER,
-    HA_MASTER: HA_REPLICA,
-    HA_LEGACY_REPLICA: HA_LEGACY_MASTER,
-    HA_LEGACY_MASTER: HA_LEGACY_REPLICA,
-    TLS: TLS,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Hints:
-    """What the caller knows: ports and addresses ("ADDRESS:PORT") where masters wait for replicas,
-    whether the masters are 5.0.0 (padded answers), and whether raw bodies are wanted."""
-
-    ha_ports: frozenset[int] = frozenset()
-    ha_addresses: frozenset[str] = frozenset()
-    padded_answers: bool = False
-    keep_bodies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,41 +34,13 @@ class Classified:
     sure: bool
 
 
-def reader_for(kind: str, hints: Hints) -> FrameReader:
-    """The reader of a kind. Raises KeyError for streams that nobody reads."""
-    return _readers(hints.padded_answers, hints.keep_bodies)[kind]
-
-
-@cache
-def _readers(padded_answers: bool, keep_bodies: bool) -> dict[str, FrameReader]:
-    """All readers; they keep nothing of what they read, so that every direction may share them."""
-    return {
-        REMOTING: RemotingReader(keep_bodies=keep_bodies),
-        HA_REPLICA: HaReplicaReader(),
-        HA_MASTER: HaMasterReader(padded_answers=padded_answers, keep_bodies=keep_bodies),
-        HA_LEGACY_REPLICA: LegacyReader(HA_LEGACY_REPLICA),
-        HA_LEGACY_MASTER: LegacyReader(HA_LEGACY_MASTER),
-    }
-
-
-def allowed_kinds(direction: Direction, hints: Hints) -> tuple[str, ...]:
-    """The kinds that a direction may be, most telling first. A replica always opens its connection."""
-    if direction.destination_port in hints.ha_ports or direction.destination in hints.ha_addresses:
-        return (HA_REPLICA, HA_LEGACY_REPLICA)
-    if direction.source_port in hints.ha_ports or direction.source in hints.ha_addresses:
-        return (HA_MASTER, HA_LEGACY_MASTER)
-    if direction.initiator is None:
-        # Three reports in a row look like one heartbeat of a master, but not the other way round.
-        return (REMOTING, HA_REPLICA, HA_MASTER, HA_LEGACY_REPLICA, HA_LEGACY_MASTER)
-    if direction.initiator:
-        return (REMOTING, HA_REPLICA, HA_LEGACY_REPLICA)
-    return (REMOTING, HA_MASTER, HA_LEGACY_MASTER)
-
-
 def classify(direction: Direction, space: SequenceSpace, hints: Hints) -> Classified:
     """The kind of one direction by its own bytes. Raises NeedsBytes when they lie in a chain."""
-    kinds = allowed_kinds(direction, hints)
-    forced = kinds[0] if REMOTING not in kinds else None
+    told = [kind for family in frames_families() for kind in family.told(direction, hints)]
+    known = readers(hints)
+    allowed = told or [kind for family in frames_families() for kind in family.kinds(direction.initiator)]
+    kinds = [known[kind] for kind in allowed]
+    forced = told[0] if told else None
     first = space.first
     if first is None:
         return Classified(forced or FOREIGN, 0, direction.from_syn, forced is not None)
@@ -108,7 +49,7 @@ def classify(direction: Direction, space: SequenceSpace, hints: Hints) -> Classi
     readable = chain is None or chain.kind == FOREIGN
     if readable and (from_start or not direction.from_syn) and begins_tls(space, first):
         return Classified(TLS, first, from_start, sure=True)
-    found = _from_start(space, kinds, hints) if from_start else _from_middle(space, kinds, hints, first)
+    found = _from_start(space, kinds) if from_start else _from_middle(space, kinds, first)
     if found is not None:
         return found
     if forced is not None:
@@ -127,22 +68,30 @@ def agree(first: Classified, second: Classified) -> tuple[Classified, Classified
 def _told_by_peer(own: Classified, peer: Classified) -> Classified:
     if not peer.sure or (own.sure and peer.kind != TLS):
         return own
-    return Classified(PEER_KINDS[peer.kind], own.position, own.aligned, sure=True)
+    return Classified(_peer_kind(peer.kind), own.position, own.aligned, sure=True)
 
 
-def _from_start(space: SequenceSpace, kinds: tuple[str, ...], hints: Hints) -> Classified | None:
+def _peer_kind(kind: str) -> str:
+    """What a direction is whose peer is of this kind."""
+    return next((family.peers[kind] for family in frames_families() if kind in family.peers), kind)
+
+
+def _from_start(space: SequenceSpace, kinds: Sequence[FrameReader]) -> Classified | None:
     """Tell the kind from the first frame, which must be there, and the one after it, which may be."""
     chain = space.chains.get(0)
-    if chain is not None and chain.from_syn and chain.kind in kinds:
+    if chain is not None and chain.from_syn and chain.kind in [reader.kind for reader in kinds]:
         return Classified(chain.kind, 0, aligned=True, sure=True)
-    for kind in kinds:
-        if opens(space, reader_for(kind, hints)):
-            return Classified(kind, 0, aligned=True, sure=True)
-    if REMOTING in kinds:
-        found = Searcher(space).find([reader_for(REMOTING, hints)], 0, PREFACE_BYTES_MAXIMUM)
-        if found is not None:
-            return Classified(REMOTING, found[0], aligned=True, sure=True)
-    return None
+    for reader in kinds:
+        if opens(space, reader):
+            return Classified(reader.kind, 0, aligned=True, sure=True)
+    return _searched(space, [reader for reader in kinds if reader.prefaced], 0, PREFACE_BYTES_MAXIMUM)
+
+
+def _searched(
+    space: SequenceSpace, kinds: Sequence[FrameReader], position: int, limit: int
+) -> Classified | None:
+    found = Searcher(space).find(kinds, position, limit) if kinds else None
+    return None if found is None else Classified(found[1].kind, found[0], aligned=True, sure=True)
 
 
 def opens(space: SequenceSpace, reader: FrameReader) -> bool:
@@ -154,7 +103,7 @@ def opens(space: SequenceSpace, reader: FrameReader) -> bool:
     if size in (SHORT, BAD):
         return False
     if message is None:
-        return reader.kind == REMOTING and reader.worth_reading(space.buffer, space.window(0, 1))
+        return reader.cut_head_opens and reader.worth_reading(space.buffer, space.window(0, 1))
     if not reader.plausible(message):
         return False
     following, successor, *_ = reader.read(space, size)
@@ -163,14 +112,10 @@ def opens(space: SequenceSpace, reader: FrameReader) -> bool:
     return successor is None or (reader.plausible(successor) and reader.follows(message, successor))
 
 
-def _from_middle(space: SequenceSpace, kinds: tuple[str, ...], hints: Hints, first: int) -> Classified | None:
+def _from_middle(space: SequenceSpace, kinds: Sequence[FrameReader], first: int) -> Classified | None:
     """Search for a place where frames of one of the kinds follow each other."""
-    # Frames outside controller mode have no mark at all: they are told from a known start only.
-    readers = [reader_for(kind, hints) for kind in kinds if kind in (REMOTING, HA_REPLICA, HA_MASTER)]
-    for reader in readers:
+    searched = [reader for reader in kinds if reader.searched]
+    for reader in searched:
         if proved(space, reader, first):
             return Classified(reader.kind, first, aligned=True, sure=True)
-    found = Searcher(space).find(readers, first, first + SEARCH_BYTES_MAXIMUM)
-    if found is None:
-        return None
-    return Classified(found[1].kind, found[0], aligned=True, sure=True)
+    return _searched(space, searched, first, first + SEARCH_BYTES_MAXIMUM)

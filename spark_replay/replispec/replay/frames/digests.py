@@ -19,7 +19,7 @@ _LOW: Final = 2**32 - 1
 _SIGN: Final = 1 << 63
 
 
-def digest(data: bytes) -> int:
+def digest(data: bytes | memoryview) -> int:
     """The digest of some bytes."""
     return _packed(crc32(data), adler32(data))
 

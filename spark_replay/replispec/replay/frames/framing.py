@@ -7,31 +7,90 @@ a hole over a head, or bytes that are no frame, need a new place to start (see `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.frames.anchors import Searcher
-from replispec.replay.frames.classify import Classified, Hints, agree, classify, reader_for
-from replispec.replay.frames.rocketmq.readers import (
-    FOREIGN,
-    HA_MASTER,
-    HA_REPLICA,
-    REMOTING,
-    SHORT,
-    FrameReader,
-    Outcome,
-)
+from replispec.replay.frames.classify import Classified, agree, classify
+from replispec.replay.frames.digests import digest
+from replispec.replay.frames.family import decoded_kinds, readers
+from replispec.replay.frames.hints import Hints
+from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Outcome, Run
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.pieces import no_pieces
 from replispec.replay.tcp.space import Chain, Extents, NeedsBytes, SequenceSpace
 
-DECODED_KINDS = (REMOTING, HA_MASTER, HA_REPLICA)
+# A body in JSON is shown up to this size.
+JSON_BODY_BYTES_MAXIMUM = 64 * 1024
+_JSON_STARTS = b"{["
+
+
+@dataclass(slots=True)
+class Frames:
+    """What the readers said of frames, by columns, one entry a frame.
+
+    `positions`, `sizes`: where it is and how long (bytes); `messages`: None where a header has a hole;
+    `body_sizes`: bytes of body; `digests`: of a body of which every byte is there; `json_bodies`: bodies in
+    JSON that the family wants to see; `bodies`: raw, when asked for; `encodings`: of headers.
+    """
+
+    positions: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    messages: list[Any] = field(default_factory=list)
+    body_sizes: list[int] = field(default_factory=list)
+    digests: list[int | None] = field(default_factory=list)
+    json_bodies: list[bytes | None] = field(default_factory=list)
+    bodies: list[bytes | None] = field(default_factory=list)
+    encodings: list[int | None] = field(default_factory=list)
+
+    def add(self, position: int, outcome: Outcome, body: bytes | None, *, keep: bool) -> None:
+        """One more frame; `body`: when there is one, and every byte of it."""
+        self.positions.append(position)
+        self.sizes.append(outcome.size)
+        self.messages.append(outcome.message)
+        self.body_sizes.append(outcome.body_size)
+        self.encodings.append(outcome.encoding)
+        self.digests.append(None if body is None else digest(body))
+        self.json_bodies.append(body if outcome.wanted and body is not None and _is_shown(body) else None)
+        self.bodies.append(body if keep else None)
+
+    def add_run(self, run: Run, buffer: bytes, begin: int, position: int, *, keep: bool) -> None:
+        """Frames that follow each other from `position` on, which is `buffer[begin]`."""
+        view = memoryview(buffer)
+        count = len(run.sizes)
+        digests: list[int | None] = [None] * count
+        shown: list[bytes | None] = [None] * count
+        kept: list[bytes | None] = [None] * count
+        positions = self.positions
+        for at, (size, body_size) in enumerate(zip(run.sizes, run.body_sizes, strict=True)):
+            positions.append(position)
+            position += size
+            begin += size
+            if body_size:
+                body = view[begin - body_size : begin]
+                digests[at] = digest(body)
+                if run.wanted[at] and _is_shown(body):
+                    shown[at] = bytes(body)
+                if keep:
+                    kept[at] = bytes(body)
+        self.sizes += run.sizes
+        self.messages += run.messages
+        self.body_sizes += run.body_sizes
+        self.encodings += [run.encoding] * count
+        self.digests += digests
+        self.json_bodies += shown
+        self.bodies += kept
+
+
+def _is_shown(body: bytes | memoryview) -> bool:
+    return len(body) <= JSON_BODY_BYTES_MAXIMUM and body[0] in _JSON_STARTS
 
 
 @dataclass(slots=True)
 class Decoded:
-    """The frames of one direction: their positions, and what the readers said, in order.
+    """The frames of one direction, in order.
 
     `chains`: stretches that were decoded elsewhere, each with the number of frames before it here.
     `broken_at`: the first position where the stream was lost or began with a hole; None: nowhere.
@@ -41,8 +100,7 @@ class Decoded:
     direction: Direction
     space: SequenceSpace
     kind: str
-    positions: list[int] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    frames: Frames = field(default_factory=Frames)
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
     told: bool = False
@@ -56,9 +114,14 @@ class Decoded:
         return self._extents
 
     @property
+    def positions(self) -> list[int]:
+        """Where each frame begins."""
+        return self.frames.positions
+
+    @property
     def sizes(self) -> Integers:
         """Bytes of each whole frame."""
-        return np.array([outcome[0] for outcome in self.outcomes], np.int64)
+        return np.array(self.frames.sizes, np.int64)
 
     @property
     def unbroken_until(self) -> int:
@@ -101,9 +164,10 @@ def decode_direction(direction: Direction, space: SequenceSpace, how: Classified
     decoded = Decoded(direction, space, how.kind)
     if how.position:
         decoded.broken_at = 0
-    if how.kind in DECODED_KINDS and len(space.pieces):
-        _read_frames(decoded, reader_for(how.kind, hints), how.position, aligned=how.aligned)
-    if decoded.kind in DECODED_KINDS:
+    if how.kind in decoded_kinds():
+        if len(space.pieces):
+            reading = _Reading(decoded, readers(hints)[how.kind], keep=hints.keep_bodies)
+            reading.run(how.position, aligned=how.aligned)
         used = {chain.start for _, chain in decoded.chains}
         unused = [chain for start, chain in space.chains.items() if start not in used]
         if unused:
@@ -111,42 +175,65 @@ def decode_direction(direction: Direction, space: SequenceSpace, how: Classified
     return decoded
 
 
-def _read_frames(decoded: Decoded, reader: FrameReader, position: int, *, aligned: bool) -> None:
-    """Read frame after frame; where the stream is lost, go on at the next place that is proved."""
-    space = decoded.space
-    searcher = Searcher(space)
-    positions, outcomes = decoded.positions, decoded.outcomes
-    chained = bool(space.chains)
-    while True:
-        if not aligned:
-            place = searcher.find([reader], position)
-            if place is None:
-                return
-            position, aligned = place[0], True
-        if chained:
-            chain = space.chain_at(position, reader.kind)
+class _Reading:
+    """Reads frame after frame of one direction; where the stream is lost, it goes on at the next place that
+    is proved. `keep`: raw bodies are wanted."""
+
+    def __init__(self, decoded: Decoded, reader: FrameReader, *, keep: bool) -> None:
+        self._decoded = decoded
+        self._frames = decoded.frames
+        self._space = decoded.space
+        self._reader = reader
+        self._searcher = Searcher(decoded.space)
+        self._keep = keep
+
+    def run(self, position: int, *, aligned: bool) -> None:
+        """Read from `position` on: the start of a frame when `aligned`, else a place to search from."""
+        place: int | None = position if aligned else self._found(position)
+        while place is not None:
+            chain = self._space.chain_at(place, self._reader.kind)
             if chain is not None:
-                decoded.chains.append((len(positions), chain))
-                position = chain.end
+                self._decoded.chains.append((len(self._frames.positions), chain))
+                place = chain.end
                 continue
-        else:
-            found, said, position = reader.read_run(space, position)
-            positions += found
-            outcomes += said
-        outcome = reader.read(space, position)
-        size = outcome[0]
-        if size > 0:
-            if outcome[1] is not None:
-                positions.append(position)
-                outcomes.append(outcome)
-            position += size
-            continue
-        if decoded.broken_at is None and space.next_known(position) is not None:
-            decoded.broken_at = position
-        if size == SHORT:
-            following = space.next_known(space.run_end(position))
-            if following is None:
-                return
-            position, aligned = following, False
-        else:
-            position, aligned = position + 1, False
+            following = self._run_of_frames(place)
+            place = self._frame(place) if following == place else following
+
+    def _run_of_frames(self, position: int) -> int:
+        """Read frames that lie in one window; where the next one begins. A chain may begin anywhere."""
+        space = self._space
+        if space.chains:
+            return position
+        run = self._reader.read_run(space, position)
+        if run.sizes:
+            begin = space.window(position, 1)
+            self._frames.add_run(run, space.buffer, begin, position, keep=self._keep)
+        return run.position
+
+    def _frame(self, position: int) -> int | None:
+        """Read one frame; where to go on, None: nowhere."""
+        outcome = self._reader.read(self._space, position)
+        if outcome.size > 0:
+            if outcome.message is not None:
+                self._frames.add(position, outcome, self._body(position, outcome), keep=self._keep)
+            return position + outcome.size
+        if self._decoded.broken_at is None and self._space.next_known(position) is not None:
+            self._decoded.broken_at = position
+        if outcome.size != SHORT:
+            return self._found(position + 1)
+        known = self._space.next_known(self._space.run_end(position))
+        return None if known is None else self._found(known)
+
+    def _body(self, position: int, outcome: Outcome) -> bytes | None:
+        """The body of a frame; None without one, or when a hole lies in it."""
+        if not outcome.body_size:
+            return None
+        begin = position + outcome.size - outcome.body_size
+        at = self._space.window(begin, outcome.body_size)
+        body = self._space.buffer[at : at + outcome.body_size]
+        return body if len(body) == outcome.body_size else None
+
+    def _found(self, position: int) -> int | None:
+        """The next place >= `position` that is proved to be the start of a frame."""
+        found = self._searcher.find([self._reader], position)
+        return None if found is None else found[0]

@@ -20,10 +20,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from replispec.replay.frames.framing import DECODED_KINDS, Decoded
-from replispec.replay.frames.rocketmq.readers import REMOTING, AnswerFixed, AnswerMessage, Message, Outcome
+from replispec.replay.frames.family import MessageColumns, decoded_kinds, frames_families
+from replispec.replay.frames.framing import Decoded
 from replispec.replay.tcp.directions import Direction
-from replispec.wire.rocketmq import ha, remoting
 
 COMMON_FIELDS = [
     pa.field("capture", pa.string()),
@@ -44,38 +43,15 @@ PLACE_FIELDS = [
     pa.field("complete", pa.bool_()),
     pa.field("from_start", pa.bool_()),
 ]
-REMOTING_FIELDS = [
-    pa.field("code", pa.int32()),
-    pa.field("flag", pa.int32()),
-    pa.field("opaque", pa.int32()),
-    pa.field("language", pa.string()),
-    pa.field("version", pa.int32()),
-    pa.field("serialize_type", pa.int8()),
-    pa.field("remark", pa.string()),
-    pa.field("ext_fields", pa.map_(pa.string(), pa.string())),
-]
 BODY_FIELDS = [
     pa.field("body_size", pa.int32()),
     pa.field("json_body", pa.binary()),
-]
-HA_FIELDS = [
-    pa.field("message", pa.string()),
-    pa.field("state", pa.int32()),
-    pa.field("sync_from_last_file", pa.bool_()),
-    pa.field("async_learner", pa.bool_()),
-    pa.field("broker_id", pa.int64()),
-    pa.field("broker_address", pa.string()),
-    pa.field("max_offset", pa.int64()),
-    pa.field("last_epoch", pa.int32()),
-    pa.field("epochs", pa.list_(pa.struct([("epoch", pa.int32()), ("start_offset", pa.int64())]))),
-    pa.field("offset", pa.int64()),
-    pa.field("epoch", pa.int32()),
-    pa.field("epoch_start_offset", pa.int64()),
-    pa.field("confirm_offset", pa.int64()),
     pa.field("body_digest", pa.int64()),
+    pa.field("body", pa.binary()),
 ]
+MESSAGE_COLUMNS = [columns for family in frames_families() for columns in family.columns]
 FRAMES: pa.Schema = pa.schema(
-    [*PLACE_FIELDS, *REMOTING_FIELDS, *BODY_FIELDS, *HA_FIELDS, pa.field("body", pa.binary())]
+    [*PLACE_FIELDS, *(field for columns in MESSAGE_COLUMNS for field in columns.fields), *BODY_FIELDS]
 )
 HOLES: pa.Schema = pa.schema(
     [
@@ -107,29 +83,38 @@ FRAMES_ORDER = ("capture", "connection", "direction", "sequence", "index")
 HOLES_ORDER = ("capture", "connection", "direction", "start")
 STREAMS_ORDER = ("capture", "connection", "direction")
 
-HaRow = tuple[Any, ...]
-
 
 def frames_batch(capture: str, directions: Sequence[Decoded]) -> pa.RecordBatch:
     """The frames of some directions, in the given order, as one batch of FRAMES."""
     filled = [decoded for decoded in directions if decoded.positions]
     counts = np.array([len(decoded.positions) for decoded in filled], np.int64)
-    outcomes = list(flatten.from_iterable(decoded.outcomes for decoded in filled))
-    kinds = [decoded.kind == REMOTING for decoded in filled]
-    encodings = [
-        outcome[5] if own else None
-        for decoded, own in zip(filled, kinds, strict=True)
-        for outcome in decoded.outcomes
-    ]
-    arrays = [
-        *_places(capture, filled, counts),
-        *_remoting([row[1] for row in outcomes], encodings, kinds, counts),
-        pa.array([row[2] for row in outcomes], pa.int32()),
-        pa.array([row[3] for row in outcomes], pa.binary()),
-        *_ha(filled),
-        pa.array([row[4] for row in outcomes], pa.binary()),
-    ]
+    arrays = _places(capture, filled, counts)
+    for columns in MESSAGE_COLUMNS:
+        arrays += _messages(columns, filled, counts)
+    for name, field in zip(("body_sizes", "json_bodies", "digests", "bodies"), BODY_FIELDS, strict=True):
+        arrays.append(pa.array(_values(filled, name), field.type))
     return pa.RecordBatch.from_arrays(arrays, schema=FRAMES)
+
+
+def _values(filled: Iterable[Decoded], name: str) -> list[Any]:
+    """One column of `Frames`, direction after direction."""
+    return list(flatten.from_iterable(getattr(decoded.frames, name) for decoded in filled))
+
+
+def _messages(
+    columns: MessageColumns, filled: Sequence[Decoded], counts: np.ndarray[Any, Any]
+) -> list[pa.Array]:
+    """What the messages of some kinds say, null for frames of others."""
+    own = [decoded.kind in columns.kinds for decoded in filled]
+    if not any(own):
+        return [pa.nulls(int(counts.sum()), field.type) for field in columns.fields]
+    mine = [decoded for decoded, is_own in zip(filled, own, strict=True) if is_own]
+    arrays = list(columns.arrays(_values(mine, "messages"), _values(mine, "encodings")))
+    if all(own):
+        return arrays
+    chosen = np.repeat(np.array(own, np.bool_), counts)
+    rows = pa.array(np.cumsum(chosen) - 1, mask=~chosen)
+    return [array.take(rows) for array in arrays]
 
 
 def _places(capture: str, filled: Sequence[Decoded], counts: np.ndarray[Any, Any]) -> list[pa.Array]:
@@ -172,110 +157,6 @@ def _indexes(decoded: Decoded) -> np.ndarray[Any, Any]:
     for before, chain in decoded.chains:
         index[before:] += chain.frames
     return index
-
-
-def _remoting(
-    messages: list[Message | None],
-    encodings: list[int | None],
-    kinds: list[bool],
-    counts: np.ndarray[Any, Any],
-) -> list[pa.Array]:
-    """The columns of remoting headers, null for other frames."""
-    if not all(kinds):
-        mine = np.repeat(np.array(kinds, np.bool_), counts).tolist()
-        rows: list[Any] = [
-            message if own else _NO_HEADER for message, own in zip(messages, mine, strict=True)
-        ]
-    else:
-        rows = messages
-    return [
-        pa.array([row.code for row in rows], pa.int32()),
-        pa.array([row.flag for row in rows], pa.int32()),
-        pa.array([row.opaque for row in rows], pa.int32()),
-        pa.array([row.language for row in rows], pa.string()),
-        pa.array([row.version for row in rows], pa.int32()),
-        pa.array(encodings, pa.int8()),
-        pa.array([row.remark for row in rows], pa.string()),
-        _maps([row.ext_fields for row in rows]),
-    ]
-
-
-class _NoHeader:
-    """Stands for the header of a frame that has none: everything is null."""
-
-    code = flag = opaque = language = version = remark = ext_fields = None
-
-
-_NO_HEADER = _NoHeader()
-
-
-def _maps(rows: list[dict[str, str | None] | None]) -> pa.Array:
-    """A map column; a null row stays null."""
-    lengths = np.array([len(row) if row else 0 for row in rows], np.int64)
-    ends = np.cumsum(lengths)
-    offsets: list[int | None] = np.concatenate([[0], ends]).tolist()
-    for at, row in enumerate(rows):
-        if row is None:
-            offsets[at] = None
-    keys = list(flatten.from_iterable(row for row in rows if row))
-    items = list(flatten.from_iterable(row.values() for row in rows if row))
-    return pa.MapArray.from_arrays(
-        pa.array(offsets, pa.int32()), pa.array(keys, pa.string()), pa.array(items, pa.string())
-    )
-
-
-def _ha(filled: Sequence[Decoded]) -> list[pa.Array]:
-    """The columns of replication messages, null for remoting frames."""
-    rows = [ha_row(outcome) for decoded in filled if decoded.kind != REMOTING for outcome in decoded.outcomes]
-    if not rows:
-        count = sum(len(decoded.positions) for decoded in filled)
-        return [pa.nulls(count, field.type) for field in HA_FIELDS]
-    place: list[int | None] = []
-    known = 0
-    for decoded in filled:
-        count = len(decoded.positions)
-        if decoded.kind == REMOTING:
-            place.extend([None] * count)
-        else:
-            place.extend(range(known, known + count))
-            known += count
-    at = pa.array(place, pa.int64())
-    columns = zip(*rows, strict=True)
-    return [pa.array(column, field.type).take(at) for column, field in zip(columns, HA_FIELDS, strict=True)]
-
-
-def ha_row(outcome: Outcome) -> HaRow:
-    """The values of HA_FIELDS of one replication frame."""
-    message = outcome[1]
-    if message is None or isinstance(message, remoting.RemotingHeader):
-        raise TypeError(f"{message!r} is no message of a replication stream")
-    name = type(message).__name__.removesuffix("Fixed")
-    flags: tuple[bool | None, bool | None] = (None, None)
-    broker_id = address = max_offset = last_epoch = epochs = None
-    transfer: tuple[int | None, ...] = (None,) * 5
-    if isinstance(message, ha.HaHandshakeId | ha.HaHandshakeAddress):
-        flags = (message.sync_from_last_file, message.async_learner)
-        if isinstance(message, ha.HaHandshakeId):
-            broker_id = message.broker_id
-        else:
-            address = message.address
-    elif isinstance(message, ha.HaReport):
-        max_offset = message.max_offset
-    elif isinstance(message, AnswerMessage | AnswerFixed):
-        max_offset, last_epoch = message.max_offset, message.last_epoch
-        if isinstance(message, AnswerMessage):
-            epochs = [{"epoch": item.epoch, "start_offset": item.start_offset} for item in message.entries]
-    elif isinstance(message, ha.HaTransferHeaderFixed):
-        transfer = (
-            message.offset,
-            message.epoch,
-            message.epoch_start_offset,
-            message.confirm_offset,
-            outcome[5],
-        )
-    else:
-        raise TypeError(f"{name} is not decoded")
-    return (name, message.state, *flags, broker_id, address, max_offset, last_epoch, epochs, *transfer)
 
 
 def holes_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
@@ -330,7 +211,7 @@ def stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
     """Captured payload bytes of a direction, each counted once: all, in frames, in no frame."""
     pieces = decoded.space.pieces
     payload = int((pieces.end - pieces.start).sum()) + decoded.direction.bytes_early
-    if decoded.kind not in DECODED_KINDS:
+    if decoded.kind not in decoded_kinds():
         return payload, 0, 0
     read = sum(chain.end - chain.start for _, chain in decoded.chains)
     if decoded.positions:

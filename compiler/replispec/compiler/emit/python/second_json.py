@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from replispec.compiler.emit.python.keyed import BOUNDS, is_map
-from replispec.compiler.emit.python.tree import PRIMITIVES, TYPING, Constant, FunctionDef, Names, own
+from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, FunctionDef, Names, own
 from replispec.compiler.model.message import Field, Message
 
 _JSONS = Names(f"{PRIMITIVES}.jsons")
@@ -34,13 +34,21 @@ def second_json_members(message: Message) -> list[FunctionDef]:
             str(TYPING.Self),
             [
                 "try:",
-                f"    plain = {_plain_name(message)}(data)",
+                f"    plain = {_plain_name(message)}.one(data)",
                 f"except {_PLAIN.NOT_PLAIN}:",
                 "    return cls._decode_any_json(data)",
                 # By position, in the order of the attributes: that costs less than by name.
                 f"return cls({plain})",
             ],
             f"The {message.name} in its JSON form; unknown keys are kept. Raises RemoteProtocolError.",
+            ["classmethod"],
+        ),
+        FunctionDef(
+            "plain_json",
+            f"cls, texts: {ABC.Sequence}[bytes]",
+            f"list[{TYPING.Any}] | None",
+            [f"return {_plain_name(message)}.each(texts)"],
+            "What `decode_json` finds in each of the texts, when all are plain; None: not all may be.",
             ["classmethod"],
         ),
         FunctionDef(

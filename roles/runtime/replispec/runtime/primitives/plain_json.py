@@ -7,7 +7,7 @@ write (numbers as text, unknown keys, bare keys) is left to the lenient readers 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -23,8 +23,35 @@ def integer_within(bounds: tuple[int, int]) -> Any:
     return Annotated[int, msgspec.Meta(ge=bounds[0], le=bounds[1])]
 
 
-def plain_reader(name: str, *fields: tuple[str, str, Any, Any]) -> Callable[[bytes | memoryview], Any]:
-    """A function of bytes that gives an object with these fields as attributes, or raises NOT_PLAIN.
+class PlainReader:
+    """Reads JSON objects of one form. `one`: a function of bytes that gives an object with the form's fields
+    as attributes, or raises NOT_PLAIN."""
+
+    def __init__(self, form: type[msgspec.Struct]) -> None:
+        self._decoder = msgspec.json.Decoder(form)
+        self.one: Callable[[bytes | memoryview], Any] = self._decoder.decode
+
+    def each(self, texts: Sequence[bytes]) -> list[Any] | None:
+        """What `one` gives for each text, in less time; None when not all are known to be plain.
+
+        They are read as lines. No text holds a line's end, each begins with a brace and ends with one, so no
+        object goes over a border, each text holds one at least, and as many as there are texts are one each.
+        """
+        lines = b"\n".join(texts)
+        borders = len(texts) - 1
+        if not texts or lines[:1] != b"{" or lines[-1:] != b"}":
+            return None
+        if lines.count(b"\n") != borders or lines.count(b"}\n{") != borders:
+            return None
+        try:
+            found: list[Any] = self._decoder.decode_lines(lines)
+        except NOT_PLAIN:
+            return None
+        return found if len(found) == len(texts) else None
+
+
+def plain_reader(name: str, *fields: tuple[str, str, Any, Any]) -> PlainReader:
+    """The reader of objects with these fields.
 
     A field is (attribute, key, type, default); the default stands for an absent key.
     """
@@ -35,4 +62,4 @@ def plain_reader(name: str, *fields: tuple[str, str, Any, Any]) -> Callable[[byt
         forbid_unknown_fields=True,
         gc=False,
     )
-    return msgspec.json.Decoder(form).decode
+    return PlainReader(form)
