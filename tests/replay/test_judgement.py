@@ -17,7 +17,7 @@ from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import Judgement, judge_capture
-from tests.replay.expectations import SEND_SURVIVES, Row, Scenario, as_told_today
+from tests.replay.expectations import SEND_SURVIVES, Row, Scenario
 from tests.replay.pcap_writer import Packet, pcap, pcapng, with_times
 from tests.replay.scenarios import FAULTS, half_message_cut_off, lost_messages, nothing_wrong
 
@@ -48,7 +48,7 @@ def losses_of(judgement: Judgement) -> list[dict[str, Any]]:
     return [asdict(loss) for loss in judgement.losses]
 
 
-@pytest.mark.parametrize("name", as_told_today(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_real_capture_is_judged_as_written_by_hand(name: str) -> None:
     expected = json.loads((CAPTURES / "expected" / f"{name}.json").read_text())
     decoded = decode_capture(CAPTURES / f"{name}.pcap")

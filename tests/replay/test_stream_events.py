@@ -11,7 +11,7 @@ from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
 
-CONTROLLER, FIRST, SECOND = "10.0.0.1:9878", "10.0.0.2:10911", "10.0.0.3:10911"
+CONTROLLER, FIRST, SECOND, THIRD = "10.0.0.1:9878", "10.0.0.2:10911", "10.0.0.3:10911", "10.0.0.4:10911"
 SURVIVES = "acknowledged-send-survives"
 
 
