@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
-
-import pytest
 
 from tests.replay.pcap_writer import Packet
 
@@ -65,15 +61,6 @@ OF_GROUP = (
     REPLICAS_MANAGER,
     LEARNER,
 )
-
-# An election is answered with the master that still exists, and `broker-set-machine` sees no way to that.
-MISJUDGED = ("power_cut",)
-
-
-def as_told_today(names: Iterable[str]) -> list[Any]:
-    """Parameters of a test: the names of captures, those of which one rule is wrong expected to fail."""
-    wrong = pytest.mark.xfail(reason="a rule raises a false alarm here", strict=True)
-    return [pytest.param(name, id=name, marks=wrong if name in MISJUDGED else ()) for name in names]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import Judgement, judge_capture
-from tests.replay.expectations import SEND_SURVIVES, Row, Scenario, as_told_today
+from tests.replay.expectations import SEND_SURVIVES, Row, Scenario
 from tests.replay.pcap_writer import Packet, pcap, pcapng, with_times
 from tests.replay.scenarios import FAULTS, half_message_cut_off, lost_messages, nothing_wrong
 
@@ -48,7 +48,7 @@ def losses_of(judgement: Judgement) -> list[dict[str, Any]]:
     return [asdict(loss) for loss in judgement.losses]
 
 
-@pytest.mark.parametrize("name", as_told_today(NAMES))
+@pytest.mark.parametrize("name", NAMES)
 def test_a_real_capture_is_judged_as_written_by_hand(name: str) -> None:
     expected = json.loads((CAPTURES / "expected" / f"{name}.json").read_text())
     decoded = decode_capture(CAPTURES / f"{name}.pcap")
@@ -137,6 +137,7 @@ def missing(packets: list[Packet], rng: random.Random, share: float) -> list[Pac
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.02, 0.1, 0.4]), start=st.integers(0, 120))
+@example(seed=1945, share=0.1, start=0)  # no controller's answer names the second master, its handshake does
 def test_what_was_not_captured_is_never_a_violation(
     seed: int, share: float, start: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

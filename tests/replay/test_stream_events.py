@@ -11,7 +11,7 @@ from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
 
-CONTROLLER, FIRST, SECOND = "10.0.0.1:9878", "10.0.0.2:10911", "10.0.0.3:10911"
+CONTROLLER, FIRST, SECOND, THIRD = "10.0.0.1:9878", "10.0.0.2:10911", "10.0.0.3:10911", "10.0.0.4:10911"
 SURVIVES = "acknowledged-send-survives"
 
 
@@ -126,3 +126,9 @@ def test_removing_all_ids_one_by_one_ends_a_life_when_all_grants_were_seen() -> 
     both = [removed(12, "1"), removed(14, "2"), fact(20, 1, "3", FIRST)]
     assert lives(granted(2, 1), granted(4, 2), *both) == ["group/broker-a#2"]
     assert lives(granted(4, 2), *both) == ["group/broker-a"]
+
+
+def test_a_set_of_which_nothing_else_was_seen_can_be_removed() -> None:
+    removal = seen(ObservationKind.CLEANED, 10, name="broker-a", controller=CONTROLLER)
+    judged = join([*named(FIRST), removal, fact(20, 1, "1", FIRST)])
+    assert [each.event.group for each in judged.events if each.name == "fact"] == ["group/broker-a#2"]

@@ -51,3 +51,11 @@ def test_what_lies_further_apart_than_connections_are_late_came_in_that_order() 
 
 def test_of_a_broker_that_no_fact_names_nothing_is_told() -> None:
     assert epoch_of(acknowledged(0, address="10.0.0.9:1"), tenures(), STARTS) is None
+
+
+def test_a_master_has_no_name_but_the_one_that_a_controller_gave_it() -> None:
+    """Requests call a master by its id, or by its address: one is never compared with the other."""
+    told = Tenure("2", ONE, 0, 0, named_by="id")
+    assert told.name("id") == "2"
+    assert told.name("address") is UNKNOWN
+    assert Tenure(ONE, ONE, 0, 0).name("address") is UNKNOWN

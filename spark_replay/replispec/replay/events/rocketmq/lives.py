@@ -119,7 +119,7 @@ def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key
             lives[key].learn(row)
         elif row.kind == ObservationKind.CLEANED and (row.text is None or lives[key].loses(removed_by(row))):
             ended[key].append(row)
-            del lives[key]
+            lives.pop(key, None)
         elif row.kind == ObservationKind.GRANTED:
             another = lives[key].is_another(row, falls=key in falling)
             both_live = _both_live(lives[key].first_owner, row, heartbeats)

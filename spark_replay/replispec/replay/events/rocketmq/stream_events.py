@@ -119,7 +119,7 @@ def _history(rows: list[Observation], groups: BrokerGroups, learners: Collection
         history.learners[row.group].update(learners)
         if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
             if (row.group, row.master_epoch) not in taken_back:
-                tenure = Tenure(row.master, row.master_address, row.order, row.time_ns)
+                tenure = Tenure(row.master, row.master_address, row.order, row.time_ns, row.named_by)
                 history.tenures[row.group].setdefault(row.master_epoch, tenure)
         elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
@@ -190,7 +190,7 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
         named_by=row.named_by,
         master_epoch=UNKNOWN if epoch is None else epoch,
         accepted=row.accepted,
-        master=UNKNOWN if tenure is None else tenure.master,
+        master=UNKNOWN if tenure is None else tenure.name(row.named_by),
     )
 
 

@@ -20,12 +20,22 @@ order."""
 
 @dataclass(slots=True)
 class Tenure:
-    """One master in one epoch: its name, its main address, and when the capture first told it."""
+    """One master in one epoch: its name, its main address, and when the capture first told it.
+
+    `named_by`: how a controller named it, as in the facts; None when only the master's own words tell its
+    address.
+    """
 
     master: str
     address: str | None
     order: int
     time_ns: int
+    named_by: str | None = None
+
+    def name(self, named_by: str | None) -> Any:
+        """The master as a controller names it in this way; UNKNOWN when none was heard to: an id and an
+        address of one broker are not the same text."""
+        return self.master if named_by is not None and named_by == self.named_by else UNKNOWN
 
 
 def epoch_of(row: Observation, tenures: Mapping[int, Tenure], starts: Mapping[int, int]) -> Any:

@@ -12,9 +12,9 @@ those do.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from replispec.replay.events.content import seen_of, values_of
 from replispec.replay.events.observation import Observation, ObservationKind
@@ -130,19 +130,81 @@ class _Thread:
     epochs: list[int] = field(default_factory=lambda: [-1, -1])
 
 
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A way to choose what comes next: the least by `key` that follows.
+
+    `floats_first`: what no epoch places comes before it. `asked_first`: what follows from what was asked
+    comes before what only follows from what a controller did of its own.
+    """
+
+    key: Callable[[_Event], tuple[Any, ...]]
+    floats_first: bool = True
+    asked_first: bool = False
+
+
+def _by_epochs(event: _Event) -> tuple[Any, ...]:
+    """What does not tell an epoch comes after what does; removals, which no epoch places, are last."""
+    return _is_removal(event), [(each < 0, each) for each in event.place]
+
+
+def _as_captured(event: _Event) -> tuple[Any, ...]:
+    return (event.row.order,)
+
+
+_CHOICES: Final = (
+    _Choice(_by_epochs),
+    _Choice(_by_epochs, asked_first=True),
+    _Choice(_as_captured, floats_first=False),
+)
+_Judged = list[tuple[Observation, Verdict, str]]
+
+
+@dataclass(slots=True)
 class _Set:
-    """One broker set in one life: the threads of its connections, and its history.
+    """What was seen of one broker set in one life.
 
     `begun`: the capture shows that nothing was known of it at first; `holed`: bytes were lost.
     """
 
-    def __init__(self, *, begun: bool, holed: bool) -> None:
+    begun: bool
+    holed: bool
+    rows: list[tuple[Observation, bool]] = field(default_factory=list)
+
+    def add(self, row: Observation, *, ends_life: bool) -> None:
+        """One more row, in the order of its connection."""
+        self.rows.append((row, ends_life))
+
+    def walk(self) -> _Judged:
+        """Judge every answer and notification in the order, of those tried, that leaves the fewest faults:
+        verdicts in the order of the capture, each with what it says."""
+        best: _Judged = []
+        for choice in _CHOICES:
+            order = _Order(choice, begun=self.begun, holed=self.holed)
+            for row, ends_life in self.rows:
+                order.add(row, ends_life=ends_life)
+            judged = order.walk()
+            best = min(best or judged, judged, key=_faults)
+            if not _faults(best):
+                break
+        return best
+
+
+def _faults(judged: _Judged) -> int:
+    return sum(verdict is Verdict.VIOLATED for _, verdict, _ in judged)
+
+
+class _Order:
+    """One order of what was seen: the threads of the connections, and the history that comes of it."""
+
+    def __init__(self, choice: _Choice, *, begun: bool, holed: bool) -> None:
+        self._choice = choice
         self._history = History(begun=begun, unseen=ANYTHING if holed else UNSEEN)
         self._owners = Owners(begun=begun, whole=not holed)
         self._threads: dict[str, _Thread] = {}
         self._asked: dict[_Request, Decision] = {}
         self._waiting: dict[_Request, Decision] = {}
-        self._judged: list[tuple[Observation, Verdict, str]] = []
+        self._judged: _Judged = []
 
     def add(self, row: Observation, *, ends_life: bool) -> None:
         """One more row, in the order of its connection."""
@@ -173,26 +235,28 @@ class _Set:
                 if effects and not ends_life:
                     yield _Event(row, request, known, Decision(known.kind, known.asked, effects, claims))
 
-    def walk(self) -> list[tuple[Observation, Verdict, str]]:
-        """Judge every answer and notification: verdicts in the order of the capture, each with what it
-        says."""
+    def walk(self) -> _Judged:
+        """Judge every answer and notification."""
         while self._go_on() or self._conclude():
             pass
         return sorted(self._judged, key=lambda each: each[0].order)
 
     def _heads(self) -> list[tuple[_Event, _Thread]]:
-        """What comes next in each thread, the least first; removals, which no epoch places, last."""
+        """What comes next in each thread, the least first."""
         heads = [(thread.events[0], thread) for thread in self._threads.values() if thread.events]
-        return sorted(heads, key=lambda head: (_is_removal(head[0]), head[0].place))
+        return sorted(heads, key=lambda head: self._choice.key(head[0]))
 
     def _go_on(self) -> bool:
         """Take what the present explains; False when it explains nothing that comes next."""
         if self._take_at_once():
             return True
         heads = self._heads()
-        return any(self._take(*head) for head in heads if head[0].floats) or any(
-            self._take(*head) or self._take_after_unasked(*head) for head in heads
-        )
+        choice = self._choice
+        if choice.floats_first and any(self._take(*head) for head in heads if head[0].floats):
+            return True
+        if choice.asked_first and any(self._take(*head) for head in heads):
+            return True
+        return any(self._take(*head) or self._take_after_unasked(*head) for head in heads)
 
     def _take_at_once(self) -> bool:
         """Take all that changes nothing."""
