@@ -29,6 +29,7 @@ from replispec.wire.rocketmq.machines import (
     learner,
     name_server,
     replicas_manager,
+    request,
 )
 
 KAFKA = (partition, replica)
@@ -43,6 +44,7 @@ ROCKETMQ = (
     learner,
     name_server,
     replicas_manager,
+    request,
 )
 MODULES = (*ROCKETMQ, *KAFKA)
 MACHINES: dict[str, Machine[Any, Any]] = {module.MACHINE.name: module.MACHINE for module in MODULES}

@@ -68,7 +68,7 @@ def _check_message(form: AnswerForm, machine: MachineSpec, bindings: Bindings, m
 def _check_whole(form: AnswerForm, model: Model) -> None:
     """Header, and body if one is said, have all that whoever is told of them must find there."""
     for name, fields in ((form.header, form.header_fields), (form.body, form.body_fields)):
-        if name:
+        if name and (form.whole is None or fields is not form.body_fields):
             require_whole(model.messages[name], fields, form.place, form.releases)
 
 

@@ -237,6 +237,7 @@ BEHAVIOUR: Table = {
     ("answer", "counts_as"): fixed(_B, "a refusal that counted as {before} counts as {after}"),
     ("answer", "header_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
     ("answer", "body_fields"): fixed(_B, "{key} is answered with {after} instead of {before}"),
+    ("answer", "whole"): fixed(_B, "the body of the answer is {after} instead of {before}"),
     ("answer", "header"): fixed(_B, "the header of the answer is {after} instead of {before}"),
     ("answer", "body"): fixed(_B, "the body of the answer is {after} instead of {before}"),
     ("answer", "remark"): words("the remark is for people who read it"),

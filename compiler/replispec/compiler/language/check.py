@@ -297,7 +297,7 @@ class _Checker:
             return self._set_of(node.name, given[0])
         if node.name in ("get", "put", "drop"):
             return self._of_map(node.name, given)
-        shapes = ("list", "set") if node.name == "size" else ("set",)
+        shapes = ("list", "set", "bytes") if node.name == "size" else ("set",)
         if given[0].kind not in shapes or given[0].optional:
             raise self._refused(
                 f"{node.name} of {given[0]}", f"give it a {' or '.join(shapes)} that is not none"

@@ -65,13 +65,17 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class LocalField:
-    """Something that only the role knows; with `of`, only when it is told of what."""
+    """Something that only the role knows; with `of`, only when it is told of what.
+
+    `kept`: a message that is said again and again, so that the role keeps it with its bytes.
+    """
 
     name: str
     type: Type
     about: str
     place: Place
     of: Mapping[str, Type] = field(default_factory=dict)
+    kept: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,8 @@ Value = Expression | Each | Mapping[str, "Value"]
 class AnswerForm:
     """What an effect says to a peer: an answer with its code, or a notice (`code` None) of its own.
 
-    `event` holds the fields that every event has on which it is done. An answer whose code is no success
+    `event` holds the fields that every event has on which it is done. `whole` is a body that is there as it
+    stands: a message, or the bytes of an answer without `body`. An answer whose code is no success
     but that counts as the effect `counts_as` does so in `releases` (None: in all). What is said to peers of
     some releases only stands under `by_release`, each with these `releases`.
     """
@@ -102,6 +107,7 @@ class AnswerForm:
     header_fields: Mapping[str, Expression] = field(default_factory=dict)
     body: str = ""
     body_fields: Mapping[str, Value] = field(default_factory=dict)
+    whole: Expression | None = None
     remark: Remark | None = None
     counts_as: str = ""
     releases: VersionRange | None = None
@@ -234,4 +240,4 @@ class Bindings:
         return self.missing is not None
 
     def __bool__(self) -> bool:
-        return bool(self.sources or self.records or self.sends or self.views)
+        return bool(self.sources or self.records or self.sends or self.views or self.is_answering)

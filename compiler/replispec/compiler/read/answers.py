@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
 
+from replispec.compiler.language.check import Scope, require
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import AnswerForm, Value
 from replispec.compiler.model.machine import MachineSpec
-from replispec.compiler.model.message import Model, SpecificationError
+from replispec.compiler.model.message import Message, Model, SpecificationError
 from replispec.compiler.model.rule import RuleType
+from replispec.compiler.model.value_types import Type
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.binding_parts import (
     RoleTypes,
@@ -20,7 +22,7 @@ from replispec.compiler.read.binding_parts import (
     read_remark,
 )
 from replispec.compiler.read.values import read_values
-from replispec.compiler.read.yaml_source import Tree
+from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _NOTICE_KEYS: Final = ("message", "header", "body")
 _ANSWER_KEYS: Final = ("code", *_NOTICE_KEYS, "remark", "counts_as", "releases", "by_release")
@@ -97,12 +99,23 @@ class AnswerReader:
         form = replace(form, header=message.name, header_fields=header)
         if "body" not in tree.items:
             return form
+        if form.code is not None and isinstance(tree.items["body"], Scalar):
+            return self._with_whole(form, message, tree, scope)
         if len(message.bodies) != 1:
             raise SpecificationError(
                 tree.place_of("body"), f"{message.name} has {len(message.bodies)} bodies", "drop body:"
             )
         body = self._model.messages[message.bodies[0]]
         return replace(form, body=body.name, body_fields=read_values(body, tree.tree("body"), scope))
+
+    def _with_whole(self, form: AnswerForm, message: Message, tree: Tree, scope: Scope) -> AnswerForm:
+        """With a body that is one expression: the message that it is, or bytes that no message describes."""
+        place = tree.place_of("body")
+        body = message.bodies[0] if len(message.bodies) == 1 else ""
+        node = ex.parse(tree.text("body"), place)
+        wanted = Type("message", body, optional=True) if body else Type("bytes")
+        require(node, wanted, scope, place, f"the body of {message.name}")
+        return replace(form, body=body, whole=node)
 
     def _by_release(self, form: AnswerForm, tree: Tree) -> dict[str, AnswerForm]:
         """What is said to peers of some releases instead; the code is the same."""

@@ -21,6 +21,10 @@ INSTANCE: Final = "instance"
 """The name under which an expression reads which instance of the machine is meant."""
 HEADER_ITSELF: Final = "header"
 """The name under which an expression reads the whole header."""
+BODY_ITSELF: Final = "data"
+"""The name under which an expression reads the bytes of a request's body."""
+CODE: Final = "code"
+"""The name under which an expression reads the code of a request that has several."""
 NOTHING: Final[frozenset[ex.Expression]] = frozenset()
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
 _BRACES: Final = re.compile(r"\{([^{}]*)\}")

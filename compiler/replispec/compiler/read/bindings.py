@@ -19,10 +19,12 @@ from replispec.compiler.model.binding import AnswerForm, Bindings, LocalField, R
 from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Message, Model, SpecificationError
 from replispec.compiler.model.rule import RuleType
-from replispec.compiler.model.value_types import STRING, Type, fields_of, parse_type
+from replispec.compiler.model.value_types import INT32, STRING, Type, fields_of, parse_type
 from replispec.compiler.model.versions import parse_versions
 from replispec.compiler.read.answers import AnswerReader
 from replispec.compiler.read.binding_parts import (
+    BODY_ITSELF,
+    CODE,
     HEADER_ITSELF,
     INSTANCE,
     NOTHING,
@@ -106,7 +108,7 @@ def _codes_alone(tree: Tree) -> dict[str, AnswerForm]:
 
 def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
     for name, each in tree.trees("local"):
-        each.only("type", "about", "of")
+        each.only("type", "about", "of", "kept")
         place = tree.tree("local").place_of(name)
         if not NAME.fullmatch(name):
             raise SpecificationError(place, f"{name!r} is no name", "use lower case words joined by _")
@@ -115,7 +117,10 @@ def _local(tree: Tree, model: Model) -> Iterator[LocalField]:
         for key in given.items:
             check_word(key, given.place_of(key))
         of = {key: parse_type(given.text(key), model, given.place_of(key)) for key in given.items}
-        yield LocalField(name, parse_type(each.text("type"), model, place), each.text("about"), place, of)
+        kind = parse_type(each.text("type"), model, place)
+        if each.flag("kept") and kind.kind != "message":
+            raise SpecificationError(each.place_of("kept"), f"{kind} is kept", "keep messages only")
+        yield LocalField(name, kind, each.text("about"), place, of, each.flag("kept"))
 
 
 def _check_keys(event: Event, tree: Tree) -> None:
@@ -340,6 +345,8 @@ class _Sources:
         if self._known.fields:
             sources["local"] = self._known.fields
         whole = {HEADER_ITSELF: Type("message", message.name)}
+        if message.kind in ASKING and "missing" in self._tree.items:
+            whole |= {BODY_ITSELF: Type("bytes"), CODE: INT32}
         questions = self._known.questions
         scope = Scope(self._model, whole, rules=self._rules, sources=sources, questions=questions)
         if event is None:

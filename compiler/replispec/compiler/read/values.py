@@ -38,6 +38,8 @@ def _value(message: Message, name: str, wanted: Type, tree: Tree, scope: Scope) 
             return _whole(scope.model.messages[wanted.name], tree.tree(name), scope)
         if wanted.kind == "list" and wanted.item is not None and wanted.item.kind == "message":
             return _each(scope.model.messages[wanted.item.name], tree.tree(name), scope)
+        if wanted.kind == "map" and not tree.tree(name).items:
+            return {}
         raise SpecificationError(
             place, f"{message.name}.{name} is {wanted.required()}, no message", "give an expression"
         )

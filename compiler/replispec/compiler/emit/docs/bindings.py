@@ -97,7 +97,10 @@ def _said(form: AnswerForm | None) -> str:
     if form is None:
         return ""
     parts = [f"`{form.header}`: {_fields(form.header_fields)}"] if form.header else []
-    parts += [f"body `{form.body}`: {_fields(form.body_fields)}"] if form.body else []
+    if form.whole is not None:
+        parts.append(f"body{f' `{form.body}`' * bool(form.body)} = `{to_text(form.whole)}`")
+    elif form.body:
+        parts.append(f"body `{form.body}`: {_fields(form.body_fields)}")
     parts += [f"remark {_remark(form.remark)}"] if form.remark is not None else []
     parts += [f"to {each.releases}: {_said(each)}" for each in form.by_release.values()]
     if form.counts_as:

@@ -7,7 +7,14 @@ from typing import Final
 from replispec.compiler.emit.python.tree import ABC, own
 from replispec.compiler.model.value_types import Type
 
-_PYTHON: Final = {"int32": "int", "int64": "int", "bool": "bool", "string": "str", "enum": "int"}
+_PYTHON: Final = {
+    "int32": "int",
+    "int64": "int",
+    "bool": "bool",
+    "string": "str",
+    "bytes": "bytes",
+    "enum": "int",
+}
 
 
 def annotation(kind: Type) -> str:

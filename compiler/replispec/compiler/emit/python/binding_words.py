@@ -24,7 +24,7 @@ _HELPERS: Final = {
     "entry_of": str(BOUND.entry_of),
     "first": str(BOUND.first_of),
 }
-_BARE: Final = ("instance", "header", "each")
+_BARE: Final = ("instance", "header", "each", "data", "code")
 """What an expression reads beside the variables."""
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")

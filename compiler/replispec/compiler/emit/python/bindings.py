@@ -85,6 +85,8 @@ class BindingsEmitter:
             parameters = f"self{given}{', /' if given else ''}"
             decorators = () if each.of else ("property",)
             kind = annotation(each.type)
+            if each.kept:
+                kind = f"{BOUND.Kept}[{annotation(each.type.required())}]{' | None' * each.type.optional}"
             fields.append(
                 FunctionDef(each.name, parameters, kind, ["..."], decorators=decorators, comment=each.about)
             )

@@ -57,14 +57,18 @@ class InstanceBindings:
         self._readers = [*local, *([rules] if _are_ruled(heard) else [])]
         if not self._is_one:
             self._readers = ["instances: Instances", rules]
+        self._reads_code = any(map(_reads_code, heard))
+        if self._reads_code:
+            self._readers.insert(0, "code: int")
         self._asked = str(words.event) if self._is_one else "Asked"
         self._given = [*([] if self._is_one else ["instance: str"]), f"variables: {words.variables}"]
         self._knows = [*local, *([rules] if _are_ruled(said) else [])]
 
     def nodes(self) -> Iterator[Node]:
         """What the module defines, beside what every module of bindings has."""
-        yield from self._instances()
-        yield from self._requests()
+        if self._bindings.requests:
+            yield from self._instances()
+            yield from self._requests()
         yield from self._answers()
         yield from self._notices()
         if not self._is_one:
@@ -111,7 +115,7 @@ class InstanceBindings:
             *chosen_reader(self._machine),
             f"return None if read is None else read(ext_fields, data{handed})",
         ]
-        given = ["code: int", "ext_fields: ExtFields", "data: bytes", *self._readers]
+        given = ["code: int", "ext_fields: ExtFields", "data: bytes", *self._readers[self._reads_code :]]
         given.append(release_parameter(is_used=self._bindings.has_releases))
         yield FunctionDef("event_of", ", ".join(given), f"{self._asked} | None", inside, about)
         readers = readers_of(self._bindings.requests)
@@ -279,7 +283,7 @@ class InstanceBindings:
     def _message_lines(self, form: AnswerForm) -> Iterator[str]:
         if form.header_fields:
             yield f"header = {self._said(form.header, form.header_fields)}"
-        if form.body:
+        if form.body and form.whole is None:
             yield f"body = {self._said(form.body, form.body_fields)}"
 
     def _said(self, message: str, fields: Mapping[str, Value]) -> str:
@@ -288,10 +292,17 @@ class InstanceBindings:
     def _arguments(self, form: AnswerForm) -> Iterator[str]:
         if form.header_fields:
             yield "header.to_ext_fields()"
-        if form.body:
-            yield "body.encode()" if form.header_fields else "body=body.encode()"
+        if form.body or form.whole is not None:
+            yield self._bytes(form) if form.header_fields else f"body={self._bytes(form)}"
         if form.remark is not None:
             yield f"remark={self._words.remark(form.remark)}"
+
+    def _bytes(self, form: AnswerForm) -> str:
+        """The bytes of the body that an answer has."""
+        if form.whole is None:
+            return "body.encode()"
+        text = self._words.python(form.whole)
+        return f"{BOUND.encoded}({text})" if form.body else text
 
 
 def _is_steady(form: AnswerForm) -> bool:
@@ -313,6 +324,10 @@ def _reads_body(node: ex.Expression | None) -> bool:
     )
 
 
+def _reads_code(node: ex.Expression | None) -> bool:
+    return node is not None and ex.Variable("code") in ex.walk(node)
+
+
 def _refused_by(source: Source) -> list[ex.Expression | None]:
     """All that decides before the event is made: whose it is, and whether it is refused."""
     made = {id(node) for node in source.fields.values()}
@@ -332,6 +347,7 @@ def _heard(source: Source) -> list[ex.Expression | None]:
 def _nodes(form: AnswerForm) -> list[ex.Expression]:
     """All that an answer is made of."""
     nodes = [*expressions_in(form.header_fields.values()), *expressions_in(form.body_fields.values())]
+    nodes += [form.whole] if form.whole is not None else []
     for condition, text in form.remark.choices if form.remark is not None else ():
         nodes.extend([condition] if condition is not None else [])
         nodes.extend(_expressions(text))

@@ -40,7 +40,7 @@ def _value(value: Value, kind: Type, model: Model, words: BindingWords) -> str:
         assert kind.item is not None, "only a list has one message for each element"
         made = message_text(model.messages[kind.item.name], value.fields, model, words)
         return f"[{made} for each in sorted({words.python(value.elements)})]"
-    return message_text(model.messages[kind.name], value, model, words)
+    return "{}" if kind.kind == "map" else message_text(model.messages[kind.name], value, model, words)
 
 
 def _said(node: ex.Expression, wanted: Type, words: BindingWords) -> str:

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.runtime.configuration.properties import read_properties
-from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.primitives.machines import assigned, edge_of
+from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq import rules
-from replispec.runtime.rocketmq.remoting import Prepared, Request
+from replispec.runtime.rocketmq.remoting import Request
+from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
 from replispec.wire.rocketmq.controller import Property, ReplicasInfo
 from replispec.wire.rocketmq.machines import controller as machine
 from replispec.wire.rocketmq.machines import controller_wire as wire
@@ -42,47 +42,26 @@ class Administration:
         self._options = options
         self._changed = changed
         self._sets = sets
-        self._state = machine.MACHINE.initial
-        self._variables = machine.MACHINE.variables
-        self._kept: dict[str, Prepared] = {}
-        self._acts: Mapping[str, Callable[[Request, Any], None]] = MappingProxyType(
+        self._answering = Answering(
+            machine.MACHINE,
+            Bound(
+                lambda code, fields, data, release: wire.event_of(code, fields, data, self, release),
+                lambda effect, known, event, release: wire.answer_of(
+                    effect, known, event, self, rules, release
+                ),
+                wire.REQUESTS,
+                wire.STEADY,
+            ),
             {
                 "remember_heartbeat": self._remember_heartbeat,
                 "change_configuration": self._change_configuration,
-            }
+            },
         )
+        self.table: Final = self._answering.table
 
-    def asked(self, request: Request) -> None:
-        """Answer a request of this machine. Raises Refused, RemoteProtocolError."""
-        command = request.command
-        fields = command.header.ext_fields or {}
-        event = wire.event_of(request.code, fields, command.body, self, command.release)
-        if event is None:
-            raise LocalProtocolError(f"request {request.code} is no event")
-        self._take(request, event)
-
-    def _take(self, request: Request, event: machine.Event) -> None:
-        edge = edge_of(machine.MACHINE, self._state, self._variables, event, rules)
-        if edge.assign:
-            self._variables = assigned(edge.assign, self._variables, event, rules)
-        self._state = edge.to
-        for effect in edge.do:
-            if effect in wire.ANSWERS:
-                self._answer(request, effect, event)
-            else:
-                self._acts[effect](request, event)
-
-    def _answer(self, request: Request, effect: str, event: machine.Event) -> None:
-        """Answer; what is always the same is encoded once."""
-        kept = self._kept.get(effect)
-        if kept is None:
-            answer = wire.answer_of(effect, self._variables, event, self, rules, request.command.release)
-            if effect not in wire.STEADY:
-                said = answer.ext_fields, answer.body, answer.remark
-                request.answer(answer.code, ext_fields=said[0], body=said[1], remark=said[2])
-                return
-            kept = self._kept[effect] = Prepared(answer.code, ext_fields=answer.ext_fields, body=answer.body)
-        request.answer_prepared(kept)
+    def refuse(self, request: Request, reason: str) -> None:
+        """The log of the controller has no room for what was asked."""
+        self._answering.take(request, machine.LogFull(reason))
 
     # What the machine asks
 
@@ -120,11 +99,11 @@ class Administration:
         """All of it or nothing. Names that are not known change nothing. Raises RemoteProtocolError."""
         try:
             changes, _ = read_properties(request.command.body.decode())
-            self._take(request, self._changed_to(changes))
+            self._answering.take(request, self._changed_to(changes))
         except UnicodeDecodeError:
             raise RemoteProtocolError("the configuration is not UTF-8") from None
         except ConfigurationError as error:
-            self._take(request, machine.ChangeImpossible(str(error)[:REMARK_MAX]))
+            self._answering.take(request, machine.ChangeImpossible(str(error)[:REMARK_MAX]))
 
     def _changed_to(self, changes: Mapping[str, str]) -> machine.Event:
         """What comes of a change of these properties. Raises ConfigurationError."""

@@ -8,8 +8,7 @@ what it then holds, only a new start can tell.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from replispec.controller.consensus import LogDamaged
@@ -21,11 +20,11 @@ from replispec.controller.rocketmq.core.replies import Answer, Notice, Recorded,
 from replispec.controller.rocketmq.log import ControllerLog
 from replispec.controller.rocketmq.notifier import Notifier
 from replispec.event.v1.event_pb2 import ControllerEvent
-from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
+from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.remoting import Prepared, Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answers import Refused
+from replispec.runtime.rocketmq.remoting.answering import Requests, give
 from replispec.runtime.storage import JournalReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -45,10 +44,8 @@ from replispec.runtime.world import (
     Writable,
     Writes,
 )
-from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.machines import broker_set as machine
 from replispec.wire.rocketmq.machines import broker_set_wire as wire
-from replispec.wire.rocketmq.machines import controller_wire
 from replispec.wire.rocketmq.options import ControllerOptions
 
 LISTENER: Final = "controller"
@@ -66,7 +63,7 @@ class ControllerNode:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._log = ControllerLog(self._outbox, self._writes, journal, self)
-        self._server = RequestServer(self._outbox, self._handle, limits=options.limits)
+        self._server = RequestServer(self._outbox, self._requested, limits=options.limits)
         self._notifier = Notifier(self._outbox)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
         self._administration = Administration(options, self._sets, self._configured)
@@ -77,12 +74,7 @@ class ControllerNode:
         self._halted = False
         self._next_expiry_ms: int | None = None
         self._next_search_ms: int | None = None
-        self._handlers: Mapping[int, Callable[[Request], None]] = MappingProxyType(
-            {
-                **dict.fromkeys(wire.REQUESTS, self._ask),
-                **dict.fromkeys(controller_wire.REQUESTS, self._administration.asked),
-            }
-        )
+        self._requests = Requests(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -176,18 +168,8 @@ class ControllerNode:
 
     # Requests
 
-    def _handle(self, request: Request) -> None:
-        handler = self._handlers.get(request.code)
-        if handler is None:
-            remark = f"request type {request.code} not supported"
-            request.answer(ResponseCode.REQUEST_CODE_NOT_SUPPORTED, remark=remark)
-            return
-        try:
-            handler(request)
-        except Refused as refusal:
-            _answer(request, refusal.answer)
-        except RemoteProtocolError as error:
-            request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
+    def _requested(self, request: Request) -> None:
+        self._requests.take(request)
 
     def _ask(self, request: Request) -> None:
         """Decide at once what changes nothing; all else goes by way of the log."""
@@ -274,7 +256,7 @@ class ControllerNode:
         """There is no room for a record: nothing is changed, and the request may be sent again."""
         request = self._waiting.pop(proposal, None)
         if request is not None:
-            request.answer(ResponseCode.SYSTEM_ERROR, remark=f"no room for the controller's log: {reason}")
+            self._administration.refuse(request, reason)
 
     def settled(self, now_ms: int) -> None:
         """Look again at who was lost meanwhile."""
@@ -303,7 +285,7 @@ class ControllerNode:
                     request.answer_prepared(reply)
             case Answer():
                 if request is not None:
-                    _answer(request, reply)
+                    give(request, reply)
             case Notice():
                 if self._options.notify_broker_role_changed:
                     self._notifier.tell(reply, broker_set.living_addresses(), now_ms)
@@ -318,10 +300,6 @@ class ControllerNode:
                     sync_state_set=sorted(known.sync_state_set),
                     sync_state_set_epoch=known.sync_state_set_epoch,
                 )
-
-
-def _answer(request: Request, answer: Answer) -> None:
-    request.answer(answer.code, ext_fields=answer.ext_fields, body=answer.body, remark=answer.remark)
 
 
 def _listen_address(options: ControllerOptions) -> str:

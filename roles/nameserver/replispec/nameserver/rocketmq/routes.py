@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from replispec.runtime.primitives.bindings import Kept
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import (
     BrokerData,
@@ -85,7 +86,7 @@ class Routes:
         self._by_connection: dict[int, set[Key]] = {}
         self._sets: dict[str, _BrokerSet] = {}
         self._holders: dict[str, set[str]] = {}
-        self._encoded: dict[str, bytes] = {}
+        self._routes: dict[str, Kept[TopicRouteData]] = {}
         self._topics = 0
 
     def register(self, new: RouteRegistration, connection: int, now_ms: int) -> bool:
@@ -103,7 +104,7 @@ class Routes:
         if known is not None and known.registration.broker_name != new.broker_name:
             self._remove(key)
             known = None
-        self._encoded.clear()
+        self._routes.clear()
         broker_set = self._sets.setdefault(new.broker_name, _BrokerSet(new.cluster))
         broker_set.cluster, broker_set.zone = new.cluster, new.zone
         broker_set.acting_master = bool(new.acting_master)
@@ -152,12 +153,12 @@ class Routes:
         late = [(key, live.connection) for key, live in self._live.items() if live.until_ms < now_ms]
         return [(connection, self._remove(key)) for key, connection in late]
 
-    def route(self, topic: str) -> bytes | None:
-        """The encoded TopicRouteData of a topic; None when no broker holds it."""
-        encoded = self._encoded.get(topic)
-        if encoded is None and topic in self._holders:
-            encoded = self._encoded[topic] = self._route(topic).encode()
-        return encoded
+    def route(self, topic: str) -> Kept[TopicRouteData] | None:
+        """Who holds a topic; None when nobody does."""
+        route = self._routes.get(topic)
+        if route is None and topic in self._holders:
+            route = self._routes[topic] = Kept(self._route(topic))
+        return route
 
     def clusters(self) -> ClusterInfo:
         """All brokers."""
@@ -237,7 +238,7 @@ class Routes:
         live = self._forget_live(key)
         assert live is not None, f"{key} is not live"
         gone = live.registration
-        self._encoded.clear()
+        self._routes.clear()
         broker_set = self._sets[gone.broker_name]
         for broker_id in [each for each, at in broker_set.addresses.items() if at == gone.address]:
             del broker_set.addresses[broker_id]

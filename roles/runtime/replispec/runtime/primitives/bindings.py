@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, TypeVar, overload
+from typing import Any, Final, Generic, Protocol, TypeVar, overload
 
 from replispec.runtime.primitives.binary import crc32
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -55,6 +55,38 @@ class Claims:
     effects: frozenset[str]
     accepted: bool
     variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Encodes(Protocol):
+    """A message that can be written."""
+
+    def encode(self) -> bytes:
+        """Its bytes."""
+        ...
+
+
+EncodesT_co = TypeVar("EncodesT_co", bound=Encodes, covariant=True)
+
+
+class Kept(Generic[EncodesT_co]):
+    """A message that is said again and again: it is written when it is first said."""
+
+    __slots__ = ("_data", "message")
+
+    def __init__(self, message: EncodesT_co) -> None:
+        self.message = message
+        self._data: bytes | None = None
+
+    def encode(self) -> bytes:
+        """Its bytes."""
+        if self._data is None:
+            self._data = self.message.encode()
+        return self._data
+
+
+def encoded(message: Encodes | None) -> bytes:
+    """The bytes of a body; none of no message."""
+    return b"" if message is None else message.encode()
 
 
 class Refused(Exception):
