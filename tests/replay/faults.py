@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from replispec.replay.capture.files import open_capture
 from replispec.replay.frames.framing import decode_connection
 from replispec.replay.frames.hints import Hints
@@ -19,6 +17,7 @@ from replispec.replay.frames.rocketmq.readers import HA_MASTER, HA_REPLICA, REMO
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.packets import read_packets
 from replispec.replay.tcp.sides import read_connections
+from replispec.replay.tcp.space import extents
 from replispec.runtime.primitives.commands import Body
 from replispec.runtime.primitives.headers import Header
 from replispec.wire.rocketmq import broker, controller, ha
@@ -70,8 +69,7 @@ def taken(path: Path) -> Frames:
         for incarnation in read_connections(capture.data, read_packets(capture.data, capture.records())):
             for decoded in decode_connection(capture.data, directions(incarnation), Hints()):
                 side = decoded.direction
-                starts = np.array(decoded.positions, np.int64)
-                times = decoded.space.extents(starts, starts + decoded.sizes)[2].tolist()
+                times = extents(*decoded.stretch).time_ns.tolist()
                 for position, size, time_ns in zip(
                     decoded.positions, decoded.sizes.tolist(), times, strict=True
                 ):

@@ -8,7 +8,8 @@ import pytest
 
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
-from replispec.replay.events.tables import from_tables, to_tables
+from replispec.replay.events.capture_events import CaptureEvents
+from replispec.replay.events.tables import to_tables
 from replispec.replay.report.answers import answers
 from replispec.replay.report.model import Answers
 from tests.house.tree import ROOT
@@ -30,7 +31,7 @@ def test_a_broker_that_is_refused_finds_the_reason_in_the_report(tmp_path: Path)
 @pytest.mark.parametrize("capture", ["hung_master", "g_mqadmin"])
 def test_every_answer_that_has_a_latency_is_counted_once(capture: str) -> None:
     rows = observed(CAPTURES / f"{capture}.pcap")
-    found = answers(capture, rows)
+    found = answers(capture, CaptureEvents(to_tables(rows)))
     assert sum(each.count for each in found) == sum(len(row.durations_ns or ()) for row in rows) > 0
     refused = [each.success for each in found]
     assert refused == sorted(refused)
@@ -38,10 +39,10 @@ def test_every_answer_that_has_a_latency_is_counted_once(capture: str) -> None:
 
 def test_answers_of_several_rows_are_put_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("replispec.replay.events.rocketmq.durations.DURATIONS_MAXIMUM", 4)
-    rows = from_tables(to_tables(talked(tmp_path, list(range(1, 11)))))
+    rows = to_tables(talked(tmp_path, list(range(1, 11))))
     expected = Answers("made.pcap", 310, "SEND_MESSAGE_V2", 0, "SUCCESS", 10, "a remark", success=True)
-    assert answers("made.pcap", rows) == [expected]
+    assert answers("made.pcap", CaptureEvents(rows)) == [expected]
 
 
 def test_a_request_that_nobody_answered_has_no_answer(tmp_path: Path) -> None:
-    assert answers("made.pcap", talked(tmp_path, [], unanswered=2)) == []
+    assert answers("made.pcap", CaptureEvents(to_tables(talked(tmp_path, [], unanswered=2)))) == []

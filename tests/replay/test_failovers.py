@@ -8,7 +8,6 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import judge_capture
 from replispec.replay.report.failover import anatomy
 from replispec.replay.report.failovers import failovers
@@ -22,9 +21,8 @@ MS = 1_000_000
 
 def told(name: str) -> list[FailOver]:
     decoded = decode_capture(CAPTURES / f"{name}.pcap")
-    observations = from_tables(observe(decoded.frames, decoded.holes, decoded.streams))
-    judgement = judge_capture(f"{name}.pcap", observations)
-    assert judgement.joined is not None
+    events = observe(decoded.frames, decoded.holes, decoded.streams)
+    judgement = judge_capture(f"{name}.pcap", events)
     return failovers(f"{name}.pcap", judgement.joined)
 
 

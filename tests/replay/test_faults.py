@@ -10,7 +10,6 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import Judgement, judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq.invariants import INVARIANTS
@@ -82,7 +81,7 @@ def test_at_least_fifty_faults_are_seeded() -> None:
 def test_what_apache_is_known_to_do_is_diverged_once_the_learner_is_known() -> None:
     """No frame says that the broker which starts first is a learner; whoever ran it knows."""
     decoded = decode_capture(CAPTURES / "n_learner_alone.pcap")
-    observations = from_tables(observe(decoded.frames, decoded.holes, decoded.streams))
+    observations = observe(decoded.frames, decoded.holes, decoded.streams)
     findings = judge_capture("n_learner_alone.pcap", observations, ["1"]).findings
     told = {each.invariant: each for each in findings if each.verdict is Verdict.DIVERGED}
     assert told.keys() == {rule.LEARNER, rule.LEARNER_OUTSIDE}

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import Judgement, judge_capture
 from tests.replay.expectations import SEND_SURVIVES, Row, Scenario
 from tests.replay.pcap_writer import Packet, pcap, pcapng, with_times
@@ -33,7 +32,7 @@ Rows = dict[str, dict[str, Row]]
 
 def judged(decoded: DecodedCapture, file: str, *, all_ack: bool = False) -> Judgement:
     observations = observe(decoded.frames, decoded.holes, decoded.streams)
-    return judge_capture(file, from_tables(observations), all_ack=all_ack)
+    return judge_capture(file, observations, all_ack=all_ack)
 
 
 def rows_of(judgement: Judgement) -> Rows:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq import durations as durations_module
@@ -45,14 +46,15 @@ def talked(folder: Path, waits_ms: list[int], unanswered: int = 0, code: int = 3
 
 def test_percentiles_are_times_that_were_seen(tmp_path: Path) -> None:
     rows = talked(tmp_path, [*range(1, 100), 5000], unanswered=3)
-    (latency,) = latencies("made.pcap", rows)
+    (latency,) = latencies("made.pcap", CaptureEvents(to_tables(rows)))
     assert latency == Latency(
         "made.pcap", 310, "SEND_MESSAGE_V2", 100, 3, 50 * MS, 95 * MS, 99 * MS, 5000 * MS
     )
 
 
 def test_a_code_that_nobody_answered_has_no_times(tmp_path: Path) -> None:
-    (latency,) = latencies("made.pcap", talked(tmp_path, [], unanswered=2, code=29_999))
+    rows = talked(tmp_path, [], unanswered=2, code=29_999)
+    (latency,) = latencies("made.pcap", CaptureEvents(to_tables(rows)))
     assert latency == Latency("made.pcap", 29_999, "", 0, 2, None, None, None, None)
 
 
@@ -64,14 +66,14 @@ def test_many_durations_take_several_rows_and_nothing_is_counted_twice(
     parts = [row for row in rows if row.kind == ObservationKind.LATENCY]
     assert [len(row.durations_ns or ()) for row in parts] == [7, 7, 7, 7, 2]
     assert [row.index for row in parts] == [0, 1, 2, 3, 4]
-    (latency,) = latencies("made.pcap", rows)
+    (latency,) = latencies("made.pcap", CaptureEvents(to_tables(rows)))
     assert (latency.answered, latency.unanswered, latency.max_ns) == (30, 1, 30 * MS)
     assert from_tables(to_tables(parts)) == parts
 
 
 def test_of_a_real_capture_every_pair_is_counted_and_told_rows_carry_their_duration() -> None:
     rows = observed(CAPTURES / "failover_lost.pcap")
-    found = latencies("failover_lost.pcap", rows)
+    found = latencies("failover_lost.pcap", CaptureEvents(to_tables(rows)))
     paired = sum(row.evaluated or 0 for row in rows if row.kind == ObservationKind.PAIRED)
     assert sum(latency.answered for latency in found) == paired
     assert [latency.code for latency in found] == sorted(latency.code for latency in found)

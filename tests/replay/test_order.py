@@ -18,7 +18,6 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import Judgement, judge_capture
 from tests.house.tree import ROOT
 from tests.replay import mess
@@ -47,7 +46,7 @@ def judged(capture: bytes) -> Judgement:
         path = Path(folder) / "made.pcap"
         path.write_bytes(capture)
         found = decode_capture(path)
-    return judge_capture("made.pcap", from_tables(observe(found.frames, found.holes, found.streams)))
+    return judge_capture("made.pcap", observe(found.frames, found.holes, found.streams))
 
 
 def verdicts(judgement: Judgement) -> dict[tuple[str, str], str]:

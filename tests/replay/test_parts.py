@@ -17,8 +17,7 @@ from replispec.replay.events.observation import Batch, Observation, Report
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.stream_events import join
-from replispec.replay.events.rocketmq.stream_tables import frames_of, in_columns
-from replispec.replay.events.tables import from_tables
+from replispec.replay.events.tables import from_tables, to_tables
 from replispec.replay.judges.machines import of_connections
 from replispec.replay.judges.parts import PartFindings, add_up
 from replispec.replay.judges.streams import StreamJudges
@@ -29,7 +28,7 @@ from replispec.wire.rocketmq.invariants import INVARIANTS
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 SURVIVAL = "acknowledged-send-survives"
 CUTS = 4
-TOGETHER = {"ha": "connection", "frames": "connection", "ranges": "epoch"}
+TOGETHER = {"ha": "connection", "ranges": "epoch"}
 """What is judged together, by stream; of other streams every event is judged alone."""
 
 
@@ -52,16 +51,17 @@ def parts_of(table: EventTable, chance: random.Random) -> Iterator[EventTable]:
         place = [chance.randrange(CUTS) for _ in column.values]
         owner = [place[code] for code in column.codes]
     for part in chance.sample(range(CUTS), CUTS):
-        yield table.take(np.flatnonzero(np.array(owner, dtype=np.int64) == part))
+        rows = np.flatnonzero(np.array(owner, dtype=np.int64) == part)
+        if len(rows):
+            yield table.take(rows)
 
 
 def judged(streams: StreamJudges, groups: BrokerGroups, tables: list[EventTable]) -> list[PartFindings]:
     found = [streams.listed()]
     for table in tables:
-        if table.stream == "frames":
+        found.append(streams.of(table))
+        if table.stream == "ha":
             found += of_connections(walk_replication(table, groups))
-        elif len(table):
-            found.append(streams.of(table))
     return found
 
 
@@ -75,12 +75,10 @@ def test_any_cut_comes_to_the_same(name: str, seed: int) -> None:
     decoded = decode_capture(CAPTURES / f"{name}.pcap")
     chance = random.Random(seed)
     rows = from_tables(observe(decoded.frames, decoded.holes, decoded.streams))
-    joined = join([damaged(row, chance) for row in rows], all_ack=True)
-    listed, tables = in_columns(joined.events)
-    tables.append(frames_of(joined.rows))
-    streams = StreamJudges(INVARIANTS, listed, rules, of_sends=SURVIVAL)
-    whole = judged(streams, joined.groups, tables)
-    cut = [part for table in tables for part in parts_of(table, chance)]
+    joined = join(to_tables([damaged(row, chance) for row in rows]), all_ack=True)
+    streams = StreamJudges(INVARIANTS, joined.listed, rules, of_sends=SURVIVAL)
+    whole = judged(streams, joined.groups, joined.tables)
+    cut = [part for table in joined.tables for part in parts_of(table, chance)]
     parts = judged(streams, joined.groups, cut)
     chance.shuffle(parts)
     halves = [add_up(parts[: len(parts) // 2]), add_up(parts[len(parts) // 2 :])]

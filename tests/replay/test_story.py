@@ -9,7 +9,6 @@ import pytest
 from replispec.replay.capture.files import open_capture
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import from_tables
 from replispec.replay.judges.judge import judge_capture
 from replispec.replay.report.model import Switch, Timeline, TimelineEventKind
 from replispec.replay.report.story import switches, timelines
@@ -22,9 +21,8 @@ SECOND = 1000 * MILLISECOND
 
 def told(name: str, folder: Path = CAPTURES) -> tuple[list[Switch], list[Timeline]]:
     decoded = decode_capture(folder / f"{name}.pcap")
-    observations = from_tables(observe(decoded.frames, decoded.holes, decoded.streams))
-    judgement = judge_capture(f"{name}.pcap", observations)
-    assert judgement.joined is not None
+    events = observe(decoded.frames, decoded.holes, decoded.streams)
+    judgement = judge_capture(f"{name}.pcap", events)
     lived = timelines(judgement.joined, (0, 1), f"{name}.pcap", judgement.findings, judgement.losses)
     return switches(f"{name}.pcap", judgement.joined), lived
 

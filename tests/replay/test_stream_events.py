@@ -7,6 +7,7 @@ from typing import Any
 from replispec.replay.events.observation import Observation, ObservationKind, of_kind
 from replispec.replay.events.rocketmq.stream_events import join
 from replispec.replay.events.rocketmq.tenures import APART_NS
+from replispec.replay.events.tables import to_tables
 from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -38,8 +39,8 @@ def acknowledged(order: int, address: str, offset: int, text: str | None = None)
 
 
 def epochs_of(*rows: Observation) -> list[Any]:
-    events = join([*named(FIRST, SECOND), *rows]).events
-    return [each.event.epoch for each in events if each.name == "acknowledged"]
+    tables = join(to_tables([*named(FIRST, SECOND), *rows])).tables
+    return [epoch for each in tables if each.stream == "sends" for epoch in each.known["epoch"].listed()]
 
 
 def test_a_message_belongs_to_the_latest_epoch_that_was_told_by_then() -> None:
@@ -59,9 +60,10 @@ def test_a_message_of_a_broker_that_no_fact_names_has_an_unknown_epoch() -> None
 
 def test_answers_that_may_have_been_lost_leave_survival_unknown() -> None:
     rows = [*named(FIRST), fact(10, 1, "1", FIRST), acknowledged(15, FIRST, 0)]
-    whole = judge_capture("x.pcap", rows)
-    doubt = judge_capture("x.pcap", [*rows, seen(ObservationKind.UNSEEN, 0, address=FIRST)])
-    of_others = judge_capture("x.pcap", [*rows, seen(ObservationKind.UNSEEN, 0, address="10.9.9.9:1")])
+    whole = judge_capture("x.pcap", to_tables(rows))
+    doubt = judge_capture("x.pcap", to_tables([*rows, seen(ObservationKind.UNSEEN, 0, address=FIRST)]))
+    elsewhere = seen(ObservationKind.UNSEEN, 0, address="10.9.9.9:1")
+    of_others = judge_capture("x.pcap", to_tables([*rows, elsewhere]))
     verdicts = [
         next(finding.verdict for finding in judgement.findings if finding.invariant == SURVIVES)
         for judgement in (whole, doubt, of_others)
@@ -79,7 +81,7 @@ def test_id_one_given_to_another_owner_begins_a_second_life() -> None:
         seen(ObservationKind.GRANTED, 20, text="10.0.0.3:10911;2", **granted),
         fact(30, 1, "1", SECOND),
     ]
-    groups = [row.group for row in join(rows).rows if row.kind == ObservationKind.FACT]
+    groups = [row.group for row in join(to_tables(rows)).rows if row.kind == ObservationKind.FACT]
     assert groups == ["group/broker-a", "group/broker-a#2"]
 
 
@@ -93,12 +95,12 @@ def test_a_whole_set_that_was_removed_ends_a_life_and_single_ids_do_not() -> Non
         seen(ObservationKind.CLEANED, 25, text=None, **removed),
         fact(30, 1, "1", FIRST),
     ]
-    groups = [row.group for row in join(rows).rows if row.kind == ObservationKind.FACT]
+    groups = [row.group for row in join(to_tables(rows)).rows if row.kind == ObservationKind.FACT]
     assert groups == ["group/broker-a", "group/broker-a", "group/broker-a#2"]
 
 
 def lives(*rows: Observation) -> list[str | None]:
-    joined = join([*named(FIRST), *rows]).rows
+    joined = join(to_tables([*named(FIRST), *rows])).rows
     return [row.group for row in joined if row.kind == ObservationKind.FACT]
 
 

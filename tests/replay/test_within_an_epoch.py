@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.tables import to_tables
 from replispec.replay.judges.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from tests.replay.expectations import LOG_HOLDS, SEND_SURVIVES, Scenario
@@ -67,7 +68,7 @@ def sent(connection: str, *offsets: int, first: int = 20, text: str | None = Non
 
 def survival(*rows: Observation) -> tuple[Verdict, list[int]]:
     """The verdict on the messages, and where the first and the last lost one lies with their number."""
-    judged = judge_capture("x.pcap", [*named(FIRST), fact(10, 1, "1", FIRST), *rows])
+    judged = judge_capture("x.pcap", to_tables([*named(FIRST), fact(10, 1, "1", FIRST), *rows]))
     verdict = next(each.verdict for each in judged.findings if each.invariant == SEND_SURVIVES)
     losses = [(each.from_offset, each.to_offset, each.acknowledged) for each in judged.losses]
     return verdict, [number for each in losses for number in each]
@@ -109,7 +110,7 @@ def beat(order: int, end: int, connection: str, epoch: int = 1) -> Observation:
 
 
 def log_holds(*rows: Observation) -> Verdict:
-    findings = judge_capture("x.pcap", [*named(FIRST), fact(10, 1, "1", FIRST), *rows]).findings
+    findings = judge_capture("x.pcap", to_tables([*named(FIRST), fact(10, 1, "1", FIRST), *rows])).findings
     return next(each.verdict for each in findings if each.invariant == LOG_HOLDS)
 
 

@@ -101,7 +101,7 @@ def walk(data: mmap.mmap, split: Split) -> tuple[Records, list[CaptureWarning]]:
     """The records of a split, and where and why the walk had to stop early, if it did."""
     warnings: list[CaptureWarning] = []
     if split.container == "pcap":
-        offsets = np.fromiter(capture_pcap.offsets(data, split, warnings), np.int64)
+        offsets = np.array(capture_pcap.offsets(data, split, warnings))
         records = capture_pcap.columns(data, split, offsets)
     else:
         records = capture_pcapng.columns(data, split, warnings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterator
+from array import array
 
 import numpy as np
 
@@ -47,24 +47,25 @@ def whole(data: mmap.mmap, path: str, name: str) -> Split:
     return Split(path, name, 0, HEADER_SIZE, len(data), "pcap", order, (interface,))
 
 
-def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> Iterator[int]:
+def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> array[int]:
     """File offsets of the pcap records of a split; a last record that was cut is among them."""
     length_at = struct.Struct(split.byte_order + "I").unpack_from
-    at, end, size = split.start, split.end, len(data)
+    at, size = split.start, len(data)
     last = size - RECORD_HEADER_SIZE
-    while at < end:
-        if at > last:
-            warnings.append(CaptureWarning(split.name, at, "the file ends inside a record header"))
-            return
+    found = array("q")
+    captured = 0
+    for_sure = min(split.end, last + 1)
+    while at < for_sure:
+        found.append(at)
         captured = length_at(data, at + 8)[0]
-        following = at + RECORD_HEADER_SIZE + captured
-        if following > size:
-            if captured > RECORD_BYTES_MAXIMUM:
-                warnings.append(CaptureWarning(split.name, at, f"a damaged record claims {captured} bytes"))
-                return
-            warnings.append(CaptureWarning(split.name, at, "the file ends inside a packet"))
-        yield at
-        at = following
+        at += RECORD_HEADER_SIZE + captured
+    if at > size and captured > RECORD_BYTES_MAXIMUM:
+        warnings.append(CaptureWarning(split.name, found.pop(), f"a damaged record claims {captured} bytes"))
+    elif at > size:
+        warnings.append(CaptureWarning(split.name, found[-1], "the file ends inside a packet"))
+    elif last < at < split.end:
+        warnings.append(CaptureWarning(split.name, at, "the file ends inside a record header"))
+    return found
 
 
 def columns(data: mmap.mmap, split: Split, at: Integers) -> Records:

@@ -9,7 +9,7 @@ from typing import Any
 
 from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
 from replispec.replay.events.observation import ObservationKind
-from replispec.replay.events.tables import Events, from_tables
+from replispec.replay.events.tables import Events
 from replispec.replay.judges.judge import FindingRow, judge_capture
 from replispec.replay.judges.sends import LossRow, SendsRow
 from replispec.replay.report.answers import answers
@@ -76,22 +76,22 @@ Progress = Callable[[str, int, int], None]
 
 def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
     """Judge the events of one capture (all of them) and tell its story."""
-    judgement = judge_capture(capture.file, from_tables(events), options.learners, all_ack=options.all_ack)
-    assert judgement.joined is not None
+    judgement = judge_capture(capture.file, events, options.learners, all_ack=options.all_ack)
+    joined = judgement.joined
     span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
     return CaptureResult(
         capture,
         judgement.findings,
         judgement.losses,
         judgement.sends,
-        switches(capture.file, judgement.joined),
-        timelines(judgement.joined, span, capture.file, judgement.findings, judgement.losses),
-        failovers(capture.file, judgement.joined),
-        latencies(capture.file, judgement.joined.rows),
-        lost_sends(capture.file, judgement.joined.rows, judgement.losses),
-        loss_causes(capture.file, judgement.joined, judgement.losses, all_ack=options.all_ack),
-        overlaps(capture.file, judgement.joined),
-        answers(capture.file, judgement.joined.rows),
+        switches(capture.file, joined),
+        timelines(joined, span, capture.file, judgement.findings, judgement.losses),
+        failovers(capture.file, joined),
+        latencies(capture.file, joined.events),
+        lost_sends(capture.file, joined.sends, judgement.losses),
+        loss_causes(capture.file, joined, judgement.losses, all_ack=options.all_ack),
+        overlaps(capture.file, joined),
+        answers(capture.file, joined.events),
     )
 
 

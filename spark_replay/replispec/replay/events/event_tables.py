@@ -35,6 +35,14 @@ class Coded:
         """That of some events."""
         return Coded(self.codes[rows], self.values)
 
+    def listed(self) -> list[Any]:
+        """The value of each event."""
+        return [self.values[code] for code in self.codes.tolist()]
+
+    def where(self, *values: Any) -> Flags:
+        """Which events have one of these values."""
+        return np.array([value in values for value in self.values], np.bool_)[self.codes]
+
 
 @dataclass(frozen=True, slots=True)
 class Counted:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Final
 
@@ -77,10 +77,13 @@ def from_tables(events: Events) -> list[Observation]:
     return [row for kind in KINDS if kind in events for row in rows_of(kind, events[kind])]
 
 
-def rows_of(kind: ObservationKind, table: pa.Table) -> list[Observation]:
-    """The rows of the table of one kind."""
-    columns: list[list[Any]] = [
-        [None] * table.num_rows if each.metadata else table.column(each.name).to_pylist()
+def rows_of(
+    kind: ObservationKind, table: pa.Table, joined: Mapping[str, Sequence[Any]] | None = None
+) -> list[Observation]:
+    """The rows of the table of one kind; `joined`: what no table has, as far as it is known."""
+    nothing = [None] * table.num_rows
+    columns: list[Sequence[Any]] = [
+        (joined or {}).get(each.name, nothing) if each.metadata else table.column(each.name).to_pylist()
         for each in fields(KINDS[kind])
     ]
     return [KINDS[kind](*values) for values in zip(*columns, strict=True)]

@@ -19,8 +19,8 @@ from replispec.replay.frames.family import decoded_kinds, readers
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Outcome, Run
 from replispec.replay.tcp.directions import Direction
-from replispec.replay.tcp.pieces import no_pieces
-from replispec.replay.tcp.space import Chain, Extents, NeedsBytes, SequenceSpace
+from replispec.replay.tcp.pieces import Pieces, no_pieces
+from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
 
 # A body in JSON is shown up to this size.
 JSON_BODY_BYTES_MAXIMUM = 64 * 1024
@@ -104,14 +104,6 @@ class Decoded:
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
     told: bool = False
-    _extents: Extents | None = None
-
-    def extents(self) -> Extents:
-        """What is known of each frame. To be asked for when all frames are there: the answer is kept."""
-        if self._extents is None:
-            position = np.array(self.positions, np.int64)
-            self._extents = self.space.extents(position, position + self.sizes)
-        return self._extents
 
     @property
     def positions(self) -> list[int]:
@@ -122,6 +114,12 @@ class Decoded:
     def sizes(self) -> Integers:
         """Bytes of each whole frame."""
         return np.array(self.frames.sizes, np.int64)
+
+    @property
+    def stretch(self) -> tuple[Pieces, Integers, Integers]:
+        """The direction's pieces, and where each frame begins and ends."""
+        start = np.array(self.frames.positions, np.int64)
+        return self.space.pieces, start, start + self.sizes
 
     @property
     def unbroken_until(self) -> int:

@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from replispec.replay.capture.records import Integers
 from replispec.replay.frames.family import MessageColumns, decoded_kinds, frames_families
 from replispec.replay.frames.framing import Decoded
 from replispec.replay.tcp.directions import Direction
+from replispec.replay.tcp.space import extents_of_all
 
 COMMON_FIELDS = [
     pa.field("capture", pa.string()),
@@ -87,6 +89,8 @@ STREAMS_ORDER = ("capture", "connection", "direction")
 def frames_batch(capture: str, directions: Sequence[Decoded]) -> pa.RecordBatch:
     """The frames of some directions, in the given order, as one batch of FRAMES."""
     filled = [decoded for decoded in directions if decoded.positions]
+    if not filled:
+        return pa.RecordBatch.from_pylist([], FRAMES)
     counts = np.array([len(decoded.positions) for decoded in filled], np.int64)
     arrays = _places(capture, filled, counts)
     for columns in MESSAGE_COLUMNS:
@@ -101,9 +105,7 @@ def _values(filled: Iterable[Decoded], name: str) -> list[Any]:
     return list(flatten.from_iterable(getattr(decoded.frames, name) for decoded in filled))
 
 
-def _messages(
-    columns: MessageColumns, filled: Sequence[Decoded], counts: np.ndarray[Any, Any]
-) -> list[pa.Array]:
+def _messages(columns: MessageColumns, filled: Sequence[Decoded], counts: Integers) -> list[pa.Array]:
     """What the messages of some kinds say, null for frames of others."""
     own = [decoded.kind in columns.kinds for decoded in filled]
     if not any(own):
@@ -117,46 +119,42 @@ def _messages(
     return [array.take(rows) for array in arrays]
 
 
-def _places(capture: str, filled: Sequence[Decoded], counts: np.ndarray[Any, Any]) -> list[pa.Array]:
+def _places(capture: str, filled: Sequence[Decoded], counts: Integers) -> list[pa.Array]:
     """The columns that say where a frame is."""
-    sizes = [decoded.sizes for decoded in filled]
-    positions = [np.array(decoded.positions, np.int64) for decoded in filled]
-    extents = [decoded.extents() for decoded in filled]
-    row = np.repeat(np.arange(len(filled)), counts)
+    row = pa.array(np.repeat(np.arange(len(filled)), counts))
+    start, size = (np.array(_values(filled, name), np.int64) for name in ("positions", "sizes"))
+    known = extents_of_all([decoded.stretch for decoded in filled])
+    unbroken = np.repeat([decoded.unbroken_until for decoded in filled], counts)
 
     def spread(values: Iterable[object], kind: pa.DataType) -> pa.Array:
-        return pa.array(list(values), kind).take(pa.array(row))
+        return pa.array(list(values), kind).take(row)
 
-    whole = [found.known == size for found, size in zip(extents, sizes, strict=True)]
-    early = [place <= decoded.unbroken_until for decoded, place in zip(filled, positions, strict=True)]
     return [
-        pa.array([capture], pa.string()).take(pa.array(np.zeros(len(row), np.int64))),
+        spread([capture] * len(filled), pa.string()),
         spread((decoded.direction.connection for decoded in filled), pa.string()),
         spread((decoded.direction.number for decoded in filled), pa.int8()),
-        _joined(positions, np.int64),
-        _joined([_indexes(decoded) for decoded in filled], np.int32),
-        _joined([found.time_ns for found in extents], np.int64),
-        _joined([found.record_offset for found in extents], np.int64),
-        _joined([found.acknowledged for found in extents], np.int64),
+        pa.array(start),
+        pa.array(_indexes(filled, counts)),
+        pa.array(known.time_ns),
+        pa.array(known.record_offset),
+        pa.array(known.acknowledged),
         spread((decoded.direction.source for decoded in filled), pa.string()),
         spread((decoded.direction.destination for decoded in filled), pa.string()),
         spread((decoded.kind for decoded in filled), pa.string()),
-        _joined(sizes, np.int64),
-        _joined(whole, np.bool_),
-        _joined(early, np.bool_),
+        pa.array(size),
+        pa.array(known.known == size),
+        pa.array(start <= unbroken),
     ]
 
 
-def _joined(parts: Sequence[np.ndarray[Any, Any]], kind: type[Any]) -> pa.Array:
-    return pa.array(np.concatenate([np.zeros(0, kind), *parts]).astype(kind))
-
-
-def _indexes(decoded: Decoded) -> np.ndarray[Any, Any]:
+def _indexes(filled: Sequence[Decoded], counts: Integers) -> Integers:
     """The number of each frame in its direction, frames of chains counted."""
-    index = np.arange(len(decoded.positions), dtype=np.int64)
-    for before, chain in decoded.chains:
-        index[before:] += chain.frames
-    return index
+    first = np.cumsum(counts) - counts
+    index = np.arange(int(counts.sum())) - np.repeat(first, counts)
+    for decoded, begin, count in zip(filled, first.tolist(), counts.tolist(), strict=True):
+        for before, chain in decoded.chains:
+            index[begin + before : begin + count] += chain.frames
+    return index.astype(np.int32)
 
 
 def holes_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
@@ -169,12 +167,12 @@ def holes_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
     return _table(rows, HOLES)
 
 
-def streams_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
+def streams_table(capture: str, directions: Sequence[Decoded]) -> pa.Table:
     """One row a direction as STREAMS."""
     rows = []
-    for decoded in directions:
+    for decoded, in_frames in zip(directions, _bytes_in_frames(directions), strict=True):
         direction = decoded.direction
-        payload, read, missed = stream_bytes(decoded)
+        payload, read, missed = _stream_bytes(decoded, in_frames)
         start_lost = bool(direction.holes) and direction.holes[0].start == 0
         rows.append(
             (
@@ -207,15 +205,24 @@ def _accepted(direction: Direction) -> bool:
     return ports[0] < ports[1] or (ports[0] == ports[1] and direction.number == 0)
 
 
-def stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
+def _bytes_in_frames(directions: Sequence[Decoded]) -> list[int]:
+    """Captured bytes of the frames of each direction."""
+    filled = [decoded.stretch for decoded in directions if decoded.positions]
+    if not filled:
+        return [0] * len(directions)
+    total = np.concatenate([[0], np.cumsum(extents_of_all(filled).known)])
+    behind = np.cumsum([len(decoded.positions) for decoded in directions])
+    found: list[int] = np.diff(total[behind], prepend=0).tolist()
+    return found
+
+
+def _stream_bytes(decoded: Decoded, in_frames: int) -> tuple[int, int, int]:
     """Captured payload bytes of a direction, each counted once: all, in frames, in no frame."""
     pieces = decoded.space.pieces
     payload = int((pieces.end - pieces.start).sum()) + decoded.direction.bytes_early
     if decoded.kind not in decoded_kinds():
         return payload, 0, 0
-    read = sum(chain.end - chain.start for _, chain in decoded.chains)
-    if decoded.positions:
-        read += int(decoded.extents().known.sum())
+    read = in_frames + sum(chain.end - chain.start for _, chain in decoded.chains)
     return payload, read, payload - read
 
 

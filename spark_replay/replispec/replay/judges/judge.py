@@ -6,12 +6,11 @@ The invariants are the specification's; this module only feeds them. A finding e
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from replispec.replay.events.observation import Observation
 from replispec.replay.events.rocketmq.stream_events import Judged, join
-from replispec.replay.events.rocketmq.stream_tables import frames_of, in_columns
+from replispec.replay.events.tables import Events
 from replispec.replay.judges.machines import of_connections, of_machines, of_pairs
 from replispec.replay.judges.parts import PartFinding, Proof, add_up
 from replispec.replay.judges.sends import LossRow, SendsRow, losses_of, sends_of
@@ -54,33 +53,32 @@ class Judgement:
     """The result of one capture."""
 
     file: str
+    joined: Judged
     findings: list[FindingRow] = field(default_factory=list)
     losses: list[LossRow] = field(default_factory=list)
     sends: list[SendsRow] = field(default_factory=list)
-    joined: Judged | None = None
 
 
 def judge_capture(
-    file: str, observations: Sequence[Observation], learners: Collection[str] = (), *, all_ack: bool = False
+    file: str, events: Events, learners: Collection[str] = (), *, all_ack: bool = False
 ) -> Judgement:
-    """Judge the observations of one capture by every invariant and machine of the specification.
+    """Judge the events of one capture by every invariant and machine of the specification.
 
     `learners` and `all_ack` as in stream_events.join.
     """
-    joined = join(observations, learners, all_ack=all_ack)
-    listed, tables = in_columns(joined.events)
-    streams = StreamJudges(INVARIANTS, listed, rules, of_sends=SURVIVAL)
-    walked = walk_replication(frames_of(joined.rows), joined.groups)
+    joined = join(events, learners, all_ack=all_ack)
+    streams = StreamJudges(INVARIANTS, joined.listed, rules, of_sends=SURVIVAL)
     found = add_up(
         [
             streams.listed(),
-            *map(streams.of, tables),
-            of_machines(machine_findings(joined.rows, joined.groups, learners)),
-            *of_connections(walked),
+            *map(streams.of, joined.tables),
+            of_machines(machine_findings(joined.for_machines(learners), joined.groups, learners)),
+            *of_connections(walk_replication(joined.replication, joined.groups)),
         ]
     )
-    judgement = Judgement(file, joined=joined)
-    seen = {event.group for event in joined.events if event.name not in _CONTEXT}
+    judgement = Judgement(file, joined)
+    seen = {event.group for event in joined.listed if event.name not in _CONTEXT}
+    seen |= {group for table in joined.tables for group, _ in table.parts("group")}
     ended = joined.groups.ended()
     for group in sorted(seen | {group for group, rule in found if rule in WATCHED}):
         for rule in (*INVARIANTS, *WATCHED):
@@ -91,7 +89,7 @@ def judge_capture(
         judgement.losses += losses_of(file, group, survival)
         if survival.messages:
             judgement.sends.append(sends_of(file, group, survival, begun_anew=group in ended))
-    judgement.findings.append(_finding(file, EVERYTHING, PAIRING, of_pairs(joined.rows)))
+    judgement.findings.append(_finding(file, EVERYTHING, PAIRING, of_pairs(joined.events)))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement
 

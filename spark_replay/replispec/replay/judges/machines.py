@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from replispec.replay.events.observation import Observation, ObservationKind, capture_place
+from replispec.replay.events.capture_events import CaptureEvents
+from replispec.replay.events.observation import ObservationKind, capture_place
 from replispec.replay.judges.by_columns import proof_of
 from replispec.replay.judges.parts import PartFinding, PartFindings, Place, PlacedProofs, Proof
 from replispec.replay.machines.rocketmq.replication_walks import WalkedConnection
@@ -37,14 +38,16 @@ def _part(found: MachineFinding, place: Place) -> PartFinding:
     return part
 
 
-def of_pairs(rows: Iterable[Observation]) -> PartFinding:
+def of_pairs(events: CaptureEvents) -> PartFinding:
     """The finding about all pairs of a capture, which were judged connection by connection."""
     part = PartFinding()
-    for row in rows:
-        if row.kind == ObservationKind.PAIRED and row.verdict is not None:
-            part.count(Verdict(row.verdict), row.evaluated or 0)
-        elif row.kind == ObservationKind.MISPAIRED:
-            place = (row.time_ns, row.connection, row.direction, row.sequence)
-            proof = Proof(*place, row.text or "", row.verdict or "")
-            part.keep([PlacedProofs(Verdict(proof.verdict), capture_place(row), (proof,))])
+    paired = events.columns(ObservationKind.PAIRED)
+    verdicts, counts = paired.coded("verdict"), paired.numbers("evaluated").numbers
+    for code, verdict in enumerate(verdicts.values):
+        if verdict is not None:
+            part.count(Verdict(verdict), int(counts[verdicts.codes == code].sum()))
+    for row in events.rows((ObservationKind.MISPAIRED,)):
+        place = (row.time_ns, row.connection, row.direction, row.sequence)
+        proof = Proof(*place, row.text or "", row.verdict or "")
+        part.keep([PlacedProofs(Verdict(proof.verdict), capture_place(row), (proof,))])
     return part

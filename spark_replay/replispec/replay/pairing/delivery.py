@@ -19,6 +19,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from replispec.replay.capture.groups import running_maximum
+
 Integers = npt.NDArray[np.int64]
 
 # More than any position in a direction and any offset in a file: one axis holds all directions, side by side.
@@ -131,7 +133,7 @@ class _Sides:
         """How many frames of the peer the sender of each frame had received when it sent it."""
         peer = self.side ^ 1
         ends = self._ends
-        arrivals = _running_maximum(self.arrivals, self.side)
+        arrivals = running_maximum(self.side, self.arrivals)
         by_arrival = np.searchsorted(self.side * _APART + arrivals, peer * _APART + arrivals)
         arrived = np.where(by_arrival > self.borders[peer], ends[by_arrival - 1], 0)
         placed = self.side * _APART + ends
@@ -140,7 +142,7 @@ class _Sides:
         high = np.searchsorted(placed, peer * _APART + most, "right")
         found = np.clip(by_arrival, low, high)
         inside: Integers = np.clip(found, self.borders[peer], self.borders[peer + 1]) - self.borders[peer]
-        return _running_maximum(inside, self.side)
+        return running_maximum(self.side, inside)
 
     def _acknowledged(self, peer: Integers, arrived: Integers) -> tuple[Integers, Integers]:
         """Positions in the peer's direction: each frame's sender had received it up to the first of them
@@ -160,11 +162,11 @@ class _Sides:
         return self._most_until(upto, known), self._least_from(upto, known)
 
     def _most_until(self, values: Integers, known: npt.NDArray[np.bool_]) -> Integers:
-        return _running_maximum(np.where(known, values, -_FAR), self.side)
+        return running_maximum(self.side, np.where(known, values, -_FAR))
 
     def _least_from(self, values: Integers, known: npt.NDArray[np.bool_]) -> Integers:
         backwards = np.where(known, -values, -_FAR)[::-1]
-        return -_running_maximum(backwards, -self.side[::-1])[::-1]
+        return -running_maximum(self.side[::-1], backwards)[::-1]
 
 
 def _begun(connections: pa.Array, streams: pa.Table) -> tuple[Integers, npt.NDArray[np.bool_]]:
@@ -202,13 +204,7 @@ def _integers(table: pa.Table, name: str, rows: Integers | None = None) -> Integ
     return values if rows is None else values[rows]
 
 
-def _running_maximum(values: Integers, groups: Integers) -> Integers:
-    """The running maximum within each run of ascending `groups`."""
-    found: Integers = np.maximum.accumulate(values + groups * _APART) - groups * _APART
-    return found
-
-
 def _rising(values: Integers, groups: Integers) -> Integers:
     """The running maximum within each run of `groups`, one more at least from row to row."""
     count = np.arange(len(values))
-    return _running_maximum(values - count, groups) + count
+    return running_maximum(groups, values - count) + count

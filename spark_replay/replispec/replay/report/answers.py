@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+import numpy as np
 
-from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.report.latencies import request_name, response_name
+from replispec.replay.events.capture_events import CaptureEvents
+from replispec.replay.events.observation import ObservationKind
+from replispec.replay.report.latencies import elements, request_name, response_name
 from replispec.replay.report.model import Answers
 from replispec.wire.rocketmq.codes import ResponseCode
 
@@ -14,17 +14,23 @@ from replispec.wire.rocketmq.codes import ResponseCode
 ANSWERS_MAXIMUM = 500
 
 
-def answers(file: str, rows: Iterable[Observation]) -> list[Answers]:
+def answers(file: str, events: CaptureEvents) -> list[Answers]:
     """The answers of one capture by request code, those that are no success first."""
-    counts: Counter[tuple[int, int]] = Counter()
+    rows = events.columns(ObservationKind.LATENCY)
+    asked = rows.numbers("code")
+    owners, codes = elements(rows.table.column("answer_codes"))
+    pairs = np.stack([asked.numbers[owners], codes], axis=1)[asked.absent[owners] == 0]
+    each, numbers = np.unique(pairs, axis=0, return_counts=True)
+    counts = dict(zip(map(tuple, each.tolist()), numbers.tolist(), strict=True))
     remarks: dict[tuple[int, int], str] = {}
-    for row in rows:
-        if row.kind != ObservationKind.LATENCY or row.code is None or not row.answer_codes:
-            continue
-        counts.update((row.code, code) for code in row.answer_codes)
-        for code, remark in zip(sorted(set(row.answer_codes)), row.remarks or (), strict=False):
-            if remark and not remarks.get((row.code, code)):
-                remarks[row.code, code] = remark
+    answered, said = rows.table.column("answer_codes"), rows.table.column("remarks").to_pylist()
+    for row, texts in enumerate(said):
+        # Of each code of its answers a row has one remark, and as a rule nothing is remarked.
+        known = sorted(set(answered[row].as_py())) if any(texts or ()) else ()
+        code = int(asked.numbers[row])
+        for answer, remark in zip(known, texts or (), strict=False):
+            if remark:
+                remarks.setdefault((code, answer), remark)
     found = [
         Answers(
             file=file,

@@ -5,35 +5,34 @@ Every moment is a frame (or the end of a connection) of the capture; what it doe
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+import numpy as np
+
+from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import Counted, Flags
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.stream_events import Judged
+from replispec.replay.events.rocketmq.stream_events import GroupEvents, Judged
 from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.report.model import FailOver, Moment, MomentKind
 from replispec.wire.rocketmq.codes import RequestCode
 
-# What only a master sends, or a broker that lives.
-_SIGNS = (
-    ObservationKind.BATCH,
-    ObservationKind.HEARTBEAT,
-    ObservationKind.ANSWER,
-    ObservationKind.ACKNOWLEDGED,
-    ObservationKind.ALIVE,
-)
+_STORED = (ObservationKind.BATCH, ObservationKind.ACKNOWLEDGED)
+# What only a master sends.
+_SENT = (*_STORED, ObservationKind.HEARTBEAT, ObservationKind.ANSWER)
 
 
 def failovers(file: str, judged: Judged) -> list[FailOver]:
     """Every change of a group's master, in the order of groups and masterEpochs."""
     found = []
     for group in sorted(judged.history.tenures):
-        rows = [row for row in judged.rows if row.group == group]
+        own = judged.of_group(group)
         tenures = sorted(judged.history.tenures[group].items())
         for (_, before), (epoch, after) in pairwise(tenures):
             if before.master != after.master:
-                found.append(_Anatomy(judged.groups, rows, before, after, epoch).failover(file, group))
+                found.append(_Anatomy(judged.groups, own, before, after, epoch).failover(file, group))
     return found
 
 
@@ -41,10 +40,12 @@ class _Anatomy:
     """Looks for the moments of one change among the observations of its group."""
 
     def __init__(
-        self, groups: BrokerGroups, rows: list[Observation], before: Tenure, after: Tenure, epoch: int
+        self, groups: BrokerGroups, own: GroupEvents, before: Tenure, after: Tenure, epoch: int
     ) -> None:
         self._groups = groups
-        self._rows = rows
+        self._rows = own.rows
+        self._sends = own.sends
+        self._frames = own.frames
         self._before = before
         self._after = after
         self._epoch = epoch
@@ -70,15 +71,20 @@ class _Anatomy:
     def _moments(self) -> Iterator[Moment | None]:
         elected_ns = self._after.time_ns
         old = [row for row in self._rows if self._at(row, self._before) and row.time_ns <= elected_ns]
-        heard = [row.time_ns for row in old if row.kind in _SIGNS]
+        heard = [row.time_ns for row in old if row.kind == ObservationKind.ALIVE]
+        for events in (self._sends, self._frames):
+            times = events.numbers("time_ns").numbers
+            sent = times[self._are_at(events, self._before, _SENT) & (times <= elected_ns)]
+            heard += [int(sent.max())] if len(sent) else []
         closed = [row.time_ns for row in old if row.kind == ObservationKind.CLOSED]
         yield _moment(MomentKind.LAST_FRAME, max(heard, default=None))
         yield _moment(MomentKind.CLOSED, max(closed, default=None))
         yield _moment(MomentKind.ELECTED, elected_ns)
         told = [row.time_ns for row in self._rows if self._notifies(row)]
         yield _moment(MomentKind.NOTIFIED, min(told, default=None))
-        stored = [row.time_ns for row in self._rows if self._stores(row)]
-        yield _moment(MomentKind.ACCEPTED, min(stored, default=None))
+        times = self._sends.numbers("time_ns").numbers
+        stored = times[self._are_at(self._sends, self._after, _SENT) & (times >= elected_ns)]
+        yield _moment(MomentKind.ACCEPTED, min(stored.tolist(), default=None))
         returned, report = self._return(), self._first_report()
         yield _moment(MomentKind.RETURNED, None if returned is None else returned.time_ns)
         yield _moment(MomentKind.REPORTED, None if report is None else report.time_ns)
@@ -95,12 +101,12 @@ class _Anatomy:
             and self._at(row, self._after)
         )
 
-    def _stores(self, row: Observation) -> bool:
-        return (
-            row.kind == ObservationKind.ACKNOWLEDGED
-            and row.time_ns >= self._after.time_ns
-            and self._at(row, self._after)
-        )
+    def _are_at(self, events: Columns, tenure: Tenure, kinds: Sequence[ObservationKind]) -> Flags:
+        """Which events are of these kinds, and about the broker of this tenure."""
+        main, addresses = self._groups.main, events.coded("address")
+        known = [each for each in addresses.values if each is not None]
+        own = addresses.where(*(each for each in known if main.get(each, each) == tenure.address))
+        return events.are(*kinds) & own
 
     def _return(self) -> Observation | None:
         """The first handshake of the old master as a replica of the new one."""
@@ -121,13 +127,11 @@ class _Anatomy:
         returned = self._return()
         if returned is None:
             return None
-        own = [
-            row
-            for row in self._rows
-            if row.kind == ObservationKind.REPORT and row.connection == returned.connection
-        ]
-        later = [row for row in own if row.order >= returned.order]
-        return min(later, key=lambda row: row.order, default=None)
+        own = self._frames.are(ObservationKind.REPORT) & self._frames.coded("connection").where(
+            returned.connection
+        )
+        later = np.flatnonzero(own & (self._frames.numbers("order").numbers >= returned.order))
+        return self._frames.row(int(later[0])) if len(later) else None
 
     def _old_end(self) -> int | None:
         """How far the old master's log went at least: the end of what it sent, the start of what it stored.
@@ -136,14 +140,14 @@ class _Anatomy:
         """
         returned = self._return()
         until_ns = self._after.time_ns if returned is None else returned.time_ns
-        ends = [
-            row.offset + (row.body_size or 0)
-            for row in self._rows
-            if row.kind in (ObservationKind.BATCH, ObservationKind.ACKNOWLEDGED)
-            and row.offset is not None
-            and row.time_ns <= until_ns
-            and self._at(row, self._before)
-        ]
+        ends: list[int] = []
+        for events in (self._sends, self._frames):
+            own = self._are_at(events, self._before, _STORED)
+            rows = np.flatnonzero(own & (events.numbers("time_ns").numbers <= until_ns))
+            offsets = events.numbers("offset").take(rows)
+            if events is self._frames:
+                offsets = Counted(offsets.numbers + events.numbers("body_size").numbers[rows], offsets.absent)
+            ends += [int(offsets.numbers[offsets.absent == 0].max())] if not offsets.absent.all() else []
         return max(ends, default=None)
 
 

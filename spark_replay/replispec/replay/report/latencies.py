@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable
 from math import ceil
 
-from replispec.replay.events.observation import Observation, ObservationKind
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replispec.replay.events.capture_events import CaptureEvents
+from replispec.replay.events.event_tables import Numbers, Rows, split
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.report.model import Latency
 from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RESPONSE_CODE_NAMES
 
 
-def latencies(file: str, rows: Iterable[Observation]) -> list[Latency]:
+def latencies(file: str, events: CaptureEvents) -> list[Latency]:
     """The latency of every request code in one capture, by code."""
-    waited: dict[int, list[int]] = defaultdict(list)
-    unanswered: Counter[int] = Counter()
-    for row in rows:
-        if row.kind == ObservationKind.LATENCY and row.code is not None:
-            waited[row.code] += row.durations_ns or ()
-            unanswered[row.code] += row.unanswered or 0
-    return [_latency(file, code, sorted(waited[code]), unanswered[code]) for code in sorted(waited)]
+    rows = events.columns(ObservationKind.LATENCY)
+    codes = rows.coded("code")
+    owners, waited = elements(rows.table.column("durations_ns"))
+    found = []
+    for code, own in split(codes.codes):
+        if codes.values[code] is not None:
+            unanswered = int(rows.numbers("unanswered").numbers[own].sum())
+            ascending = np.sort(waited[codes.codes[owners] == code])
+            found.append(_latency(file, codes.values[code], ascending, unanswered))
+    return sorted(found, key=lambda each: each.code)
+
+
+def elements(lists: pa.ChunkedArray) -> tuple[Rows, Numbers]:
+    """All numbers in a column of lists, and the row of each."""
+    column = lists.combine_chunks()
+    sizes = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+    values = np.asarray(pc.list_flatten(column)).astype(np.int64)
+    return np.repeat(np.arange(len(sizes)), sizes), values
 
 
 def request_name(code: int) -> str:
@@ -32,12 +47,12 @@ def response_name(code: int) -> str:
     return " or ".join(each.name for each in RESPONSE_CODE_NAMES if each.number == code)
 
 
-def _latency(file: str, code: int, waited: list[int], unanswered: int) -> Latency:
+def _latency(file: str, code: int, waited: Numbers, unanswered: int) -> Latency:
     named = request_name(code)
     p50, p95, p99, longest = (_percentile(waited, percent) for percent in (50, 95, 99, 100))
     return Latency(file, code, named, len(waited), unanswered, p50, p95, p99, longest)
 
 
-def _percentile(ascending: list[int], percent: int) -> int | None:
+def _percentile(ascending: Numbers, percent: int) -> int | None:
     """The least value that so many percent of the values do not exceed (nearest rank)."""
-    return ascending[ceil(len(ascending) * percent / 100) - 1] if ascending else None
+    return int(ascending[ceil(len(ascending) * percent / 100) - 1]) if len(ascending) else None

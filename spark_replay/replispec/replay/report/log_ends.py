@@ -6,67 +6,105 @@ Offsets are bytes of the commit log, times int64 ns UTC.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from dataclasses import dataclass
 
+import numpy as np
+
+from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import Coded, Counted, Numbers, Rows, coded, split
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.stream_events import GroupEvents
 from replispec.replay.report.model import Curve, CurveKind, Lag
 
 # One point per curve and this part of the capture's time: more cannot be seen.
 MOMENTS = 800
 
 
-def curves(rows: list[Observation], span_ns: tuple[int, int]) -> tuple[Curve, ...]:
-    """The curves of one group from its observations in the order of the capture; kinds in their order.
+@dataclass(frozen=True, slots=True)
+class _Points:
+    """What some events (`rows`, ascending) tell of logs: the broker that each is about, and the offset."""
 
-    `span_ns`: first and last packet of the capture.
-    """
-    names, replicas = _names(rows), _replicas(rows)
-    found: dict[tuple[CurveKind, str], dict[int, tuple[int, int]]] = defaultdict(dict)
-    for row in rows:
-        for kind, owner, offset in _points(row, replicas):
-            moment = (row.time_ns - span_ns[0]) * MOMENTS // max(span_ns[1] - span_ns[0], 1)
-            found[kind, names.get(owner, owner)][moment] = (row.time_ns, offset)
-    order = list(CurveKind)
-    return tuple(
-        Curve(kind, owner, tuple(found[kind, owner].values()))
-        for kind, owner in sorted(found, key=lambda each: (order.index(each[0]), each[1]))
-    )
+    kind: CurveKind
+    events: Columns
+    rows: Rows
+    owners: Coded
+    offsets: Numbers
 
 
-def lags(rows: list[Observation]) -> tuple[Lag, ...]:
+def curves(own: GroupEvents, span_ns: tuple[int, int]) -> tuple[Curve, ...]:
+    """The curves of one group; kinds in their order. `span_ns`: first and last packet of the capture."""
+    names = _names(own.rows)
+    found = []
+    for each in _points(own):
+        of_owner: dict[str, list[Rows]] = defaultdict(list)
+        for code, at in split(each.owners.codes):
+            owner = each.owners.values[code]
+            of_owner[names.get(owner, owner)].append(at)
+        times = each.events.numbers("time_ns").numbers[each.rows]
+        for owner, parts in sorted(of_owner.items()):
+            at = np.sort(np.concatenate(parts))
+            found.append(Curve(each.kind, owner, _thinned(times[at], each.offsets[at], span_ns)))
+    return tuple(found)
+
+
+def _thinned(times: Numbers, offsets: Numbers, span_ns: tuple[int, int]) -> tuple[tuple[int, int], ...]:
+    """The last point of each moment; moments by their first points."""
+    moments = (times - span_ns[0]) * MOMENTS // max(span_ns[1] - span_ns[0], 1)
+    _, first = np.unique(moments, return_index=True)
+    _, from_end = np.unique(moments[::-1], return_index=True)
+    last = (len(times) - 1 - from_end)[np.argsort(first)]
+    return tuple(zip(times[last].tolist(), offsets[last].tolist(), strict=True))
+
+
+def lags(own: GroupEvents) -> tuple[Lag, ...]:
     """How far each replica's last report was behind what its master had sent it by the end of the capture."""
-    names, replicas = _names(rows), _replicas(rows)
-    sent: dict[str, int] = {}
-    reported: dict[str, int] = {}
-    masters: dict[str, tuple[str, str]] = {}
-    for row in rows:
-        for kind, owner, offset in _points(row, replicas):
-            if kind is CurveKind.SENT:
-                sent[row.connection] = offset
-            elif kind is CurveKind.REPORTED and row.address is not None:
-                reported[row.connection] = offset
-                masters[owner] = (row.connection, names.get(row.address, row.address))
-    return tuple(
-        Lag(replica, master, sent[connection], reported[connection])
-        for replica, (connection, master) in sorted(masters.items())
-        if connection in sent
+    names = _names(own.rows)
+    connections, addresses = (own.frames.coded(name) for name in ("connection", "address"))
+    told = {each.kind: each for each in _points(own)}
+    sent, reports = told[CurveKind.SENT], told[CurveKind.REPORTED]
+    last_sent = {code: sent.offsets[at[-1]] for code, at in split(connections.codes[sent.rows])}
+    reported = np.flatnonzero(~addresses.where(None)[reports.rows])
+    found = {}
+    for code, at in split(reports.owners.codes[reported]):
+        last = reported[at[-1]]
+        row = reports.rows[last]
+        address = addresses.values[addresses.codes[row]]
+        if connections.codes[row] in last_sent:
+            ends = int(last_sent[connections.codes[row]]), int(reports.offsets[last])
+            found[reports.owners.values[code]] = names.get(address, address), *ends
+    return tuple(Lag(replica, *ends) for replica, ends in sorted(found.items()))
+
+
+def _points(own: GroupEvents) -> list[_Points]:
+    """The points of all kinds, in their order. An offset below 0 is that of a broker without data."""
+    sends, frames, replicas = own.sends, own.frames, _replicas(own.rows)
+    transfers = frames.are(ObservationKind.BATCH, ObservationKind.HEARTBEAT)
+    transfers &= ~frames.coded("address").where(None)
+    stored = sends.numbers("offset")
+    sizes, begins = frames.numbers("body_size").numbers, frames.numbers("offset")
+    ends = Counted(begins.numbers + sizes, begins.absent)
+    speaking = frames.coded("connection")
+    owners = coded([replicas.get(name, name) for name in speaking.values])
+    replica = Coded(owners.codes[speaking.codes], owners.values)
+    reports = frames.are(ObservationKind.REPORT) & (frames.numbers("max_offset").numbers >= 0)
+    named = ~sends.coded("address").where(None)
+    kinds = (
+        (CurveKind.ACKNOWLEDGED, sends, named, sends.coded("address"), stored),
+        (CurveKind.SENT, frames, transfers & (begins.numbers >= 0), frames.coded("address"), ends),
+        (
+            CurveKind.CONFIRMED,
+            frames,
+            transfers & (frames.numbers("confirm_offset").numbers >= 0),
+            frames.coded("address"),
+            frames.numbers("confirm_offset"),
+        ),
+        (CurveKind.REPORTED, frames, reports, replica, frames.numbers("max_offset")),
     )
-
-
-def _points(row: Observation, replicas: dict[str, str]) -> Iterator[tuple[CurveKind, str, int]]:
-    """What an observation tells of logs: the curve, the broker that it is about, and the offset.
-
-    An offset below 0 is that of a broker without data.
-    """
-    if row.kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) and row.address is not None:
-        if row.offset is not None and row.offset >= 0:
-            yield CurveKind.SENT, row.address, row.offset + (row.body_size or 0)
-        if row.confirm_offset is not None and row.confirm_offset >= 0:
-            yield CurveKind.CONFIRMED, row.address, row.confirm_offset
-    elif row.kind == ObservationKind.REPORT and row.max_offset is not None and row.max_offset >= 0:
-        yield CurveKind.REPORTED, replicas.get(row.connection, row.connection), row.max_offset
-    elif row.kind == ObservationKind.ACKNOWLEDGED and row.address is not None and row.offset is not None:
-        yield CurveKind.ACKNOWLEDGED, row.address, row.offset
+    found = []
+    for kind, events, chosen, owner, offsets in kinds:
+        rows = np.flatnonzero(chosen & (offsets.absent == 0))
+        found.append(_Points(kind, events, rows, owner.take(rows), offsets.numbers[rows]))
+    return sorted(found, key=lambda each: list(CurveKind).index(each.kind))
 
 
 def _names(rows: list[Observation]) -> dict[str, str]:

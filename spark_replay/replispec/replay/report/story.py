@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.stream_events import Judged
+from replispec.replay.events.rocketmq.stream_events import GroupEvents, Judged
 from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.judges.judge import FindingRow
 from replispec.replay.judges.sends import LossRow
@@ -32,18 +33,16 @@ def switches(file: str, judged: Judged) -> list[Switch]:
     """Every change of a group's master, in the order of groups and masterEpochs."""
     found = []
     for group in sorted(judged.history.tenures):
-        rows = [row for row in judged.rows if row.group == group]
+        own = judged.of_group(group)
         tenures = sorted(judged.history.tenures[group].items())
         for (_, before), (epoch, after) in pairwise(tenures):
             if before.master != after.master:
-                found.append(_switch(file, group, rows, before, after, epoch))
+                found.append(_switch(file, group, own, before, after, epoch))
     return found
 
 
-def _switch(
-    file: str, group: str, rows: list[Observation], before: Tenure, after: Tenure, epoch: int
-) -> Switch:
-    cause, since_ns = _cause(rows, before, after, epoch)
+def _switch(file: str, group: str, own: GroupEvents, before: Tenure, after: Tenure, epoch: int) -> Switch:
+    cause, since_ns = _cause(own.rows, before, after, epoch)
     return Switch(
         group=group,
         file=file,
@@ -53,7 +52,7 @@ def _switch(
         epoch=epoch,
         gap_ns=None if since_ns is None else after.time_ns - since_ns,
         cause=cause,
-        text=_clients(rows, before, after),
+        text=_clients(own.sends, before, after),
     )
 
 
@@ -78,14 +77,14 @@ def _cause(rows: list[Observation], before: Tenure, after: Tenure, epoch: int) -
     return "", None
 
 
-def _clients(rows: list[Observation], before: Tenure, after: Tenure) -> str:
+def _clients(sends: Columns, before: Tenure, after: Tenure) -> str:
     """How long producers waited between the two masters; empty when the capture does not show both sides."""
-    sends = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
-    new = [row.time_ns for row in sends if row.address == after.address and row.time_ns >= after.time_ns]
-    old = [row.time_ns for row in sends if row.address == before.address and row.time_ns < after.time_ns]
-    if not old or not new:
+    times, addresses = sends.numbers("time_ns").numbers, sends.coded("address")
+    new = times[addresses.where(after.address) & (times >= after.time_ns)]
+    old = times[addresses.where(before.address) & (times < after.time_ns)]
+    if not len(old) or not len(new):
         return ""
-    waited = seconds(min(new) - max(old))
+    waited = seconds(int(new.min()) - int(old.max()))
     return f"Between the last message that the old master acknowledged and the new one's first: {waited}."
 
 
@@ -97,14 +96,14 @@ def timelines(
     for group in sorted(
         {row.group for row in judged.rows if row.kind == ObservationKind.FACT and row.group is not None}
     ):
-        rows = [row for row in judged.rows if row.group == group]
+        own = judged.of_group(group)
         tenures = sorted(judged.history.tenures[group].items())
         events = [
             *_elections(tenures),
-            *_sets(rows),
-            *_lost(rows, [loss for loss in losses if loss.group == group]),
+            *_sets(own.rows),
+            *_lost(own.sends, [loss for loss in losses if loss.group == group]),
             *_violations(finding for finding in findings if finding.group == group),
-            *_holes(rows),
+            *_holes(own.rows),
         ]
         events.sort(key=lambda event: event.time_ns)
         found.append(
@@ -114,8 +113,8 @@ def timelines(
                 *span_ns,
                 bands=tuple(_bands(tenures)),
                 events=tuple(events),
-                curves=curves(rows, span_ns),
-                lags=lags(rows),
+                curves=curves(own, span_ns),
+                lags=lags(own),
             )
         )
     return found
@@ -155,21 +154,16 @@ def _sets(rows: list[Observation]) -> Iterator[TimelineEvent]:
             yield TimelineEvent(row.time_ns, TimelineEventKind.SYNC_STATE_SET, text, detail)
 
 
-def _lost(rows: list[Observation], losses: list[LossRow]) -> Iterator[TimelineEvent]:
+def _lost(sends: Columns, losses: list[LossRow]) -> Iterator[TimelineEvent]:
+    times, offsets = (sends.numbers(name).numbers for name in ("time_ns", "offset"))
     for loss in losses:
-        sends = [
-            row.time_ns
-            for row in rows
-            if row.kind == ObservationKind.ACKNOWLEDGED
-            and row.epoch == loss.epoch
-            and (row.offset or 0) >= loss.from_offset
-        ]
-        if sends:
+        lost = times[sends.coded("epoch").where(loss.epoch) & (offsets >= loss.from_offset)]
+        if len(lost):
             text = f"{loss.acknowledged} lost"
             detail = (
                 f"the first of {loss.acknowledged} acknowledged messages of epoch {loss.epoch} that were lost"
             )
-            yield TimelineEvent(min(sends), TimelineEventKind.LOSS, text, detail)
+            yield TimelineEvent(int(lost.min()), TimelineEventKind.LOSS, text, detail)
 
 
 def _violations(findings: Iterator[FindingRow]) -> Iterator[TimelineEvent]:

@@ -17,6 +17,7 @@ from replispec.replay.tcp.layers import BigEndian, Flags, Layer
 # of the checksum of the IPv4 header that carries it.
 TCP_RIGHT, TCP_WRONG, TCP_UNFILLED, HEADER_RIGHT, HEADER_WRONG = 1, 2, 4, 8, 16
 IP_TCP = 6
+IPV4_BYTES_MINIMUM = 20
 # Sums are formed over so many 32-bit words at a time, so that they stay in the processor's cache.
 _WORDS_A_TURN = 1 << 16
 
@@ -39,9 +40,11 @@ def tcp_checks(view: BigEndian, layer: Layer) -> Integers:
 
 def header_checks(view: BigEndian, at: Integers, size: Integers, whole: Flags) -> Integers:
     """The HEADER_ bit of each IPv4 header (offset, bytes); 0 where the checksum is 0 or cut off."""
+    # Headers are whole 32-bit words; nearly all have no options.
     total = np.zeros(len(at), np.int64)
-    for place in range(0, int(size.max(initial=0)), 2):
-        total += np.where(place < size, view.at(at + place, 2), 0)
+    for place in range(0, int(size.max(initial=0)), 4):
+        word = view.at(at + place, 4)
+        total += word if place < IPV4_BYTES_MINIMUM else np.where(place < size, word, 0)
     filled = whole & (view.at(at + 10, 2) != 0)
     # The ones' complement sum of a sound header is 0xFFFF, which is 0 modulo itself.
     return np.where(filled, np.where(total % 0xFFFF == 0, HEADER_RIGHT, HEADER_WRONG), 0)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from replispec.replay.capture.groups import running_maximum, sorted_in_groups
 from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.tcp.layers import Flags
 from replispec.replay.tcp.packets import PROBE, VOUCHED
@@ -39,13 +40,13 @@ class Settled:
 
 def settle(data: CaptureBytes, group: Integers, pieces: Pieces) -> Settled:
     """Settle copies. `group` numbers the direction of each row; in a group rows are in order of arrival."""
-    order = np.lexsort((pieces.start, group))
+    order = sorted_in_groups(group, pieces.start)
     nobody = Settled(group[:0], no_pieces(), group[:0], no_pieces(), group[:0])
     sorted_group, ordered = group[order], pieces.take(order)
     count = len(group)
     if count < 2:
         return replace(nobody, group=sorted_group, pieces=ordered)
-    reach = _running_maximum(sorted_group, ordered.end)
+    reach = running_maximum(sorted_group, ordered.end)
     fresh = np.empty(count, np.bool_)
     fresh[0] = True
     fresh[1:] = (sorted_group[1:] != sorted_group[:-1]) | (ordered.start[1:] >= reach[:-1])
@@ -72,7 +73,7 @@ def settle(data: CaptureBytes, group: Integers, pieces: Pieces) -> Settled:
     source = np.flatnonzero(alone)
     all_groups = np.concatenate([sorted_group[source], group[rows]])
     together = concatenate([ordered.take(source), settled])
-    final = np.lexsort((together.start, all_groups))
+    final = sorted_in_groups(all_groups, together.start)
     copies = sorted(disputed)
     return Settled(
         all_groups[final],
@@ -311,19 +312,3 @@ def coalesced(pieces: Pieces) -> Pieces:
     first = np.flatnonzero(np.append([True], ~goes_on))
     last = np.append(first[1:], len(pieces)) - 1
     return replace(pieces.take(first), end=pieces.end[last])
-
-
-def _running_maximum(group: Integers, end: Integers) -> Integers:
-    """The greatest `end` so far within each group; the groups are contiguous and ascending."""
-    low = int(end.min())
-    span = int(end.max()) - low + 1
-    change = np.empty(len(group), np.int64)
-    change[0] = 0
-    change[1:] = group[1:] != group[:-1]
-    ordinal = np.cumsum(change)
-    if (int(ordinal[-1]) + 1) * span < 2**62:
-        lifted: Integers = np.maximum.accumulate(end - low + ordinal * span) - ordinal * span + low
-        return lifted
-    borders = np.flatnonzero(change).tolist()
-    parts = np.split(end, borders)
-    return np.concatenate([np.maximum.accumulate(part) for part in parts])

@@ -19,6 +19,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from replispec.replay.capture.groups import numbered, stable_order
 from replispec.replay.capture.records import Integers
 from replispec.replay.tcp.packets import CORRUPT, RST, SYN, Packets
 from replispec.replay.tcp.pieces import Pieces, no_numbers, no_pieces
@@ -156,9 +157,9 @@ def group(packets: Packets) -> Grouped:
     source, destination = number[:count], number[count:]
     direction = (source > destination).astype(np.int64)
     pair = np.minimum(source, destination) * len(endpoints) + np.maximum(source, destination)
-    pairs, flow = np.unique(pair, return_inverse=True)
-    order = np.argsort(flow, kind="stable")
-    flow = flow[order].astype(np.int64)
+    pairs, flow = numbered(pair)
+    order = stable_order(flow)
+    flow = flow[order]
     borders = np.append(np.flatnonzero(np.diff(flow, prepend=-1)), count)
     keys = [(endpoints[pair // len(endpoints)], endpoints[pair % len(endpoints)]) for pair in pairs.tolist()]
     return Grouped(packets.take(order), flow, direction[order], borders, keys)
@@ -169,8 +170,8 @@ def _distinct(
 ) -> tuple[list[Endpoint], Integers]:
     """The distinct endpoints, ascending, and the number of each row's endpoint among them."""
     if not high.any() and not (low >> np.uint64(48)).any():
-        keys, number = np.unique(low << np.uint64(16) | port.astype(np.uint64), return_inverse=True)
-        return [(0, key >> 16, key & 0xFFFF) for key in keys.tolist()], number.astype(np.int64)
+        keys, number = numbered(low << np.uint64(16) | port.astype(np.uint64))
+        return [(0, key >> 16, key & 0xFFFF) for key in keys.tolist()], number
     order = np.lexsort((port, low, high))
     columns = (high[order], low[order], port[order])
     change = np.zeros(len(order), np.bool_)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from replispec.replay.capture.groups import numbered
 from replispec.replay.capture.records import Integers
 from replispec.replay.tcp.checksums import HEADER_RIGHT, HEADER_WRONG, TCP_RIGHT, TCP_UNFILLED, TCP_WRONG
 from replispec.replay.tcp.flows import address_text
@@ -131,7 +132,7 @@ def _numbered(packets: Packets) -> tuple[list[Sender], Integers]:
         return [], np.zeros(0, np.int64)
     low, high, interface = packets.source_low, packets.source_high, packets.interface
     if not high.any() and not interface.any():
-        values, number = np.unique(low, return_inverse=True)
+        values, number = numbered(low)
         return [(0, 0, value) for value in values.tolist()], number
     order = np.lexsort((low, high, interface))
     columns = (interface[order], high[order], low[order])

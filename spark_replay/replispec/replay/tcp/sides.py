@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from replispec.replay.capture.groups import stable_order
 from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.tcp.copies import resolve, settle
 from replispec.replay.tcp.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
@@ -93,7 +94,7 @@ def _unwrap(grouped: Grouped, connection: Integers) -> _Positions:
     valid = np.empty((count, 2), np.bool_)
     valid[:, 0], valid[:, 1] = plain, plain & (packets.flags & ACK != 0)
     chosen = np.flatnonzero(valid.ravel())
-    chosen = chosen[np.argsort(space.ravel()[chosen], kind="stable")]
+    chosen = chosen[stable_order(space.ravel()[chosen])]
     side, number = space.ravel()[chosen], mentions.ravel()[chosen]
     positions = np.zeros(2 * count, np.int64)
     references: dict[int, tuple[int, int]] = {}
@@ -125,7 +126,7 @@ def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[i
         sides.setdefault(side, FlowSide(None))
     start = positions.own + (packets.flags & SYN != 0)
     payload = positions.has_own & (packets.payload_wire > 0)
-    reducer = _Reducer(own_side, np.argsort(own_side, kind="stable"))
+    reducer = _Reducer(own_side, stable_order(own_side))
     _add_packets(sides, packets, reducer)
     _add_marks(sides, packets, positions, start, reducer)
     for side, value in reducer.run(np.minimum, start, payload):
@@ -133,7 +134,7 @@ def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[i
     for side, value in reducer.run(np.maximum, start + packets.payload_wire, payload):
         sides[side].high = value
     peer = own_side ^ 1
-    peer_reducer = _Reducer(peer, np.argsort(peer, kind="stable"))
+    peer_reducer = _Reducer(peer, stable_order(peer))
     for side, value in peer_reducer.run(np.maximum, positions.acknowledged, positions.has_acknowledged):
         sides[side].acknowledged = value
     _add_pieces(data, sides, packets, own_side, start, payload)
@@ -212,11 +213,11 @@ def _add_pieces(
     settled = settle(data, own_side[rows], pieces)
     for number, at, upto in _runs(settled.group):
         sides[number].pieces = settled.pieces.take(slice(at, upto))
-    order = np.argsort(settled.disputed_group, kind="stable")
+    order = stable_order(settled.disputed_group)
     for number, at, upto in _runs(settled.disputed_group[order]):
         sides[number].disputed = settled.disputed.take(order[at:upto])
     rows = np.flatnonzero(payload & (packets.payload_captured < packets.payload_wire))
-    rows = rows[np.argsort(own_side[rows], kind="stable")]
+    rows = rows[stable_order(own_side[rows])]
     cut_start, cut_end = (
         start[rows] + packets.payload_captured[rows],
         start[rows] + packets.payload_wire[rows],
@@ -228,7 +229,7 @@ def _add_pieces(
 def _add_corrupt(sides: dict[int, FlowSide], packets: Packets, own_side: Integers) -> None:
     """What a checksum contradicts is kept as numbers only: it tells why bytes are missing."""
     rows = np.flatnonzero((packets.trust == CORRUPT) & (packets.payload_wire > 0))
-    rows = rows[np.argsort(own_side[rows], kind="stable")]
+    rows = rows[stable_order(own_side[rows])]
     for number, at, upto in _runs(own_side[rows]):
         own = rows[at:upto]
         sides[number].corrupt_sequence = packets.sequence[own] + (packets.flags[own] & SYN != 0)

@@ -7,16 +7,18 @@ capture was split, and its bytes are known to nobody here. Whoever wants to look
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from replispec.replay.capture.records import CaptureBytes, Integers
-from replispec.replay.tcp.pieces import Pieces
+from replispec.replay.tcp.pieces import Pieces, concatenate
 
 WINDOW_BYTES = 1 << 20
+# Positions on one axis stay below this.
+_AXIS = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,21 +159,38 @@ class SequenceSpace:
         row = int(np.searchsorted(self.pieces.start, position))
         return row < len(self.pieces) and int(self.pieces.start[row]) == position
 
-    def extents(self, start: Integers, end: Integers) -> Extents:
-        """What is known of stretches [start, end) that each hold a known byte."""
-        pieces = self.pieces
-        first = np.searchsorted(pieces.end, start, "right")
-        behind = np.searchsorted(pieces.start, end, "left")
-        total = np.concatenate([[0], np.cumsum(pieces.end - pieces.start)])
-        known = total[behind] - total[first]
-        known -= np.maximum(0, start - pieces.start[first])
-        known -= np.maximum(0, pieces.end[behind - 1] - end)
-        records = pieces.record_offset
-        acknowledged = pieces.acknowledged[behind - 1]
-        if len(records) < 2 or bool((records[1:] >= records[:-1]).all()):
-            return Extents(known, records[behind - 1], pieces.time_ns[behind - 1], acknowledged)
-        pairs = np.column_stack([first, behind]).ravel()
-        record = np.maximum.reduceat(np.append(records, 0), pairs)[::2]
-        order = np.argsort(records, kind="stable")
-        row = order[np.searchsorted(records[order], record)]
-        return Extents(known, record, pieces.time_ns[row], acknowledged)
+
+def extents(pieces: Pieces, start: Integers, end: Integers) -> Extents:
+    """What is known of stretches [start, end) that each hold a byte of some disjoint ascending pieces."""
+    first = np.searchsorted(pieces.end, start, "right")
+    behind = np.searchsorted(pieces.start, end, "left")
+    total = np.concatenate([[0], np.cumsum(pieces.end - pieces.start)])
+    known = total[behind] - total[first]
+    known -= np.maximum(0, start - pieces.start[first])
+    known -= np.maximum(0, pieces.end[behind - 1] - end)
+    records = pieces.record_offset
+    acknowledged = pieces.acknowledged[behind - 1]
+    if len(records) < 2 or bool((records[1:] >= records[:-1]).all()):
+        return Extents(known, records[behind - 1], pieces.time_ns[behind - 1], acknowledged)
+    pairs = np.column_stack([first, behind]).ravel()
+    record = np.maximum.reduceat(np.append(records, 0), pairs)[::2]
+    order = np.argsort(records, kind="stable")
+    row = order[np.searchsorted(records[order], record)]
+    return Extents(known, record, pieces.time_ns[row], acknowledged)
+
+
+def extents_of_all(parts: Sequence[tuple[Pieces, Integers, Integers]]) -> Extents:
+    """As `extents` of the pieces, starts and ends of several directions, one after the other."""
+    counts = [len(start) for _, start, _ in parts]
+    sizes = [len(pieces) for pieces, _, _ in parts]
+    pieces = concatenate([pieces for pieces, _, _ in parts])
+    start, end = (np.concatenate([part[at] for part in parts]) for at in (1, 2))
+    # All directions side by side on one axis.
+    room = max(int(end.max()), int(pieces.end.max())) + 1
+    if room * len(parts) >= _AXIS:
+        alone = [extents(*part) for part in parts]
+        return Extents(*(np.concatenate(columns) for columns in zip(*alone, strict=True)))
+    places = room * np.arange(len(parts))
+    raised, by = np.repeat(places, sizes), np.repeat(places, counts)
+    side_by_side = replace(pieces, start=pieces.start + raised, end=pieces.end + raised)
+    return extents(side_by_side, start + by, end + by)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+import numpy as np
+
+from replispec.replay.events.event_tables import Flags, Numbers
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -32,11 +34,11 @@ class SetChanges:
         for times in self._times.values():
             times.sort()
 
-    def none_near(self, row: Observation) -> bool:
-        """True when nothing of the kind was told within SETTLING_NS of a row of the group."""
-        times = self._times.get(row.group, [])
-        at = bisect_left(times, row.time_ns - SETTLING_NS)
-        return at == len(times) or times[at] > row.time_ns + SETTLING_NS
+    def none_near(self, group: str | None, times_ns: Numbers) -> Flags:
+        """At which of these times nothing of the kind was told of the group within SETTLING_NS."""
+        times = np.array(self._times.get(group, []), np.int64)
+        begin = np.searchsorted(times, times_ns - SETTLING_NS, "left")
+        return np.asarray(begin == np.searchsorted(times, times_ns + SETTLING_NS, "right"))
 
 
 @dataclass(slots=True)

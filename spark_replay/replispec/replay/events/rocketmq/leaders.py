@@ -21,19 +21,20 @@ class _Change:
     leader: str
 
 
-def leader_changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
-    """The events of the stream `leaders`."""
+def leader_changes(
+    rows: Sequence[Observation], groups: BrokerGroups, end_ns: int
+) -> Iterator[SimpleNamespace]:
+    """The events of the stream `leaders`; `end_ns`: the last event of the capture."""
     signs: dict[str, list[Observation]] = defaultdict(list)
     for row in rows:
         if row.kind in (ObservationKind.ALIVE, ObservationKind.CLOSED) and row.group is not None:
             signs[row.group].append(row)
     whole = all(row.from_start for row in rows if row.kind == ObservationKind.ALIVE)
-    end = max((row.time_ns for row in rows), default=0)
     for change in _changes(rows):
         for group in sorted(signs):
             own = [row for row in signs[group] if _speaks_with(groups, row, change.controller_group)]
             if own:
-                yield _event(group, change, own, end, whole=whole)
+                yield _event(group, change, own, end_ns, whole=whole)
 
 
 def _speaks_with(groups: BrokerGroups, row: Observation, controller_group: str) -> bool:

@@ -138,9 +138,13 @@ class LogFalls:
 
     def cut_to(self, row: Observation) -> int | None:
         """Where the log ended in a later run that did not hold an acknowledged message any more, or None."""
-        key = _key(row)
-        left = None if key is None else self._logs[key].cut_after[self._run(row)]
+        left = self.left_of(row)
         return left if left is not None and row.offset is not None and left <= row.offset else None
+
+    def left_of(self, row: Observation) -> int | None:
+        """How long the log of an acknowledged message was at the least in a later run, if one cut it."""
+        key = _key(row)
+        return None if key is None else self._logs[key].cut_after[self._run(row)]
 
     def is_given_again(self, row: Observation) -> bool:
         """Whether the same broker acknowledged another message at the same place later in the same epoch."""

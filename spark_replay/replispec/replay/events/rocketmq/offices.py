@@ -11,6 +11,10 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from types import SimpleNamespace
 
+import numpy as np
+
+from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import combined, split
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 
@@ -55,7 +59,7 @@ Masters = Mapping[str, Mapping[int, str | None]]
 
 
 def followed(
-    rows: Iterable[Observation],
+    frames: Columns,
     groups: BrokerGroups,
     masters: Masters,
     starts: Mapping[str, Mapping[int, int]],
@@ -64,23 +68,16 @@ def followed(
 ) -> Iterator[SimpleNamespace]:
     """The events of the stream `offices`, of the last office of each broker.
 
-    `starts`: where the epochs of each group begin, as far as known.
+    `frames` are those of replication, with their groups; `starts`: where the epochs of each group begin, as
+    far as known.
     """
-    confirmed: dict[tuple[str, int], Observation] = {}
-    for row in rows:
-        if row.kind not in (ObservationKind.BATCH, ObservationKind.HEARTBEAT) or (row.offset or 0) < 0:
-            continue
-        if row.group is None or row.epoch is None or row.confirm_offset is None:
-            continue
-        address = groups.main.get(row.address or "", row.address)
-        # Bytes are labelled with the epoch they are of, confirmOffset is the one of the master's present
-        # office: a broker that was master twice tells of both with one label.
-        held = [epoch for epoch, master in masters.get(row.group, {}).items() if master == address]
-        if held and max(held) == row.epoch:
-            best = confirmed.setdefault((row.group, row.epoch), row)
-            if row.confirm_offset > (best.confirm_offset or 0):
-                confirmed[row.group, row.epoch] = row
-    for (group, epoch), row in sorted(confirmed.items(), key=lambda each: each[0]):
+    held = {
+        group: {
+            address: max(epoch for epoch, each in own.items() if each == address) for address in own.values()
+        }
+        for group, own in masters.items()
+    }
+    for (group, epoch), row in sorted(_confirmed(frames, groups, held).items(), key=lambda each: each[0]):
         later = [start for each, start in starts.get(group, {}).items() if each > epoch]
         if later:
             yield SimpleNamespace(
@@ -91,3 +88,29 @@ def followed(
                 next_start=min(later),
                 all_ack=all_ack,
             )
+
+
+def _confirmed(
+    frames: Columns, groups: BrokerGroups, held: Mapping[str, Mapping[str | None, int]]
+) -> dict[tuple[str, int], Observation]:
+    """The first frame with the largest confirmOffset of each group and epoch, in words of its master.
+
+    Bytes are labelled with the epoch they are of, confirmOffset is the one of the master's present office: a
+    broker that was master twice tells of both with one label. `held`: the last office of each broker.
+    """
+    confirms, offsets = frames.numbers("confirm_offset"), frames.numbers("offset").numbers
+    told = frames.are(ObservationKind.BATCH, ObservationKind.HEARTBEAT)
+    rows = np.flatnonzero(told & (offsets >= 0) & (confirms.absent == 0))
+    names = ("group", "epoch", "address")
+    group, epoch, address = (frames.coded(name).take(rows) for name in names)
+    best: dict[tuple[str, int], int] = {}
+    for _, own in split(combined(group.codes, epoch.codes, address.codes)):
+        name, number, where = (each.values[each.codes[own[0]]] for each in (group, epoch, address))
+        if number is None or held.get(name, {}).get(groups.main.get(where or "", where)) != number:
+            continue
+        first = int(rows[own[np.argmax(confirms.numbers[rows[own]])]])
+        before = best.setdefault((name, number), first)
+        if (-confirms.numbers[first], first) < (-confirms.numbers[before], before):
+            best[name, number] = first
+    found = frames.rows(np.array(list(best.values()), np.int64))
+    return dict(zip(best, found, strict=True))

@@ -6,92 +6,182 @@ connections have, each has carried the same range in whole runs, whose digests a
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from types import SimpleNamespace
+from typing import Any, Final
 
-from replispec.replay.events.observation import Observation, ObservationKind
+import numpy as np
+
+from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import (
+    Coded,
+    Counted,
+    EventTable,
+    Numbers,
+    Rows,
+    coded,
+    combined,
+    split,
+)
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.frames.digests import joined
+
+RANGE: Final = "range"
+OFFSET_MAX: Final = (1 << 63) - 1
+_NUMBERS: Final = ("offset", "size", "digest", "first_digest")
+RANK: Final = "rank"
+"""The place of a range among those of its group and epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Carried:
+    """The runs of one epoch that one connection carried, by their starts. First copies count.
+
+    `rows` are the runs' rows in the table of frames.
+    """
+
+    connection: str
+    starts: Numbers
+    ends: Numbers
+    digests: Numbers
+    rows: Rows
+
+    def at(self, start: int) -> int | None:
+        """The number of the run that starts there."""
+        number = int(np.searchsorted(self.starts, start))
+        return number if number < len(self.starts) and self.starts[number] == start else None
 
 
 @dataclass(slots=True)
-class _Carried:
-    """The runs of one epoch that one connection carried, by start, each with its end. First copies count."""
+class _Found:
+    """Ranges, in their order: `rows` show them, `known` are group, connection, other connection and epoch."""
 
-    connection: str
-    runs: dict[int, tuple[int, Observation]] = field(default_factory=dict)
+    rows: list[Any] = field(default_factory=list)
+    known: list[tuple[tuple[str, str, str, int], int]] = field(default_factory=list)
+    numbers: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _NUMBERS})
+
+    def add(self, known: tuple[str, str, str, int], rows: Any, *numbers: Any) -> None:
+        """Ranges of two connections."""
+        self.known.append((known, len(rows)))
+        self.rows.append(rows)
+        for name, values in zip(_NUMBERS, numbers, strict=True):
+            self.numbers[name].append(np.asarray(values, dtype=np.int64))
+
+    def firsts(self) -> Numbers:
+        """For every range how many stand before the first one of its group and epoch."""
+        firsts: dict[tuple[str, int], int] = {}
+        total, found = 0, []
+        for (group, _, _, epoch), count in self.known:
+            found.append(firsts.setdefault((group, epoch), total))
+            total += count
+        return np.repeat(np.array(found, dtype=np.int64), [count for _, count in self.known])
+
+    def column(self, at: int) -> Coded:
+        """One of what is known, for every range."""
+        values = coded([each[at] for each, _ in self.known])
+        return Coded(np.repeat(values.codes, [count for _, count in self.known]), values.values)
 
 
-def ranges(rows: Sequence[Observation]) -> Iterator[SimpleNamespace]:
-    """The events of the stream `ranges`. Runs of which bytes are missing are in none.
+def ranges(frames: Columns) -> EventTable:
+    """The events of the stream `ranges`; `frames` are those of replication, with their groups.
 
-    `rank` is the place of an event among those of its group and epoch.
+    Runs of which bytes are missing are in none.
     """
-    carried: dict[tuple[str, int], dict[str, _Carried]] = defaultdict(dict)
-    for row in rows:
-        if row.kind != ObservationKind.BATCH or row.body_digest is None or row.group is None:
-            continue
-        assert row.epoch is not None
-        assert row.offset is not None
-        connections = carried[row.group, row.epoch]
-        one = connections.setdefault(row.connection, _Carried(row.connection))
-        one.runs.setdefault(row.offset, (row.offset + (row.body_size or 0), row))
-    for group, epoch in sorted(carried):
-        before: list[_Carried] = []
-        rank = 0
-        for one in carried[group, epoch].values():
-            for other in before:
-                for event in _common(group, epoch, other, one):
-                    event.rank = rank
-                    rank += 1
-                    yield event
-            before.append(one)
+    found = _Found()
+    for (group, epoch), every in sorted(_carried(frames).items()):
+        for at, one in enumerate(every):
+            for other in every[:at]:
+                _add_common(found, (group, one.connection, other.connection, epoch), other, one)
+    nothing = np.zeros(0, np.int64)
+    rows = np.concatenate([nothing, *found.rows])
+    every_number = {name: np.concatenate([nothing, *each]) for name, each in found.numbers.items()}
+    every_number[RANK] = np.arange(len(rows)) - found.firsts()
+    numbers = {name: Counted(each, np.zeros(len(rows), np.int64)) for name, each in every_number.items()}
+    names = Coded(np.zeros(len(rows), np.int64), [RANGE])
+    known = {name: found.column(at) for at, name in enumerate(("group", "connection", "other", "epoch"))}
+    return EventTable("ranges", names, known, numbers, rows, frames.row)
 
 
-def _common(group: str, epoch: int, first: _Carried, second: _Carried) -> Iterator[SimpleNamespace]:
+def _carried(frames: Columns) -> dict[tuple[str, int], list[_Carried]]:
+    """What was carried of each group and epoch, connections by their first runs."""
+    digests = frames.numbers("body_digest")
+    offsets, sizes = (frames.numbers(name).numbers for name in ("offset", "body_size"))
+    # What ends before it starts, or beyond every log, is no run of one.
+    sound = (sizes > 0) & (offsets <= OFFSET_MAX - sizes)
+    rows = np.flatnonzero(frames.are(ObservationKind.BATCH) & (digests.absent == 0) & sound)
+    columns = [frames.coded(name).take(rows) for name in ("group", "epoch", "connection")]
+    found: dict[tuple[str, int], list[_Carried]] = {}
+    for _, part in split(combined(*(column.codes for column in columns))):
+        group, epoch, connection = (column.values[column.codes[part[0]]] for column in columns)
+        own = rows[part]
+        starts, first = np.unique(offsets[own], return_index=True)
+        own = own[first]
+        carried = _Carried(connection, starts, starts + sizes[own], digests.numbers[own], own)
+        found.setdefault((group, epoch), []).append(carried)
+    return found
+
+
+def _add_common(found: _Found, known: tuple[str, str, str, int], first: _Carried, second: _Carried) -> None:
     """The ranges between common borders of two connections."""
+    starts, one, two = np.intersect1d(first.starts, second.starts, assume_unique=True, return_indices=True)
+    ends = first.ends[one]
+    if (ends == second.ends[two]).all() and (starts[1:] >= ends[:-1]).all() and (starts >= 0).all():
+        # Cut alike: every run of one is a run of the other.
+        digests = (second.digests[two], first.digests[one])
+        found.add(known, second.rows[two], starts, ends - starts, *digests)
+        return
+    each = list(_common(first, second, starts.tolist()))
+    rows = np.array([row for row, *_ in each], dtype=np.int64)
+    numbers = [[row[at] for row in each] for at in range(1, 1 + len(_NUMBERS))]
+    found.add(known, rows, *numbers)
+
+
+def _common(first: _Carried, second: _Carried, starts: list[int]) -> Iterator[tuple[int, int, int, int, int]]:
+    """Row, start, size and both digests of each range, when the log was cut differently."""
     done = -1
-    for start in sorted(first.runs.keys() & second.runs.keys()):
+    for start in starts:
         if start < done:
             continue
         end = _common_end(first, second, start)
         if end is None:
             continue
         done = end
-        yield SimpleNamespace(
-            row=second.runs[start][1],
-            group=group,
-            connection=second.connection,
-            other=first.connection,
-            epoch=epoch,
-            offset=start,
-            size=end - start,
-            digest=_digest(second, start, end),
-            first_digest=_digest(first, start, end),
+        at = second.at(start)
+        assert at is not None
+        yield (
+            int(second.rows[at]),
+            start,
+            end - start,
+            _digest(second, start, end),
+            _digest(first, start, end),
         )
 
 
 def _common_end(first: _Carried, second: _Carried, start: int) -> int | None:
     """Where both connections next have a border, in runs without a gap; None when one breaks off before."""
-    one, other = first.runs[start][0], second.runs[start][0]
-    while one != other:
-        lower, at = (first, one) if one < other else (second, other)
-        if at not in lower.runs:
-            return None
-        if lower is first:
-            one = first.runs[at][0]
+    one, other = _end(first, start), _end(second, start)
+    while one is not None and other is not None and one != other:
+        if one < other:
+            one = _end(first, one)
         else:
-            other = second.runs[at][0]
-    return one
+            other = _end(second, other)
+    return None if other is None else one
+
+
+def _end(carried: _Carried, start: int) -> int | None:
+    """Where the run that starts there ends; None without one."""
+    at = carried.at(start)
+    return None if at is None else int(carried.ends[at])
 
 
 def _digest(carried: _Carried, start: int, end: int) -> int:
     """The digest of the bytes of a range that consists of whole runs."""
-    at, row = carried.runs[start]
-    digest = row.body_digest or 0
-    while at < end:
-        following, row = carried.runs[at]
-        digest = joined(digest, row.body_digest or 0, following - at)
-        at = following
+    at = carried.at(start)
+    assert at is not None
+    digest, until = int(carried.digests[at]), int(carried.ends[at])
+    while until < end:
+        at = carried.at(until)
+        assert at is not None
+        digest = joined(digest, int(carried.digests[at]), int(carried.ends[at]) - until)
+        until = int(carried.ends[at])
     return digest

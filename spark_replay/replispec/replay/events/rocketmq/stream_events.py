@@ -7,19 +7,19 @@ value was not seen is UNKNOWN. Every event carries its observation as `row`, whi
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import SimpleNamespace
 from typing import Any
 
-from replispec.replay.events.observation import Acknowledged, Observation, ObservationKind, in_capture_order
+import numpy as np
+
+from replispec.replay.events.capture_events import CaptureEvents, Columns
+from replispec.replay.events.event_tables import EventTable, split, table_of
+from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
-from replispec.replay.events.rocketmq.epoch_starts import (
-    ToldStarts,
-    Witnesses,
-    epochs_taken_back,
-    knows_epoch,
-)
+from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_taken_back
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
@@ -27,25 +27,29 @@ from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
-from replispec.replay.events.rocketmq.tenures import Tenure, epoch_of
+from replispec.replay.events.rocketmq.stream_tables import (
+    FRAMES,
+    replication_table,
+    sends_table,
+    telling_of_logs,
+    with_epochs,
+    with_groups,
+    witnesses_of,
+    written,
+)
+from replispec.replay.events.rocketmq.tenures import Tenure
+from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
 
-_HA = {
-    ObservationKind.OPENED: (),
-    ObservationKind.GAP: (),
-    ObservationKind.HANDSHAKE: ("sync_from_last_file", "async_learner"),
-    ObservationKind.ANSWER: ("max_offset",),
-    ObservationKind.REPORT: ("max_offset",),
-    ObservationKind.BATCH: ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset"),
-    ObservationKind.HEARTBEAT: ("offset", "epoch", "epoch_start_offset", "confirm_offset"),
-}
+_HEADERS = (ObservationKind.REPORT, ObservationKind.BATCH, ObservationKind.HEARTBEAT)
 _ABOUT_NO_GROUP = (
     ObservationKind.CONTROLLER,
     ObservationKind.LEADER,
-    ObservationKind.PAIRED,
     ObservationKind.MISPAIRED,
     ObservationKind.LATENCY,
 )
+_NUMBERS = ("offset", "confirm_offset", "covered", "end", "before", "acknowledged")
+"""Attributes that are numbers of their own; those of few values are codes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,45 +75,120 @@ class History:
     learners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
-@dataclass(slots=True)
-class Judged:
-    """Everything that one capture's observations were joined to."""
+@dataclass(frozen=True, slots=True)
+class GroupEvents:
+    """What is about one group, in the order of the capture: rows of what is rare, and columns."""
 
     rows: list[Observation]
+    sends: Columns
+    frames: Columns
+
+
+@dataclass
+class Judged:
+    """Everything that one capture's events were joined to.
+
+    `rows` are those of all kinds but MANY, `sends` acknowledged messages, `frames` those of replication: all
+    with their groups, messages with their epochs. `listed` are the events of streams that there is little of,
+    `tables` those of the others, and of them `replication` is the stream `ha`.
+    """
+
+    events: CaptureEvents
+    rows: list[Observation]
+    sends: Columns
+    frames: Columns
     groups: BrokerGroups
     history: History
-    events: list[StreamEvent]
+    listed: list[StreamEvent]
+    replication: EventTable
+    tables: list[EventTable]
+
+    def for_machines(self, learners: Collection[str]) -> list[Observation]:
+        """The rows that machines are walked over: reports only where somebody is a learner."""
+        latencies = self.events.columns(ObservationKind.LATENCY)
+        unanswered = latencies.rows(np.flatnonzero(latencies.numbers("unanswered").numbers))
+        if not learners and not any(self.history.learners.values()):
+            return [*unanswered, *self.rows]
+        reports = self.frames.rows(np.flatnonzero(self.frames.are(ObservationKind.REPORT)))
+        return in_capture_order([*unanswered, *self.rows, *reports])
+
+    def of_group(self, group: str) -> GroupEvents:
+        """What is about one group."""
+        nothing = np.zeros(0, np.int64)
+        sends, frames = (
+            each.take(own.get(group, nothing))
+            for each, own in zip((self.sends, self.frames), self._columns, strict=True)
+        )
+        return GroupEvents(self._rows.get(group, []), sends, frames)
+
+    @cached_property
+    def _rows(self) -> Mapping[str | None, list[Observation]]:
+        found: dict[str | None, list[Observation]] = defaultdict(list)
+        for row in self.rows:
+            found[row.group].append(row)
+        return found
+
+    @cached_property
+    def _columns(self) -> list[Mapping[str, Any]]:
+        columns = [each.coded("group") for each in (self.sends, self.frames)]
+        return [{each.values[code]: rows for code, rows in split(each.codes)} for each in columns]
 
 
-def join(
-    observations: Sequence[Observation], learners: Collection[str] = (), *, all_ack: bool = False
-) -> Judged:
-    """Join the observations of one capture; `learners` are ids or addresses that the user knows as such.
+def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = False) -> Judged:
+    """Join the events of one capture; `learners` are ids or addresses that the user knows as such.
 
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
-    The rows are the observations with their `group`, and the `epoch` of what was acknowledged.
     """
-    rows = in_capture_order(observations)
-    groups = learn_groups(rows)
-    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in rows]
-    history = _history(rows, groups, learners)
-    rows = [_with_epoch(row, history) if isinstance(row, Acknowledged) else row for row in rows]
-    events = [
+    events = CaptureEvents(observed)
+    groups = learn_groups(events.few)
+    rows = [
+        row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in events.few
+    ]
+    frames = with_groups(events.columns(*FRAMES), groups)
+    history = _history(rows, witnesses_of(frames), groups, learners)
+    sends = with_groups(events.columns(ObservationKind.ACKNOWLEDGED), groups)
+    sends = with_epochs(sends, history.tenures, history.starts)
+    starts = _epoch_starts(history.starts, written(sends))
+    logs, again = telling_of_logs(sends, frames)
+    falls = LogFalls(in_capture_order([*rows, *logs]), groups, history.tenures)
+    listed = [
         *_facts(rows, groups, history),
-        *_replication(rows),
-        *_sends(rows, groups, history, all_ack=all_ack),
-        *(StreamEvent("ranges", "range", event) for event in ranges(rows)),
-        *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
+        *_epochs(starts, history),
+        *(
+            StreamEvent("offices", "followed", event)
+            for event in followed(frames, groups, _addresses(history), starts, all_ack=all_ack)
+        ),
+        *(
+            StreamEvent("leaders", "leader_changed", event)
+            for event in leader_changes(rows, groups, events.end_ns)
+        ),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows)),
     ]
+    replication = replication_table(frames, SetChanges(rows))
+    tables = [
+        replication,
+        sends_table(sends, falls, again, starts),
+        ranges(frames),
+        _table("sends", "acknowledged", _unseen(rows, groups)),
+        _table("logs", "log_end", falls.ends()),
+    ]
     if all_ack:
         # Without the setting the rule says nothing, and there is an event for every frame.
-        events += (StreamEvent("confirms", "confirm", event) for event in confirms(rows, all_ack=all_ack))
-    return Judged(rows, groups, history, events)
+        every = in_capture_order([*rows, *frames.rows(np.flatnonzero(frames.are(*_HEADERS)))])
+        tables.append(_table("confirms", "confirm", confirms(every, all_ack=all_ack)))
+    tables = [each for each in tables if len(each)]
+    return Judged(events, rows, sends, frames, groups, history, listed, replication, tables)
 
 
-def _history(rows: list[Observation], groups: BrokerGroups, learners: Collection[str]) -> History:
+def _table(stream: str, name: str, events: Iterable[SimpleNamespace]) -> EventTable:
+    each = [(name, event) for event in events]
+    return table_of(stream, each, _NUMBERS, lambda place: each[place][1].row)
+
+
+def _history(
+    rows: list[Observation], headers: Iterable[Observation], groups: BrokerGroups, learners: Collection[str]
+) -> History:
     history = History()
     witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
     taken_back = epochs_taken_back(rows)
@@ -125,6 +204,8 @@ def _history(rows: list[Observation], groups: BrokerGroups, learners: Collection
             history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
         else:
             witnesses[row.group].hear(row)
+    for row in headers:
+        witnesses[str(row.group)].hear(row)
     for group, offices in masters_by_handshake(rows, groups).items():
         tenures = history.tenures[group]
         named = {epoch: tenure.address for epoch, tenure in tenures.items()}
@@ -194,99 +275,39 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
     )
 
 
-# ---- replication ---------------------------------------------------------------------------------
-
-
-def _replication(rows: list[Observation]) -> Iterator[StreamEvent]:
-    known: dict[str, set[int]] = defaultdict(set)
-    told: dict[str, ToldStarts] = defaultdict(ToldStarts)
-    changes = SetChanges(rows)
-    for row in rows:
-        kind = ObservationKind(row.kind)
-        if kind not in _HA:
-            continue
-        starts = known[row.connection]
-        starts.update(entry["start_offset"] for entry in row.epochs or ())
-        attributes = {name: getattr(row, name) for name in _HA[kind]}
-        if kind == ObservationKind.HANDSHAKE:
-            attributes["by_id"] = row.broker_id is not None
-        elif kind == ObservationKind.ANSWER:
-            told[row.connection].answered(row)
-        elif kind in (ObservationKind.BATCH, ObservationKind.HEARTBEAT):
-            attributes["settled"] = changes.none_near(row)
-            before = told[row.connection].header(row)
-            if knows_epoch(row):
-                assert row.epoch_start_offset is not None
-                starts.add(row.epoch_start_offset)
-            if kind == ObservationKind.BATCH:
-                attributes |= before | {"known_starts": sorted(starts)}
-        yield StreamEvent("ha", kind.value, _event(row, connection=row.connection, **attributes))
-
-
 # ---- sends ---------------------------------------------------------------------------------------
 
 
-def _sends(
-    rows: list[Observation], groups: BrokerGroups, history: History, *, all_ack: bool
-) -> Iterator[StreamEvent]:
-    acknowledged = [row for row in rows if row.kind == ObservationKind.ACKNOWLEDGED]
-    written: dict[str, dict[int, Observation]] = defaultdict(dict)
-    for row in acknowledged:
-        assert row.group is not None
-        assert row.offset is not None
-        if row.epoch is not None:
-            first = written[row.group].setdefault(row.epoch, row)
-            if first.offset is not None and row.offset < first.offset:
-                written[row.group][row.epoch] = row
-    starts = {
-        name: _epoch_starts(history.starts[name], written[name])
-        for name in sorted(written.keys() | history.starts.keys())
-    }
-    for name, known in starts.items():
-        for epoch in sorted(known):
-            event = SimpleNamespace(row=None, group=name, epoch=epoch, start_offset=known[epoch])
+def _epochs(starts: Mapping[str, Mapping[int, int]], history: History) -> Iterator[StreamEvent]:
+    """Where epochs start, and which have a master."""
+    for name in sorted(starts):
+        for epoch in sorted(starts[name]):
+            event = SimpleNamespace(row=None, group=name, epoch=epoch, start_offset=starts[name][epoch])
             yield StreamEvent("sends", "epoch_started", event)
-    masters = {
-        name: {epoch: tenure.address for epoch, tenure in tenures.items()}
-        for name, tenures in history.tenures.items()
-    }
-    for event in followed(rows, groups, masters, starts, all_ack=all_ack):
-        yield StreamEvent("offices", "followed", event)
-    falls = LogFalls(rows, groups, history.tenures)
-    yield from (StreamEvent("logs", "log_end", event) for event in falls.ends())
     for name in sorted(history.tenures):
         for epoch in sorted(history.tenures[name]):
-            event = SimpleNamespace(row=None, group=name, epoch=epoch)
-            yield StreamEvent("sends", "epoch_named", event)
-    for row in acknowledged:
-        assert row.group is not None
-        event = _event(
-            row,
-            epoch=UNKNOWN if row.epoch is None else row.epoch,
-            offset=row.offset,
-            cut_to=falls.cut_to(row),
-            given_again=falls.is_given_again(row),
-            is_message=True,
-            followed=row.epoch is not None and max(starts[row.group]) > row.epoch,
-        )
-        yield StreamEvent("sends", "acknowledged", event)
+            yield StreamEvent("sends", "epoch_named", SimpleNamespace(row=None, group=name, epoch=epoch))
+
+
+def _unseen(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
+    """Messages that may have been acknowledged where bytes are missing."""
     for row in rows:
         if row.kind == ObservationKind.UNSEEN and groups.name_at(row.address) is not None:
             event = _event(row, epoch=UNKNOWN, offset=UNKNOWN, cut_to=None, given_again=False)
             event.is_message = event.followed = False
-            yield StreamEvent("sends", "acknowledged", event)
+            yield event
 
 
-def _with_epoch(row: Acknowledged, history: History) -> Acknowledged:
-    assert row.group is not None
-    epoch = epoch_of(row, history.tenures[row.group], history.starts[row.group])
-    return replace(row, epoch=None if epoch is UNKNOWN else epoch)
+def _addresses(history: History) -> dict[str, dict[int, str | None]]:
+    """By group and epoch the master's main address."""
+    return {
+        name: {epoch: tenure.address for epoch, tenure in tenures.items()}
+        for name, tenures in history.tenures.items()
+    }
 
 
-def _epoch_starts(starts: dict[int, int], written: dict[int, Observation]) -> dict[int, int]:
+def _epoch_starts(
+    told: Mapping[str, Mapping[int, int]], stored: Mapping[str, Mapping[int, int]]
+) -> dict[str, dict[int, int]]:
     """Known starts, and for epochs without one the first accepted write as the latest possible start."""
-    known = dict(starts)
-    for epoch, row in written.items():
-        assert row.offset is not None
-        known.setdefault(epoch, row.offset)
-    return known
+    return {name: {**stored.get(name, {}), **told.get(name, {})} for name in stored.keys() | told.keys()}

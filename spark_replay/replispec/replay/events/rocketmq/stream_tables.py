@@ -1,96 +1,303 @@
-"""The streams that a busy capture has much of as columns: see stream_events.py for what they hold."""
+"""The streams that there is much of as columns: frames of replication, and acknowledged messages.
+
+Which attributes an event has is declared in spec/invariants/rocketmq/streams.yaml; an attribute that its kind
+has not is None. `message`, `entries` and others are for machines, which walk the same frames.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from types import SimpleNamespace
 from typing import Any, Final
 
-from replispec.replay.events.event_tables import EventTable, table_of
+import numpy as np
+
+from replispec.replay.events.capture_events import MANY, Columns
+from replispec.replay.events.event_tables import (
+    Coded,
+    Codes,
+    EventTable,
+    Flags,
+    Numbers,
+    Rows,
+    coded,
+    combined,
+    split,
+)
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.stream_events import StreamEvent
+from replispec.replay.events.rocketmq.confirms import SetChanges
+from replispec.replay.events.rocketmq.epoch_starts import WITNESSES_MIN, ToldStarts, knows_epoch
+from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.replay.events.rocketmq.log_falls import LogFalls
+from replispec.replay.events.rocketmq.tenures import APART_NS, Tenure, epoch_of
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.ha import HaEpochEntry
 
-FRAMES: Final = frozenset(
-    (
-        ObservationKind.OPENED,
-        ObservationKind.GAP,
-        ObservationKind.HANDSHAKE,
-        ObservationKind.ANSWER,
-        ObservationKind.REPORT,
-        ObservationKind.BATCH,
-        ObservationKind.HEARTBEAT,
+FRAMES: Final = (
+    ObservationKind.OPENED,
+    ObservationKind.GAP,
+    ObservationKind.HANDSHAKE,
+    ObservationKind.ANSWER,
+    ObservationKind.REPORT,
+    ObservationKind.BATCH,
+    ObservationKind.HEARTBEAT,
+)
+RUNS: Final = (ObservationKind.BATCH, ObservationKind.HEARTBEAT)
+_NUMBERS: Final = ("max_offset", "offset", "body_size", "confirm_offset", "epoch_start_offset")
+_CODED: Final = ("connection", "direction", "group", "address", "message", "broker_id", "epoch")
+_FLAGS: Final = ("sync_from_last_file", "async_learner")
+_TOLD: Final = ("known_starts", "epoch_at_offset", "start_before", "lower_start", "upper_start")
+
+Tenures = Mapping[str, Mapping[int, Tenure]]
+Starts = Mapping[str, Mapping[int, int]]
+
+
+def with_groups(events: Columns, groups: BrokerGroups) -> Columns:
+    """The events, each with its group, which its connection, its address and its place among the ends of
+    lives tell."""
+    lives = groups.lives
+    borders = np.unique(np.array([*chain(*lives.ends.values(), *lives.moved.values())], np.int64))
+    life = np.searchsorted(borders, events.numbers("order").numbers, "right")
+    codes = combined(events.alike("connection", "address"), life)
+    return events.having("group", events.told_alike(codes, groups.group))
+
+
+def with_epochs(sends: Columns, tenures: Tenures, starts: Starts) -> Columns:
+    """Acknowledged messages, each with the masterEpoch that it was stored under; None where it is not known.
+
+    It is asked of one message of each connection between the borders that it may depend on.
+    """
+    codes = np.zeros(len(sends), np.int64)
+    group = sends.coded("group")
+    for code, rows in split(group.codes):
+        own = tenures.get(group.values[code], {}).values()
+        borders = {
+            "order": [each.order for each in own],
+            "time_ns": [at for each in own for at in (each.time_ns - APART_NS + 1, each.time_ns + APART_NS)],
+            "offset": [*starts.get(group.values[code], {}).values()],
+        }
+        between = [
+            np.searchsorted(np.sort(np.array(each, np.int64)), sends.numbers(name).numbers[rows], "right")
+            for name, each in borders.items()
+        ]
+        codes[rows] = combined(*between)
+
+    def told(row: Observation) -> int | None:
+        epoch = epoch_of(row, tenures.get(str(row.group), {}), starts.get(str(row.group), {}))
+        return None if epoch is UNKNOWN else epoch
+
+    every = combined(codes, sends.alike("group", "connection", "address"))
+    return sends.having("epoch", sends.told_alike(every, told))
+
+
+def witnesses_of(frames: Columns) -> list[Observation]:
+    """Of the transfer headers that tell the same start of an epoch so many as are needed to believe it."""
+    rows = np.flatnonzero(frames.are(*RUNS))
+    starts, offsets = (frames.numbers(name) for name in ("epoch_start_offset", "offset"))
+    codes = combined(
+        frames.alike("group", "connection", "epoch")[rows],
+        starts.absent[rows],
+        np.unique(starts.numbers[rows], return_inverse=True)[1],
+        (offsets.numbers[rows] < 0).astype(np.int64),
     )
-)
-_MANY: Final = {
-    "ha": frozenset(FRAMES),
-    "ranges": frozenset(("range",)),
-    "confirms": frozenset(("confirm",)),
-    "logs": frozenset(("log_end",)),
-    "sends": frozenset((ObservationKind.ACKNOWLEDGED,)),
-}
-"""Kinds of events by stream that there is much of. The others of a stream come before all of them."""
-_OFFSETS: Final = (
-    "offset",
-    "body_size",
-    "max_offset",
-    "confirm_offset",
-    "epoch_start_offset",
-    "size",
-    "digest",
-    "first_digest",
-    "covered",
-    "end",
-    "before",
-    "acknowledged",
-    "rank",
-)
-"""Attributes that are numbers of their own; those of few values are codes."""
-_OF_FRAMES: Final = (
-    "connection",
-    "direction",
-    "group",
-    "address",
-    "message",
-    "sync_from_last_file",
-    "async_learner",
-    "broker_id",
-    "max_offset",
-    "offset",
-    "body_size",
-    "epoch",
-    "epoch_start_offset",
-    "confirm_offset",
-)
+    return frames.rows(rows[_first_of_each(codes, WITNESSES_MIN)])
 
 
-def in_columns(events: Iterable[StreamEvent]) -> tuple[list[StreamEvent], list[EventTable]]:
-    """The events that there is little of, and a table of each stream that there is much of."""
-    listed: list[StreamEvent] = []
-    many: dict[str, list[tuple[str, Any]]] = defaultdict(list)
-    for each in events:
-        if each.name in _MANY.get(each.stream, ()):
-            many[each.stream].append((each.name, each.event))
-        else:
-            listed.append(each)
-    return listed, [_table(stream, each) for stream, each in many.items()]
+def _first_of_each(codes: Codes, count: int) -> Rows:
+    """The places of the first ones with each code, ascending."""
+    return np.sort(np.concatenate([np.zeros(0, np.int64), *(own[:count] for _, own in split(codes))]))
 
 
-def _table(stream: str, events: Sequence[tuple[str, Any]]) -> EventTable:
-    return table_of(stream, events, _OFFSETS, lambda place: events[place][1].row)
+# ---- replication -----------------------------------------------------------------------------------
 
 
-def frames_of(rows: Iterable[Observation]) -> EventTable:
-    """The frames of all replication connections, as the machines of both ends ask for them."""
-    own = [row for row in rows if row.kind in FRAMES]
-    return table_of("frames", [(row.kind.value, _frame(row)) for row in own], _OFFSETS, own.__getitem__)
+def replication_table(frames: Columns, changes: SetChanges) -> EventTable:
+    """The events of the stream `ha`; `frames` are of FRAMES, with their groups."""
+    known = {name: frames.coded(name) for name in (*_CODED, *_FLAGS)}
+    known["by_id"] = _of(frames, (ObservationKind.HANDSHAKE,), ~known["broker_id"].where(None))
+    known["settled"] = _of(frames, RUNS, _settled(frames, changes))
+    answers = np.flatnonzero(frames.are(ObservationKind.ANSWER))
+    told = dict(zip(answers.tolist(), frames.take(answers).table.column("epochs").to_pylist(), strict=True))
+    entries = {row: tuple(map(_entry, each)) for row, each in told.items() if each is not None}
+    known["entries"] = _by_row(entries, len(frames))
+    known |= _told_before(frames, told)
+    numbers = {name: frames.numbers(name) for name in _NUMBERS}
+    return EventTable("ha", frames.kinds, known, numbers, np.arange(len(frames)), frames.row)
 
 
-def _frame(row: Observation) -> SimpleNamespace:
-    """The fields of a frame; the epochs of an answer with a hole were not seen."""
-    entries: Any = UNKNOWN
-    if row.epochs is not None:
-        entries = tuple(HaEpochEntry(each["epoch"], each["start_offset"]) for each in row.epochs)
-    return SimpleNamespace(entries=entries, **{name: getattr(row, name) for name in _OF_FRAMES})
+def _entry(told: Mapping[str, int]) -> HaEpochEntry:
+    return HaEpochEntry(told["epoch"], told["start_offset"])
+
+
+def _of(frames: Columns, kinds: Sequence[ObservationKind], flags: Flags) -> Coded:
+    """A flag of some kinds; others have none."""
+    return Coded(np.where(frames.are(*kinds), flags.astype(np.int64), 2), [False, True, None])
+
+
+def _by_row(told: Mapping[int, Any], count: int) -> Coded:
+    """The values of a few rows; all others were not seen."""
+    codes = np.zeros(count, np.int64)
+    codes[list(told)] = np.arange(1, len(told) + 1)
+    return Coded(codes, [UNKNOWN, *told.values()])
+
+
+def _settled(frames: Columns, changes: SetChanges) -> Flags:
+    """Whether nothing near an event alters its group's SyncStateSet, or who is connected."""
+    found = np.zeros(len(frames), np.bool_)
+    group, times = frames.coded("group"), frames.numbers("time_ns").numbers
+    for code, rows in split(group.codes):
+        found[rows] = changes.none_near(group.values[code], times[rows])
+    return found
+
+
+def _told_before(frames: Columns, answered: Mapping[int, Any]) -> dict[str, Coded]:
+    """What each batch is compared with: the starts of epochs that its connection had told."""
+    codes = np.zeros(len(frames), np.int64)
+    values: list[dict[str, Any]] = [{}]
+    headers = _Headers(frames)
+    for _, rows in split(frames.coded("connection").codes):
+        for own, told in headers.told(rows, answered):
+            codes[own] = len(values)
+            values.append(told)
+    found = {}
+    for name in _TOLD:
+        each = coded([value.get(name) for value in values])
+        found[name] = Coded(each.codes[codes], each.values)
+    return found
+
+
+class _Headers:
+    """The transfer headers of all connections, told one of each kind that `ToldStarts` can tell apart."""
+
+    def __init__(self, frames: Columns) -> None:
+        self._batch, self._run = frames.are(ObservationKind.BATCH), frames.are(*RUNS)
+        self._epoch = frames.coded("epoch")
+        self._start, self._offset = (frames.numbers(name) for name in ("epoch_start_offset", "offset"))
+        negative = (self._offset.numbers < 0).astype(np.int64)
+        starts = np.unique(self._start.numbers, return_inverse=True)[1]
+        self._alike = combined(
+            self._run.astype(np.int64), self._epoch.codes, self._start.absent, starts, negative
+        )
+
+    def told(self, rows: Rows, answered: Mapping[int, Any]) -> Iterator[tuple[Rows, dict[str, Any]]]:
+        """Batches of one connection, and what was told before them.
+
+        `rows` are its frames. Only the first header of its kind after a handshake's answer can tell anything
+        new: what it does not fit into then it never fits into.
+        """
+        told, starts = ToldStarts(), set[int]()
+        is_answer = np.isin(rows, list(answered))
+        part = combined(self._alike[rows], np.cumsum(is_answer))
+        new = np.sort(np.unique(part, return_index=True)[1])
+        news = np.union1d(new, np.flatnonzero(is_answer))
+        borders = np.union1d(np.concatenate([news, news + 1]), [0, len(rows)])
+        for first, behind in pairwise(borders[borders <= len(rows)].tolist()):
+            if is_answer[first]:
+                entries = answered[int(rows[first])]
+                told.answered(_any(epochs=entries))
+                starts.update(each["start_offset"] for each in entries or ())
+                continue
+            own = rows[first:behind]
+            for alike in self._told_apart(own[self._run[own]], told):
+                header = self._header(int(alike[0]))
+                before = told.header(header)
+                if knows_epoch(header):
+                    starts.add(header.epoch_start_offset)
+                batches = alike[self._batch[alike]]
+                if len(batches):
+                    yield batches, {**before, "known_starts": sorted(starts)}
+
+    def _told_apart(self, rows: Rows, told: ToldStarts) -> Iterable[Rows]:
+        """Headers by all that what was told makes of them."""
+        borders = np.sort(np.array(list(told.starts.values()), np.int64))
+        place = np.searchsorted(borders, self._offset.numbers[rows], "right")
+        return [rows[own] for _, own in split(combined(self._alike[rows], place))]
+
+    def _header(self, row: int) -> Any:
+        return _any(
+            epoch=self._epoch.values[self._epoch.codes[row]],
+            epoch_start_offset=self._start.value(row),
+            offset=self._offset.value(row),
+        )
+
+
+def _any(**told: Any) -> Any:
+    """What of a row is asked."""
+    return SimpleNamespace(**told)
+
+
+# ---- sends -----------------------------------------------------------------------------------------
+
+
+def sends_table(sends: Columns, falls: LogFalls, again: Sequence[Observation], starts: Starts) -> EventTable:
+    """The events `acknowledged` of the stream `sends`; `again`: the rows that `repeated` tells."""
+    offsets = sends.numbers("offset")
+    owners = combined(sends.alike("group", "address", "epoch", "connection"))
+    left = sends.told_alike(owners, falls.left_of)
+    lost = {code: value for code, value in enumerate(left.values) if value is not None}
+    cut = np.full(len(sends), len(left.values))
+    for code, end in lost.items():
+        cut[(left.codes == code) & (offsets.numbers >= end)] = code
+    epoch, group = sends.coded("epoch"), sends.coded("group")
+    given = np.zeros(len(sends), np.int64)
+    given[repeated(sends)] = [falls.is_given_again(row) for row in again]
+
+    def followed(row: Observation) -> bool:
+        return row.epoch is not None and max(starts[str(row.group)]) > row.epoch
+
+    known = {
+        "group": group,
+        "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
+        "cut_to": Coded(cut, [*left.values, None]),
+        "given_again": Coded(given, [False, True]),
+        "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
+        "followed": sends.told_alike(sends.alike("group", "epoch"), followed),
+    }
+    return EventTable("sends", sends.kinds, known, {"offset": offsets}, np.arange(len(sends)), sends.row)
+
+
+def repeated(sends: Columns) -> Rows:
+    """The messages that share their place in a log with another one."""
+    places = np.unique(sends.numbers("offset").numbers, return_inverse=True)[1]
+    codes = combined(sends.alike("group", "address", "epoch"), places)
+    return np.flatnonzero(np.bincount(codes)[codes] > 1)
+
+
+def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation], list[Observation]]:
+    """Of the messages, and of the frames of MANY, those that tell as much of runs and logs as all do, and the
+    messages of `repeated`.
+
+    Of every connection the first and the last, of its messages of one epoch the least and the largest places.
+    """
+    many = np.flatnonzero(frames.are(*MANY))
+    places = sends.numbers("offset").numbers
+    ends = _ends(sends.alike("connection", "address"), sends.places)
+    logs = _ends(sends.alike("group", "address", "epoch", "connection"), places)
+    again = repeated(sends)
+    every = np.union1d(np.union1d(ends, logs), again)
+    rows = sends.rows(every)
+    known = dict(zip(every.tolist(), rows, strict=True))
+    ends = _ends(frames.alike("connection", "address")[many], many)
+    return [*rows, *frames.rows(many[ends])], [known[at] for at in again.tolist()]
+
+
+def _ends(codes: Codes, values: Numbers) -> Rows:
+    """Of what has each code those with the least values, so many as must agree, and the largest."""
+    order = np.lexsort((values, codes))
+    parts = split(codes[order])
+    ends = [np.concatenate([own[:WITNESSES_MIN], own[-1:]]) for _, own in parts]
+    return np.unique(order[np.concatenate([np.zeros(0, np.int64), *ends])])
+
+
+def written(sends: Columns) -> dict[str, dict[int, int]]:
+    """The least place of an acknowledged message of each epoch, by group."""
+    found: dict[str, dict[int, int]] = {}
+    group, epoch = sends.coded("group"), sends.coded("epoch")
+    offsets = sends.numbers("offset").numbers
+    for _, rows in split(sends.alike("group", "epoch")):
+        value = epoch.values[epoch.codes[rows[0]]]
+        if value is not None:
+            own = found.setdefault(group.values[group.codes[rows[0]]], {})
+            own[value] = int(offsets[rows].min())
+    return found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import Judged
 from replispec.replay.events.rocketmq.tenures import Tenure
@@ -47,7 +49,7 @@ class _Cause:
     def __init__(self, judged: Judged, loss: LossRow, *, all_ack: bool) -> None:
         self._loss = loss
         self._all_ack = all_ack
-        self._rows = [row for row in judged.rows if row.group == loss.group]
+        self._own = judged.of_group(loss.group)
         self._main = judged.groups.main
         self._tenures = judged.history.tenures[loss.group]
         starts = judged.history.starts[loss.group]
@@ -91,7 +93,7 @@ class _Cause:
     def _members_before(self, new: Tenure) -> list[str] | None:
         """The last SyncStateSet that was told before the new master was; None when none was."""
         known = None
-        for row in self._rows:
+        for row in self._own.rows:
             if row.kind != ObservationKind.FACT or row.members is None or row.order >= new.order:
                 continue
             if row.master_epoch is None or row.master_epoch <= self._loss.epoch:
@@ -102,17 +104,16 @@ class _Cause:
         """How far the new master said that its log was, while it was a replica."""
         own = {
             row.connection
-            for row in self._rows
+            for row in self._own.rows
             if row.kind == ObservationKind.HANDSHAKE and self._name(row) in (new.master, new.address)
         }
-        reports = [
-            row
-            for row in self._rows
-            if row.kind == ObservationKind.REPORT and row.connection in own and row.time_ns <= new.time_ns
-        ]
-        if reports and reports[-1].max_offset is not None:
-            last = reports[-1]
-            yield f"Its last report as a replica, at {utc(last.time_ns)}, was offset {last.max_offset:,}."
+        frames = self._own.frames
+        told = frames.are(ObservationKind.REPORT) & frames.coded("connection").where(*own)
+        reports = np.flatnonzero(told & (frames.numbers("time_ns").numbers <= new.time_ns))
+        if len(reports):
+            last = frames.row(int(reports[-1]))
+            if last.max_offset is not None:
+                yield f"Its last report as a replica, at {utc(last.time_ns)}, was offset {last.max_offset:,}."
 
     @staticmethod
     def _name(row: Observation) -> str:
@@ -124,17 +125,16 @@ class _Cause:
         if new is None:
             return
         loss = self._loss
-        late = [
-            row
-            for row in self._rows
-            if row.kind == ObservationKind.ACKNOWLEDGED
-            and row.epoch == loss.epoch
-            and row.offset is not None
-            and loss.from_offset <= row.offset <= loss.to_offset
-            and row.time_ns > new.time_ns
-        ]
+        sends = self._own.sends
+        offsets, times = (sends.numbers(name).numbers for name in ("offset", "time_ns"))
+        lost = (
+            sends.coded("epoch").where(loss.epoch)
+            & (offsets >= loss.from_offset)
+            & (offsets <= loss.to_offset)
+        )
+        late = int((lost & (times > new.time_ns)).sum())
         if late:
             yield (
-                f"{len(late):,} of them {'was' if len(late) == 1 else 'were'} acknowledged"
+                f"{late:,} of them {'was' if late == 1 else 'were'} acknowledged"
                 f" by the old master after broker {new.master} had become master at {utc(new.time_ns)}."
             )

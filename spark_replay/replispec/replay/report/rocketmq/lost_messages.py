@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import base64
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from replispec.replay.events.observation import Observation, ObservationKind
+import numpy as np
+
+from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.observation import Observation
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
 from replispec.replay.report.model import LostMessage
@@ -53,27 +56,19 @@ class LostSend:
     waited_ns: int | None
 
 
-def lost_sends(file: str, rows: Iterable[Observation], losses: Sequence[LossRow]) -> list[LostSend]:
+def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow]) -> list[LostSend]:
     """The acknowledgements of each loss, in the order of losses and offsets.
 
     Where an offset was acknowledged again after its message was lost, the earlier ones are those of the loss.
     """
-    wanted: dict[tuple[str, int], list[Observation]] = defaultdict(list)
-    concerned = {(loss.group, loss.epoch) for loss in losses}
-    for row in rows:
-        if row.kind == ObservationKind.ACKNOWLEDGED and (row.group, row.epoch) in concerned:
-            wanted[str(row.group), row.epoch or 0].append(row)
     found = []
+    offsets, orders = (acknowledged.numbers(name).numbers for name in ("offset", "order"))
     for loss in losses:
-        own = [
-            row
-            for row in wanted[loss.group, loss.epoch]
-            if row.offset is not None and loss.from_offset <= row.offset <= loss.to_offset
-        ]
-        own.sort(key=lambda row: (row.order, row.offset or 0))
-        found += sorted(
-            (_lost_send(file, loss, row) for row in own[: loss.acknowledged]), key=lambda send: send.offset
-        )
+        own = acknowledged.coded("group").where(loss.group) & acknowledged.coded("epoch").where(loss.epoch)
+        rows = np.flatnonzero(own & (offsets >= loss.from_offset) & (offsets <= loss.to_offset))
+        first = rows[np.lexsort((offsets[rows], orders[rows]))[: loss.acknowledged]]
+        lost = acknowledged.rows(first[np.argsort(offsets[first], kind="stable")])
+        found += [_lost_send(file, loss, row) for row in lost]
     return found
 
 

@@ -2,58 +2,78 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from replispec.replay.events.observation import Observation, ObservationKind
+import numpy as np
+
+from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import Numbers
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.rocketmq.stream_events import Judged
 from replispec.replay.events.rocketmq.tenures import Tenure
 from replispec.replay.report.model import Overlap
 
 # What only a master sends.
 _TRANSFERS = (ObservationKind.BATCH, ObservationKind.HEARTBEAT)
+_STORED = (ObservationKind.ACKNOWLEDGED,)
 
 
 def overlaps(file: str, judged: Judged) -> list[Overlap]:
     """What each replaced master did after the fact that named another one, by group and masterEpoch."""
     found = []
     for group in sorted(judged.history.tenures):
-        rows = [row for row in judged.rows if row.group == group]
+        own = judged.of_group(group)
         tenures = sorted(judged.history.tenures[group].items())
         for (before_epoch, before), (epoch, after) in pairwise(tenures):
             if before.master != after.master and before.address is not None:
                 until_ns = min(
                     (each.time_ns for _, each in tenures if each.time_ns > after.time_ns), default=None
                 )
-                acts = [row for row in rows if _acts(row, before, after, until_ns, judged.groups.main)]
-                if acts:
-                    found.append(_overlap(file, group, before, after, (before_epoch, epoch), acts))
+                span = after.time_ns, until_ns
+                sends, transfers = (
+                    _acts(events, kinds, before, span, judged.groups.main)
+                    for events, kinds in ((own.sends, _STORED), (own.frames, _TRANSFERS))
+                )
+                if len(sends) or len(transfers):
+                    found.append(
+                        _overlap(file, group, (before, after), (before_epoch, epoch), (sends, transfers))
+                    )
     return found
 
 
 def _acts(
-    row: Observation, before: Tenure, after: Tenure, until_ns: int | None, main: dict[str, str]
-) -> bool:
-    """Whether the old master acted as master with it, after it was replaced and before the next one was."""
-    if row.kind != ObservationKind.ACKNOWLEDGED and row.kind not in _TRANSFERS:
-        return False
-    if row.time_ns <= after.time_ns or (until_ns is not None and row.time_ns >= until_ns):
-        return False
-    return row.address is not None and main.get(row.address, row.address) == before.address
+    events: Columns,
+    kinds: Sequence[ObservationKind],
+    before: Tenure,
+    span: tuple[int, int | None],
+    main: Mapping[str, str],
+) -> Numbers:
+    """When the old master acted as master, after it was replaced and before the next one was (`span`)."""
+    addresses, times = events.coded("address"), events.numbers("time_ns").numbers
+    known = [each for each in addresses.values if each is not None]
+    own = addresses.where(*(each for each in known if main.get(each, each) == before.address))
+    inside = (times > span[0]) & (True if span[1] is None else times < span[1])
+    return times[events.are(*kinds) & own & inside]
 
 
 def _overlap(
-    file: str, group: str, before: Tenure, after: Tenure, epochs: tuple[int, int], acts: list[Observation]
+    file: str,
+    group: str,
+    masters: tuple[Tenure, Tenure],
+    epochs: tuple[int, int],
+    acts: tuple[Numbers, Numbers],
 ) -> Overlap:
-    acknowledged = sum(row.kind == ObservationKind.ACKNOWLEDGED for row in acts)
+    before, after = masters
     return Overlap(
         group=group,
         file=file,
         from_ns=after.time_ns,
-        to_ns=max(row.time_ns for row in acts),
+        to_ns=int(np.concatenate(acts).max()),
         old_master=f"broker {before.master}",
         new_master=f"broker {after.master}",
         old_epoch=epochs[0],
         new_epoch=epochs[1],
-        acknowledged=acknowledged,
-        transfers=len(acts) - acknowledged,
+        acknowledged=len(acts[0]),
+        transfers=len(acts[1]),
     )
