@@ -64,7 +64,7 @@ class _Walker:
 
     def walk(self, table: EventTable, rows: Rows) -> dict[tuple[str, str], MachineFinding]:
         """Both sides of one connection; `rows` are those of its frames in the table of all."""
-        templates = Templates(self._templates.codes[rows], self._templates.each)
+        templates = self._templates.take(rows)
         address = table.known["address"].values[table.known["address"].codes[0]]
         replica, master = _releases(table, address, self._groups)
         found: dict[tuple[str, str], MachineFinding] = defaultdict(MachineFinding)
