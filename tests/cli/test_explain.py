@@ -17,7 +17,8 @@ from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.roles import EXAMPLE_FILES
 from replispec.conformance.families import clauses, kinds
 from replispec.conformance.results import CaseVerdict, Standing
-from replispec.replay.judges.judge import FindingRow, Proof
+from replispec.replay.judges.findings import FindingRow
+from replispec.replay.judges.parts import Proof
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.model import FailOver, Latency, Moment, MomentKind
 from replispec.replay.report.summary import CaptureRow, Summary

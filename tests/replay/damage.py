@@ -14,8 +14,9 @@ from typing import Any
 
 from replispec.replay.capture.records import CaptureError
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import capture_row, hints
-from replispec.replay.engines.results import Options, judged
+from replispec.replay.engines.results import Options
 from replispec.replay.events.observe import observe
 from replispec.replay.report.summary import CaptureRow
 

@@ -10,8 +10,8 @@ from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.tables import to_tables
-from replispec.replay.report.answers import answers
 from replispec.replay.report.model import Answers
+from replispec.replay.report.rocketmq.answers import answers
 from tests.house.tree import ROOT
 from tests.replay.outline import Outline
 from tests.replay.test_latencies import observed, talked

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.replay.engines.decoding import DecodedCapture
+from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import capture_row
-from replispec.replay.engines.results import Options, judged
+from replispec.replay.engines.results import Options
 from replispec.replay.events.observe import observe
 from replispec.replay.report.wire_words import wire_lines
 from replispec.replay.tcp.checksums import ranges

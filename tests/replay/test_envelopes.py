@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from replispec.replay.capture.records import CaptureError
 from replispec.replay.engines.by_splits import decode_by_splits
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import capture_row
-from replispec.replay.engines.results import Options, judged
+from replispec.replay.engines.results import Options
 from replispec.replay.events.observe import observe
 from tests.replay.envelopes import (
     ENVELOPES,

@@ -10,7 +10,7 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.judges.judge import Judgement, judge_capture
+from replispec.replay.judges.rocketmq.judge import Judgement, judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.judges.judge import Judgement, judge_capture
+from replispec.replay.judges.rocketmq.judge import Judgement, judge_capture
 from tests.replay.expectations import SEND_SURVIVES, Row, Scenario
 from tests.replay.pcap_writer import Packet, pcap, pcapng, with_times
 from tests.replay.scenarios import FAULTS, half_message_cut_off, lost_messages, nothing_wrong

@@ -15,8 +15,8 @@ from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import from_tables
-from replispec.replay.report.model import LostMessage
-from replispec.replay.report.rocketmq.lost_messages import LostSend, lost_messages, properties_in
+from replispec.replay.report.model import LostMessage, LostSend
+from replispec.replay.report.rocketmq.lost_messages import lost_messages, properties_in
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker, remoting

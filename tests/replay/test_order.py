@@ -18,7 +18,7 @@ import pytest
 
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.judges.judge import Judgement, judge_capture
+from replispec.replay.judges.rocketmq.judge import Judgement, judge_capture
 from tests.house.tree import ROOT
 from tests.replay import mess
 from tests.replay.faults import taken, written

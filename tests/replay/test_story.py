@@ -9,9 +9,9 @@ import pytest
 from replispec.replay.capture.files import open_capture
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
-from replispec.replay.judges.judge import judge_capture
+from replispec.replay.judges.rocketmq.judge import judge_capture
 from replispec.replay.report.model import Switch, Timeline, TimelineEventKind
-from replispec.replay.report.story import switches, timelines
+from replispec.replay.report.rocketmq.story import switches, timelines
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 OLD, NEW = "broker 1 (127.0.0.1:30910)", "broker 2 (127.0.0.1:30920)"

@@ -8,7 +8,7 @@ from replispec.replay.events.observation import Observation, ObservationKind, of
 from replispec.replay.events.rocketmq.stream_events import join
 from replispec.replay.events.rocketmq.tenures import APART_NS
 from replispec.replay.events.tables import to_tables
-from replispec.replay.judges.judge import judge_capture
+from replispec.replay.judges.rocketmq.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
 

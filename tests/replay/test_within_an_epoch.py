@@ -10,7 +10,7 @@ import pytest
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.tables import to_tables
-from replispec.replay.judges.judge import judge_capture
+from replispec.replay.judges.rocketmq.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from tests.replay.expectations import LOG_HOLDS, SEND_SURVIVES, Scenario
 from tests.replay.scenarios import two_brokers

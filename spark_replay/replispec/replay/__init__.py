@@ -16,5 +16,5 @@ The rooms, each importing only those above it:
     engines     one process or Spark: who calls it all
 
 A *loss* is a message that was acknowledged and is not in the log of a later master.
-Begin with `engines/run.py`, then `engines/decoding.py` down to `tcp/flows.py`, then `judges/judge.py`.
+Begin with `engines/run.py`, then `engines/decoding.py` down to `tcp/flows.py`, then `judges/streams.py`.
 """

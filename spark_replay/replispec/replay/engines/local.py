@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
+from replispec.replay.engines.family import judged
 from replispec.replay.engines.results import (
     EVENTS_NAME,
     FRAMES_NAME,
@@ -21,7 +22,6 @@ from replispec.replay.engines.results import (
     Options,
     Progress,
     events_file,
-    judged,
     unusable,
 )
 from replispec.replay.events.observe import REMOTING, REPLICATION, observe

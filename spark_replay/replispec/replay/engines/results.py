@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
 from replispec.replay.events.observation import ObservationKind
-from replispec.replay.events.tables import Events
-from replispec.replay.judges.judge import FindingRow, judge_capture
+from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow, SendsRow
-from replispec.replay.report.answers import answers
-from replispec.replay.report.failovers import failovers
-from replispec.replay.report.latencies import latencies
-from replispec.replay.report.model import Answers, FailOver, Latency, LossCause, Overlap, Switch, Timeline
-from replispec.replay.report.rocketmq.causes import loss_causes
-from replispec.replay.report.rocketmq.lost_messages import LostSend, lost_sends
-from replispec.replay.report.rocketmq.overlaps import overlaps
-from replispec.replay.report.story import switches, timelines
+from replispec.replay.report.model import (
+    Answers,
+    FailOver,
+    Latency,
+    LossCause,
+    LostSend,
+    Overlap,
+    Switch,
+    Timeline,
+)
 from replispec.replay.report.summary import CaptureRow
 from replispec.replay.tcp.rotation import Source, name_of, paths_of
 
@@ -69,30 +70,15 @@ class CaptureResult:
     overlaps: list[Overlap] = field(default_factory=list)
     answers: list[Answers] = field(default_factory=list)
 
+    def add(self, other: CaptureResult) -> None:
+        """What more is told of the same capture."""
+        for each in fields(self):
+            if each.name != "capture":
+                getattr(self, each.name).extend(getattr(other, each.name))
+
 
 Progress = Callable[[str, int, int], None]
 """Told what is being done, how much is done (parts of captures, or stages) and of how much."""
-
-
-def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
-    """Judge the events of one capture (all of them) and tell its story."""
-    judgement = judge_capture(capture.file, events, options.learners, all_ack=options.all_ack)
-    joined = judgement.joined
-    span = (capture.first_time_ns or 0, capture.last_time_ns or 0)
-    return CaptureResult(
-        capture,
-        judgement.findings,
-        judgement.losses,
-        judgement.sends,
-        switches(capture.file, joined),
-        timelines(joined, span, capture.file, judgement.findings, judgement.losses),
-        failovers(capture.file, joined),
-        latencies(capture.file, joined.events),
-        lost_sends(capture.file, joined.sends, judgement.losses),
-        loss_causes(capture.file, joined, judgement.losses, all_ack=options.all_ack),
-        overlaps(capture.file, joined),
-        answers(capture.file, joined.events),
-    )
 
 
 def events_file(out: Path, kind: ObservationKind) -> Path:

@@ -33,11 +33,11 @@ from replispec.replay.report.compare import compare
 from replispec.replay.report.document import document
 from replispec.replay.report.evidence import Located, locate, proven
 from replispec.replay.report.evidence_file import write_evidence
+from replispec.replay.report.family import lost_messages
 from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import write_lost
 from replispec.replay.report.provenance import provenance
-from replispec.replay.report.rocketmq.lost_messages import lost_messages
 from replispec.replay.report.summary import Summary
 from replispec.replay.tcp.rotation import Source, name_of
 

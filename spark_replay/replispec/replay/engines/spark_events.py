@@ -18,7 +18,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 (the name everybody knows)
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from replispec.replay.engines.results import CaptureResult, Options, events_file, judged
+from replispec.replay.engines.family import judged
+from replispec.replay.engines.results import CaptureResult, Options, events_file
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import SCHEMAS, Events, joined_events, no_events

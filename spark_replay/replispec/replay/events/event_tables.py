@@ -22,6 +22,8 @@ Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
 ABSENT: Final = (0, None, UNKNOWN)
 """What stands for a number: itself, that there is none, or that it was not seen."""
+TABLE_MIN: Final = 1 << 12
+SHORT_MAX: Final = (1 << 16) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,21 +145,38 @@ class Templates:
     codes: Codes
     each: list[Template] = field(default_factory=list)
 
+    def take(self, rows: Rows) -> Templates:
+        """Those of some events alone."""
+        own, codes = np.unique(self.codes[rows], return_inverse=True)
+        return Templates(codes, [self.each[code] for code in own.tolist()])
+
 
 def combined(*columns: Codes) -> Codes:
-    """One code for every combination of codes, from 0 on without a gap."""
-    found = np.zeros(len(columns[0]), dtype=np.int64)
+    """One code for every combination of codes (none of them below 0), from 0 on without a gap."""
+    found, count = np.zeros(len(columns[0]), np.int64), 1
     for codes in columns:
         if len(codes) and (codes != codes[0]).any():
-            # Renumbered each time, so that no product of numbers of codes overflows.
-            values, low = np.unique(codes, return_inverse=True)
-            found = np.unique(found * len(values) + low, return_inverse=True)[1]
+            own, size = numbered(codes, int(codes.max()) + 1)
+            found, count = numbered(found * size + own, count * size)
     return found
+
+
+def numbered(codes: Codes, size: int) -> tuple[Codes, int]:
+    """The same codes in their order from 0 on without a gap, and how many there are; all are below `size`."""
+    if size > max(len(codes), TABLE_MIN):
+        # Sorted only where a table of all codes would be larger than what has them.
+        values, found = np.unique(codes, return_inverse=True)
+        return found, len(values)
+    there = np.zeros(size, np.bool_)
+    there[codes] = True
+    return (np.cumsum(there) - 1)[codes], int(there.sum())
 
 
 def split(codes: Codes) -> list[tuple[int, Rows]]:
     """The rows of each code, ascending; codes by their first row."""
-    order = np.argsort(codes, kind="stable")
+    # Short numbers are sorted by their digits.
+    short = len(codes) and codes.min() >= 0 and codes.max() <= SHORT_MAX
+    order = np.argsort(codes.astype(np.uint16) if short else codes, kind="stable")
     ordered = codes[order]
     borders = np.flatnonzero(np.diff(ordered)) + 1
     parts = [part for part in np.split(order, borders) if len(part)]

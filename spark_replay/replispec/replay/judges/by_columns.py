@@ -99,7 +99,7 @@ class ColumnJudge:
         for _, rows in split(keys):
             own = table.take(rows)
             variables = variables_of(table.event(int(rows[0])))
-            folded = self._columns.run(variables, own, Templates(templates.codes[rows], templates.each))
+            folded = self._columns.run(variables, own, templates.take(rows))
             self._note(finding, self._fold, own, folded)
         return finding
 

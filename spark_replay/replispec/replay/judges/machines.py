@@ -8,7 +8,7 @@ from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.observation import ObservationKind, capture_place
 from replispec.replay.judges.by_columns import proof_of
 from replispec.replay.judges.parts import PartFinding, PartFindings, Place, PlacedProofs, Proof
-from replispec.replay.machines.rocketmq.replication_walks import WalkedConnection
+from replispec.replay.machines.columns import WalkedConnection
 from replispec.replay.machines.steps import MachineFinding
 from replispec.runtime.primitives.invariants import Verdict
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from replispec.replay.events.event_tables import EventTable, Templates
+from replispec.replay.events.event_tables import EventTable
 from replispec.replay.judges.by_columns import ColumnJudge, judge_events
 from replispec.replay.judges.parts import PartFinding, PartFindings
 from replispec.runtime.primitives.invariants import Invariant, Judge, OrderInvariant
@@ -82,7 +82,7 @@ class StreamJudges:
         templates = table.templates()
         for group, rows in table.parts("group"):
             own = table.take(rows)
-            common = Templates(templates.codes[rows], templates.each)
+            common = templates.take(rows)
             for invariant in judged:
                 before = self._variables_of(group, invariant)
                 found[group, invariant.id] = self._columns[invariant.id].judge(own, common, before)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from replispec.replay.machines.shapes import Structure
+from replispec.replay.machines.steps import MachineFinding
 from replispec.replay.machines.walks import JudgedStep, Possible, Walk
 from replispec.runtime.primitives.machines import Configuration, Machine
 
@@ -16,6 +17,17 @@ FORGOTTEN: Final = "forgotten"
 """The attribute of an event before which anything may have happened."""
 
 Possibilities = tuple[Possible, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WalkedConnection:
+    """What the machines of both ends come to on one connection, by (group, id of the machine's finding).
+
+    `place`: where its first frame stands in the capture.
+    """
+
+    place: tuple[Any, ...]
+    findings: dict[tuple[str, str], MachineFinding]
 
 
 class WalkFold:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from replispec.replay.judges.judge import FindingRow, Proof
+from replispec.replay.judges.findings import FindingRow
+from replispec.replay.judges.parts import Proof
 from replispec.replay.report.frame_rows import Place, frames_at
 from replispec.replay.tcp.rotation import Source, name_of, open_rotation
 from replispec.runtime.primitives.invariants import Verdict

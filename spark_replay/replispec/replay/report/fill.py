@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
-from replispec.replay.judges.judge import FindingRow, Proof
+from replispec.replay.judges.findings import FindingRow
+from replispec.replay.judges.parts import Proof
 from replispec.replay.report.evidence import Located, connection_filter, place_of_proof
+from replispec.replay.report.family import words_of
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import NOTHING_LOST, Lost
 from replispec.replay.report.model import (
@@ -22,7 +24,6 @@ from replispec.replay.report.model import (
     Switch,
     Timeline,
 )
-from replispec.replay.report.rocketmq.rule_words import rule_about, rule_needs
 from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.replay.report.wire_words import wire_lines
 from replispec.runtime.primitives.invariants import Verdict
@@ -84,6 +85,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
 
 
 def _finding(row: FindingRow, located: Mapping[Place, Located], holes: int) -> ReportFinding:
+    words = words_of(row.invariant)
     not_ok = sum(count for verdict, count in row.counts.items() if verdict != Verdict.OK)
     return ReportFinding(
         invariant=row.invariant,
@@ -97,8 +99,8 @@ def _finding(row: FindingRow, located: Mapping[Place, Located], holes: int) -> R
         says=row.says,
         evidence_total=not_ok,
         unknown=row.counts.get(Verdict.UNKNOWN, 0),
-        about=rule_about(row.invariant),
-        needs=rule_needs(row, holes=holes),
+        about=words.about,
+        needs=words.needs(row, holes),
     )
 
 

@@ -25,6 +25,7 @@ __all__ = [
     "LossCause",
     "LostCount",
     "LostMessage",
+    "LostSend",
     "MasterBand",
     "Moment",
     "MomentKind",
@@ -140,6 +141,23 @@ class LossCause:
     epoch: int
     said: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LostSend:
+    """One acknowledgement that a loss is about: what it said, and the frame that said it.
+
+    `place`: capture, connection, direction and sequence; `waited_ns`: from its request to it, None when the
+    request was not seen.
+    """
+
+    place: tuple[str, str, int, int]
+    group: str
+    epoch: int
+    offset: int
+    broker: str
+    time_ns: int
+    waited_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)

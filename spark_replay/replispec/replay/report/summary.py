@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from replispec.replay.judges.judge import FindingRow
+from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow, SendsRow
 from replispec.replay.report.compare import Comparison
 from replispec.replay.report.model import FailOver, Latency, Provenance

@@ -6,6 +6,7 @@ count.
 
 from datetime import UTC, datetime, timedelta
 
+from replispec.replay.report.family import words_of
 from replispec.replay.report.model import (
     CaptureInfo,
     FailOver,
@@ -17,8 +18,6 @@ from replispec.replay.report.model import (
     Switch,
     Verdict,
 )
-from replispec.wire.rocketmq.invariants import INVARIANTS
-from replispec.wire.rocketmq.machines import WATCHED
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NS_PER_SECOND = 10**9
@@ -50,12 +49,7 @@ def applied(model: ReportModel) -> tuple[str, ...]:
         return (f"All {len(rules)} rules applied.",) if rules else ()
     others = "other judges" if len(idle) == 1 else "others judge"
     first = f"{len(rules) - len(idle)} of {len(rules)} rules applied; the {others} what was not captured:"
-    return (first, *(f"  {name}: {_evaluated(name)}" for name in idle))
-
-
-def _evaluated(rule: str) -> str:
-    """What one evaluation of a rule is about, in the words of the specification."""
-    return WATCHED[rule].evaluated if rule in WATCHED else INVARIANTS[rule].evaluated
+    return (first, *(f"  {name}: {words_of(name).evaluated}" for name in idle))
 
 
 def loss_line(loss: Loss) -> str:

@@ -344,14 +344,19 @@ def _covers(wide: Configuration[StateT, VariablesT], narrow: Configuration[State
     """True when `narrow` is one of the possibilities that `wide` stands for."""
     if wide.state is not narrow.state:
         return False
-    names = _differing(wide.variables, narrow.variables)
-    return all(covers(getattr(wide.variables, name), getattr(narrow.variables, name)) for name in names)
+    wider, narrower = wide.variables, narrow.variables
+    return all(covers(getattr(wider, name), getattr(narrower, name)) for name in _names(wider))
 
 
 def _differing(left: Any, right: Any) -> list[str]:
     """The names of the variables that are not the same on both sides."""
-    names = [each.name for each in fields(left)]
-    return [name for name in names if not is_same(getattr(left, name), getattr(right, name))]
+    return [name for name in _names(left) if not is_same(getattr(left, name), getattr(right, name))]
+
+
+def _names(variables: Any) -> Iterable[str]:
+    """The names of variables (a dataclass), without an object for each."""
+    names: Mapping[str, object] = variables.__dataclass_fields__
+    return names
 
 
 def distinct(

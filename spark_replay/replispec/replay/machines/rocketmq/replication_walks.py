@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from replispec.replay.events.event_tables import Coded, Codes, EventTable, Flags, Rows, Templates, split
 from replispec.replay.events.observation import Observation, ObservationKind, capture_place
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.machines.columns import FORGOTTEN, Possibilities, WalkFold
+from replispec.replay.machines.columns import FORGOTTEN, Possibilities, WalkedConnection, WalkFold
 from replispec.replay.machines.folds import ColumnFold, Folded
 from replispec.replay.machines.steps import MachineFinding
 from replispec.replay.machines.walks import JudgedStep, release_of
@@ -23,17 +22,6 @@ from replispec.wire.rocketmq.machines import ha_master, ha_replica
 _FROM_REPLICA: Final = (ObservationKind.HANDSHAKE, ObservationKind.REPORT)
 _FROM_MASTER: Final = (ObservationKind.ANSWER, ObservationKind.BATCH, ObservationKind.HEARTBEAT)
 _DIRECTIONS: Final = (0, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class WalkedConnection:
-    """What both machines come to on one connection, by (group, id of the machine's finding).
-
-    `place`: where its first frame stands in the capture.
-    """
-
-    place: tuple[Any, ...]
-    findings: dict[tuple[str, str], MachineFinding]
 
 
 def walk_replication(frames: EventTable, groups: BrokerGroups) -> Iterator[WalkedConnection]:
@@ -64,7 +52,7 @@ class _Walker:
 
     def walk(self, table: EventTable, rows: Rows) -> dict[tuple[str, str], MachineFinding]:
         """Both sides of one connection; `rows` are those of its frames in the table of all."""
-        templates = Templates(self._templates.codes[rows], self._templates.each)
+        templates = self._templates.take(rows)
         address = table.known["address"].values[table.known["address"].codes[0]]
         replica, master = _releases(table, address, self._groups)
         found: dict[tuple[str, str], MachineFinding] = defaultdict(MachineFinding)

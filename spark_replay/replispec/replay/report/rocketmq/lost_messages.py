@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,40 +19,26 @@ from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.frame_rows import Place, Row, frames_at, frames_with_opaque
-from replispec.replay.report.model import LostMessage
+from replispec.replay.report.model import LostMessage, LostSend
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
+from replispec.wire.rocketmq.constants import (
+    KEYS_PROPERTY,
+    PROPERTY_NAME_END,
+    PROPERTY_VALUE_END,
+    TAG_PROPERTY,
+    UNIQUE_KEY_PROPERTY,
+)
 
-_KEY_END: Final = "\x01"
-_VALUE_END: Final = "\x02"
-_KEYS: Final = "KEYS"
-_UNIQUE_KEY: Final = "UNIQ_KEY"
-_TAGS: Final = "TAGS"
 _COLUMNS: Final = ("time_ns", "record_offset", "source", "code", "flag", "opaque", "ext_fields", "body_size")
 _SEND_HEADERS: Final[Mapping[int, type[broker.SendMessageRequest | broker.SendMessageV2Request]]] = {
     RequestCode.SEND_MESSAGE: broker.SendMessageRequest,
     RequestCode.SEND_MESSAGE_V2: broker.SendMessageV2Request,
     RequestCode.SEND_BATCH_MESSAGE: broker.SendMessageV2Request,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class LostSend:
-    """One acknowledgement that a loss is about: what it said, and the frame that said it.
-
-    `waited_ns`: from its request to it, None when the request was not seen.
-    """
-
-    place: Place
-    group: str
-    epoch: int
-    offset: int
-    broker: str
-    time_ns: int
-    waited_ns: int | None
 
 
 def lost_sends(file: str, acknowledged: Columns, losses: Sequence[LossRow]) -> list[LostSend]:
@@ -169,15 +154,15 @@ def _told_by_request(request: Row, part: int | None) -> dict[str, Any]:
         "topic": header.topic or "",
         "producer_group": header.producer_group or "",
         "properties": named,
-        "keys": named.get(_KEYS, ""),
-        "tags": named.get(_TAGS, ""),
+        "keys": named.get(KEYS_PROPERTY, ""),
+        "tags": named.get(TAG_PROPERTY, ""),
         "flag": flag,
         "sys_flag": header.sys_flag,
         "born_ms": header.born_timestamp,
         "body": None if body is None else base64.b64encode(body).decode(),
     }
-    if part is None and _UNIQUE_KEY in named:
-        told["unique_key"] = named[_UNIQUE_KEY]
+    if part is None and UNIQUE_KEY_PROPERTY in named:
+        told["unique_key"] = named[UNIQUE_KEY_PROPERTY]
     return told
 
 
@@ -193,5 +178,5 @@ def _inner(body: bytes, part: int) -> BatchMessage:
 
 def properties_in(text: str) -> dict[str, str]:
     """Names and values of a message's properties; what is no pair is left out, as Apache RocketMQ does."""
-    pairs = (each.split(_KEY_END) for each in text.split(_VALUE_END))
+    pairs = (each.split(PROPERTY_NAME_END) for each in text.split(PROPERTY_VALUE_END))
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from replispec.replay.judges.judge import SURVIVAL, FindingRow
+from replispec.replay.judges.findings import FindingRow
+from replispec.replay.judges.rocketmq.judge import SURVIVAL
+from replispec.replay.report.family import RuleWords
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED
@@ -21,16 +23,17 @@ _HINTS: Final[Mapping[str, str]] = {
 }
 
 
-def rule_about(rule: str) -> str:
-    """The rule as a sentence."""
+def words(rule: str) -> RuleWords | None:
+    """The words of an invariant or a machine of the family."""
     if rule in INVARIANTS:
-        return INVARIANTS[rule].about
+        return RuleWords(INVARIANTS[rule].about, INVARIANTS[rule].evaluated, _needs)
     if rule in WATCHED:
-        return f"What is seen is a way through the machine {WATCHED[rule].name} of the specification."
-    return ""
+        about = f"What is seen is a way through the machine {WATCHED[rule].name} of the specification."
+        return RuleWords(about, WATCHED[rule].evaluated, _needs)
+    return None
 
 
-def rule_needs(finding: FindingRow, *, holes: int) -> str:
+def _needs(finding: FindingRow, holes: int) -> str:
     """What would let it be judged, or judged further; empty where it was. `holes`: of its capture."""
     if finding.verdict is not Verdict.UNKNOWN:
         return ""

@@ -1,4 +1,4 @@
-"""From the events of one capture to findings and losses.
+"""From the events of one capture to findings and losses of its broker groups.
 
 The invariants are the specification's; this module only feeds them. A finding exists for every
 (file, group, invariant), ok included; losses are what breaks the survival of acknowledged sends.
@@ -11,41 +11,21 @@ from dataclasses import dataclass, field
 
 from replispec.replay.events.rocketmq.stream_events import Judged, join
 from replispec.replay.events.tables import Events
+from replispec.replay.judges.findings import FindingRow, finding_of
 from replispec.replay.judges.machines import of_connections, of_machines, of_pairs
-from replispec.replay.judges.parts import PartFinding, Proof, add_up
+from replispec.replay.judges.parts import PartFinding, add_up
 from replispec.replay.judges.sends import LossRow, SendsRow, losses_of, sends_of
 from replispec.replay.judges.streams import StreamJudges
 from replispec.replay.machines.rocketmq.findings import machine_findings
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.replay.pairing.pairs import EVERYTHING, PAIRING
-from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.invariants import INVARIANTS
 from replispec.wire.rocketmq.machines import WATCHED
 
-__all__ = ["FindingRow", "Judgement", "LossRow", "Proof", "judge_capture"]
-
 SURVIVAL = "acknowledged-send-survives"
 # Events that only tell others what they mean: a group of which nothing else is known has no findings.
 _CONTEXT = ("epoch_started", "epoch_named")
-
-
-@dataclass(frozen=True, slots=True)
-class FindingRow:
-    """The verdict of one invariant for one group of one file; `proofs` are at most EVIDENCE_MAX."""
-
-    invariant: str
-    verdict: Verdict
-    group: str
-    file: str
-    evaluated: int
-    counts: dict[str, int]
-    proofs: tuple[Proof, ...] = ()
-
-    @property
-    def says(self) -> str:
-        """The sentence of the first proof; empty for a plain ok."""
-        return self.proofs[0].text if self.proofs else ""
 
 
 @dataclass(slots=True)
@@ -84,16 +64,11 @@ def judge_capture(
         for rule in (*INVARIANTS, *WATCHED):
             if rule != PAIRING:
                 part = found.get((group, rule), PartFinding())
-                judgement.findings.append(_finding(file, group, rule, part))
+                judgement.findings.append(finding_of(file, group, rule, part))
         survival = found.get((group, SURVIVAL), PartFinding())
         judgement.losses += losses_of(file, group, survival)
         if survival.messages:
             judgement.sends.append(sends_of(file, group, survival, begun_anew=group in ended))
-    judgement.findings.append(_finding(file, EVERYTHING, PAIRING, of_pairs(joined.events)))
+    judgement.findings.append(finding_of(file, EVERYTHING, PAIRING, of_pairs(joined.events)))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement
-
-
-def _finding(file: str, group: str, rule: str, part: PartFinding) -> FindingRow:
-    counts = {verdict.value: part.counts[verdict] for verdict in Verdict if part.counts[verdict]}
-    return FindingRow(rule, part.verdict, group, file, part.counts.total(), counts, part.proofs)

@@ -6,8 +6,8 @@ import numpy as np
 
 from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.observation import ObservationKind
-from replispec.replay.report.latencies import elements, request_name, response_name
 from replispec.replay.report.model import Answers
+from replispec.replay.report.rocketmq.latencies import elements, request_name, response_name
 from replispec.wire.rocketmq.codes import ResponseCode
 
 # Pairs of codes in the report; a peer may answer each request with a number of its own.

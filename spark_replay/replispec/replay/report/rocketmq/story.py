@@ -13,10 +13,10 @@ from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import GroupEvents, Judged
 from replispec.replay.events.rocketmq.tenures import Tenure
-from replispec.replay.judges.judge import FindingRow
+from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow
-from replispec.replay.report.log_ends import curves, lags
 from replispec.replay.report.model import MasterBand, Switch, Timeline, TimelineEvent, TimelineEventKind
+from replispec.replay.report.rocketmq.log_ends import curves, lags
 from replispec.replay.report.wording import seconds
 from replispec.replay.tcp.pieces import WORDS
 from replispec.runtime.primitives.invariants import Verdict

@@ -1,0 +1,38 @@
+"""What the engines are told of a family: how the events of a capture are judged, and which there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.events.tables import Events
+from replispec.replay.report.summary import CaptureRow
+from replispec.runtime import families
+
+ROOM = "replay.engines"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JudgedFamily:
+    """How one family is judged; lies in `replispec.replay.engines.<family>.family` as `FAMILY`.
+
+    `judge` is given the figures of a capture and all its events, and tells what these come to.
+    """
+
+    judge: Callable[[CaptureRow, Events, Options], CaptureResult]
+
+
+@cache
+def judged_families() -> tuple[JudgedFamily, ...]:
+    """Every family that is judged."""
+    return tuple(families.part(ROOM, name).FAMILY for name in families.with_part(ROOM))
+
+
+def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
+    """Judge the events of one capture (all of them) and tell its story."""
+    result = CaptureResult(capture)
+    for family in judged_families():
+        result.add(family.judge(capture, events, options))
+    return result

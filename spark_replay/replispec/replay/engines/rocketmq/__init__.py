@@ -1,0 +1,1 @@
+"""What the replay makes of the events of Apache RocketMQ."""

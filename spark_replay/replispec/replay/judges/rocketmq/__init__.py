@@ -1,0 +1,1 @@
+"""What of judging knows Apache RocketMQ: its invariants and machines, asked of the events of a capture."""
