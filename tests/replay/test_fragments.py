@@ -157,6 +157,21 @@ def test_a_packet_that_never_ends_is_bounded_and_said(monkeypatch: pytest.Monkey
     ]
 
 
+def test_packets_that_never_end_are_waited_for_in_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fragments, "WAITING_MAXIMUM", 50)
+    begun = [
+        Seen(at, part, len(part))
+        for at in range(300)
+        for part in [ethernet(0x0800, ipv4(6, bytes(64), place=1 << 13, identification=at))]
+    ]
+    found = decoded([*begun, *in_fragments(FRAMES, 128)])
+    assert (rows(found), findings(found)) == clean()
+    assert [each.reason for each in found.warnings] == [
+        "49 fragmented IP packets were left out: fragments are missing",
+        "251 IP fragments were left out: there are too many to be joined",
+    ]
+
+
 def test_fragments_of_another_minute_are_of_another_packet() -> None:
     frames, first = missing_one()
     late = replace(frames[first + 1], time_us=frames[first + 1].time_us + 61 * 10**6)

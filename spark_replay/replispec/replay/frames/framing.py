@@ -7,6 +7,7 @@ a hole over a head, or bytes that are no frame, need a new place to start (see `
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from replispec.replay.frames.classify import Classified, agree, classify
 from replispec.replay.frames.digests import digest
 from replispec.replay.frames.family import decoded_kinds, readers
 from replispec.replay.frames.hints import Hints
-from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Outcome, Run
+from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.pieces import Pieces, no_pieces
 from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
@@ -44,48 +45,6 @@ class Frames:
     json_bodies: list[bytes | None] = field(default_factory=list)
     bodies: list[bytes | None] = field(default_factory=list)
     encodings: list[int | None] = field(default_factory=list)
-
-    def add(self, position: int, outcome: Outcome, body: bytes | None, *, keep: bool) -> None:
-        """One more frame; `body`: when there is one, and every byte of it."""
-        self.positions.append(position)
-        self.sizes.append(outcome.size)
-        self.messages.append(outcome.message)
-        self.body_sizes.append(outcome.body_size)
-        self.encodings.append(outcome.encoding)
-        self.digests.append(None if body is None else digest(body))
-        self.json_bodies.append(body if outcome.wanted and body is not None and _is_shown(body) else None)
-        self.bodies.append(body if keep else None)
-
-    def add_run(self, run: Run, buffer: bytes, begin: int, position: int, *, keep: bool) -> None:
-        """Frames that follow each other from `position` on, which is `buffer[begin]`."""
-        view = memoryview(buffer)
-        count = len(run.sizes)
-        digests: list[int | None] = [None] * count
-        shown: list[bytes | None] = [None] * count
-        kept: list[bytes | None] = [None] * count
-        positions = self.positions
-        for at, (size, body_size) in enumerate(zip(run.sizes, run.body_sizes, strict=True)):
-            positions.append(position)
-            position += size
-            begin += size
-            if body_size:
-                body = view[begin - body_size : begin]
-                digests[at] = digest(body)
-                if run.wanted[at] and _is_shown(body):
-                    shown[at] = bytes(body)
-                if keep:
-                    kept[at] = bytes(body)
-        self.sizes += run.sizes
-        self.messages += run.messages
-        self.body_sizes += run.body_sizes
-        self.encodings += [run.encoding] * count
-        self.digests += digests
-        self.json_bodies += shown
-        self.bodies += kept
-
-
-def _is_shown(body: bytes | memoryview) -> bool:
-    return len(body) <= JSON_BODY_BYTES_MAXIMUM and body[0] in _JSON_STARTS
 
 
 @dataclass(slots=True)
@@ -199,22 +158,38 @@ class _Reading:
 
     def _run_of_frames(self, position: int) -> int:
         """Read frames that lie in one window; where the next one begins. A chain may begin anywhere."""
-        space = self._space
+        space, frames = self._space, self._frames
         if space.chains:
             return position
         run = self._reader.read_run(space, position)
-        if run.sizes:
-            begin = space.window(position, 1)
-            self._frames.add_run(run, space.buffer, begin, position, keep=self._keep)
-        return run.position
+        if not run.sizes:
+            return position
+        # Where each frame begins, and the last one ends, in the window and in the direction.
+        borders = list(accumulate(run.sizes, initial=space.window(position, 1)))
+        view, moved = memoryview(space.buffer), position - borders[0]
+        frames.positions += [begin + moved for begin in borders[:-1]]
+        frames.sizes += run.sizes
+        frames.messages += run.messages
+        frames.encodings += [run.encoding] * len(run.sizes)
+        for end, body_size, message in zip(borders[1:], run.body_sizes, run.messages, strict=True):
+            self._add_body(message, body_size, view[end - body_size : end])
+        return borders[-1] + moved
 
     def _frame(self, position: int) -> int | None:
         """Read one frame; where to go on, None: nowhere."""
-        outcome = self._reader.read(self._space, position)
+        outcome, frames = self._reader.read(self._space, position), self._frames
         if outcome.size > 0:
+            end = position + outcome.size
             if outcome.message is not None:
-                self._frames.add(position, outcome, self._body(position, outcome), keep=self._keep)
-            return position + outcome.size
+                frames.positions.append(position)
+                frames.sizes.append(outcome.size)
+                frames.messages.append(outcome.message)
+                frames.encodings.append(outcome.encoding)
+                begin = end - outcome.body_size
+                at = self._space.window(begin, outcome.body_size) if begin < end else 0
+                body = memoryview(self._space.buffer)[at : at + outcome.body_size]
+                self._add_body(outcome.message, outcome.body_size, body)
+            return end
         if self._decoded.broken_at is None and self._space.next_known(position) is not None:
             self._decoded.broken_at = position
         if outcome.size != SHORT:
@@ -222,14 +197,15 @@ class _Reading:
         known = self._space.next_known(self._space.run_end(position))
         return None if known is None else self._found(known)
 
-    def _body(self, position: int, outcome: Outcome) -> bytes | None:
-        """The body of a frame; None without one, or when a hole lies in it."""
-        if not outcome.body_size:
-            return None
-        begin = position + outcome.size - outcome.body_size
-        at = self._space.window(begin, outcome.body_size)
-        body = self._space.buffer[at : at + outcome.body_size]
-        return body if len(body) == outcome.body_size else None
+    def _add_body(self, message: Any, size: int, body: memoryview) -> None:
+        """Take a body of so many bytes, which may have a hole: then there are fewer."""
+        frames = self._frames
+        frames.body_sizes.append(size)
+        is_whole = 0 < size == len(body)
+        shown = is_whole and size <= JSON_BODY_BYTES_MAXIMUM and body[0] in _JSON_STARTS
+        frames.digests.append(digest(body) if is_whole else None)
+        frames.json_bodies.append(bytes(body) if shown and self._reader.wants(message) else None)
+        frames.bodies.append(bytes(body) if is_whole and self._keep else None)
 
     def _found(self, position: int) -> int | None:
         """The next place >= `position` that is proved to be the start of a frame."""

@@ -20,13 +20,11 @@ SHORT, BAD = -1, -2
 
 class Outcome(NamedTuple):
     """What is read of one frame: bytes of the whole frame (or SHORT, BAD), its message (None: its head has a
-    hole), bytes of body at its end, whether the family wants to see a small body in JSON, and the number
-    of the header's encoding, where there are several."""
+    hole), bytes of body at its end, and the number of the header's encoding, where there are several."""
 
     size: int
     message: Any = None
     body_size: int = 0
-    wanted: bool = False
     encoding: int | None = None
 
 
@@ -34,13 +32,11 @@ NOT_WHOLE, NO_FRAME = Outcome(SHORT), Outcome(BAD)
 
 
 class Run(NamedTuple):
-    """Frames that follow each other, by columns; `position` is where the next one begins."""
+    """Frames that follow each other, by columns."""
 
-    position: int
     sizes: Sequence[int] = ()
     messages: Sequence[Any] = ()
     body_sizes: Sequence[int] = ()
-    wanted: Sequence[bool] = ()
     encoding: int | None = None
 
 
@@ -67,6 +63,9 @@ class FrameReader(Protocol):
     def read_run(self, space: SequenceSpace, position: int) -> Run:
         """Frames that lie whole in the window of `space` at `position`, as `read` reads them; maybe none."""
 
+    def wants(self, message: Any) -> bool:
+        """Whether a small body in JSON that comes with a message is to be shown."""
+
     def worth_reading(self, buffer: bytes, at: int) -> bool:
         """Whether a place that fits a form deserves a look at its header, while searching."""
 
@@ -88,7 +87,11 @@ class OneByOne:
 
     def read_run(self, space: SequenceSpace, position: int) -> Run:  # noqa: ARG002 (see FrameReader)
         """See FrameReader."""
-        return Run(position)
+        return Run()
+
+    def wants(self, message: Any) -> bool:  # noqa: ARG002 (see FrameReader)
+        """See FrameReader."""
+        return False
 
     def worth_reading(self, buffer: bytes, at: int) -> bool:  # noqa: ARG002 (the forms say enough)
         """Every place that fits a form."""

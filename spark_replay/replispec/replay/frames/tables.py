@@ -24,7 +24,7 @@ from replispec.replay.capture.records import Integers
 from replispec.replay.frames.family import MessageColumns, decoded_kinds, frames_families
 from replispec.replay.frames.framing import Decoded
 from replispec.replay.tcp.directions import Direction
-from replispec.replay.tcp.space import extents_of_all
+from replispec.replay.tcp.space import extents, extents_of_all
 
 COMMON_FIELDS = [
     pa.field("capture", pa.string()),
@@ -167,12 +167,12 @@ def holes_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
     return _table(rows, HOLES)
 
 
-def streams_table(capture: str, directions: Sequence[Decoded]) -> pa.Table:
+def streams_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
     """One row a direction as STREAMS."""
     rows = []
-    for decoded, in_frames in zip(directions, _bytes_in_frames(directions), strict=True):
+    for decoded in directions:
         direction = decoded.direction
-        payload, read, missed = _stream_bytes(decoded, in_frames)
+        payload, read, missed = _stream_bytes(decoded)
         start_lost = bool(direction.holes) and direction.holes[0].start == 0
         rows.append(
             (
@@ -205,24 +205,23 @@ def _accepted(direction: Direction) -> bool:
     return ports[0] < ports[1] or (ports[0] == ports[1] and direction.number == 0)
 
 
-def _bytes_in_frames(directions: Sequence[Decoded]) -> list[int]:
-    """Captured bytes of the frames of each direction."""
-    filled = [decoded.stretch for decoded in directions if decoded.positions]
-    if not filled:
-        return [0] * len(directions)
-    total = np.concatenate([[0], np.cumsum(extents_of_all(filled).known)])
-    behind = np.cumsum([len(decoded.positions) for decoded in directions])
-    found: list[int] = np.diff(total[behind], prepend=0).tolist()
-    return found
+def _bytes_in_frames(decoded: Decoded) -> int:
+    """Captured bytes of the frames of a direction."""
+    frames = decoded.frames
+    if not frames.positions:
+        return 0
+    if decoded.space.run_end(frames.positions[0]) >= frames.positions[-1] + frames.sizes[-1]:
+        return sum(frames.sizes)
+    return int(extents(*decoded.stretch).known.sum())
 
 
-def _stream_bytes(decoded: Decoded, in_frames: int) -> tuple[int, int, int]:
+def _stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
     """Captured payload bytes of a direction, each counted once: all, in frames, in no frame."""
     pieces = decoded.space.pieces
     payload = int((pieces.end - pieces.start).sum()) + decoded.direction.bytes_early
     if decoded.kind not in decoded_kinds():
         return payload, 0, 0
-    read = in_frames + sum(chain.end - chain.start for _, chain in decoded.chains)
+    read = _bytes_in_frames(decoded) + sum(chain.end - chain.start for _, chain in decoded.chains)
     return payload, read, payload - read
 
 

@@ -1,8 +1,7 @@
-"""Requests and answers of remoting connections: which answer belongs to which request.
+"""Requests and answers of connections: which answer belongs to which request.
 
-The key is (connection, direction of the request, opaque): both sides of one connection send requests,
-each with its own counter. Source: RemotingCommand, NettyRemotingAbstract (apache/rocketmq
-rocketmq-all-5.4.0).
+The key is (connection, direction of the request, number): both sides of one connection may send requests,
+each with its own counter. What the number is and what an answer, a family says (see `Correlation`).
 """
 
 from __future__ import annotations
@@ -16,13 +15,27 @@ import numpy.typing as npt
 
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.invariants import Evidence, Judge, Verdict
-from replispec.runtime.rocketmq import rules
-from replispec.wire.rocketmq.codes import RemotingFlag
-from replispec.wire.rocketmq.invariants import INVARIANTS
 
 PAIRING = "pairing"
+REQUEST, ONE_WAY, ANSWER = range(3)
+_STREAM = {REQUEST: "request", ONE_WAY: "one_way", ANSWER: "answer"}
 EVERYTHING = "*"
 """The group of findings that are about a whole capture."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Correlation:
+    """How a family tells which answer belongs to which request.
+
+    `kinds`: the kinds of streams that it speaks of; `number`: the column with the number, of 32 bits, that an
+    answer has from its request; `roles`: for each frame whether it is a REQUEST, a ONE_WAY request or an
+    ANSWER; `judge`: a new judge of the stream `pairs`, which tells an observer what it finds.
+    """
+
+    kinds: frozenset[str]
+    number: str
+    roles: Callable[[Delivered], Integers]
+    judge: Callable[[Callable[[Evidence], None]], Judge]
 
 
 @dataclass(slots=True)
@@ -51,15 +64,18 @@ class Pairs:
 
 
 def pair(
-    frames: Delivered, whole: Collection[tuple[str, int]] = (), cut_short: Collection[tuple[str, int]] = ()
+    frames: Delivered,
+    correlation: Correlation,
+    whole: Collection[tuple[str, int]] = (),
+    cut_short: Collection[tuple[str, int]] = (),
 ) -> Pairs:
-    """Pair the remoting frames (all rows are remoting) and judge the pairs of each connection.
+    """Pair the frames (all of streams that the correlation speaks of) and judge the pairs of each connection.
 
     `whole` names the directions (connection, direction) that were seen from their first byte, `cut_short`
     those in which bytes after the last frame were lost.
     """
-    flags = frames.integers("flag")
-    found = _plainly(frames, flags)
+    roles = correlation.roles(frames)
+    found = _plainly(frames, roles, frames.integers(correlation.number))
     pairs = Pairs(found.request_of)
     borders = np.searchsorted(frames.connection, np.arange(len(frames.connections) + 1)).tolist()
     for number, connection in enumerate(frames.connections):
@@ -69,8 +85,8 @@ def pair(
             pairs.unanswered[connection] = int(found.requests[number]) - answers
         else:
             part = slice(borders[number], borders[number + 1])
-            sides = _sides(frames, part)
-            _judge(connection, sides, pairs, whole, cut_short)
+            sides = _sides(frames, part, roles, correlation.number)
+            _judge(connection, sides, correlation, pairs, whole, cut_short)
     return pairs
 
 
@@ -87,15 +103,15 @@ class _Plain:
     answers: Integers
 
 
-def _plainly(frames: Delivered, flags: Integers) -> _Plain:
-    """Pair by the opaque alone what no order is needed for: no number occurs twice.
+def _plainly(frames: Delivered, roles: Integers, numbers: Integers) -> _Plain:
+    """Pair by the number alone what no order is needed for: no number occurs twice.
 
     What it finds for a connection is what `_judge` would: every evaluation is ok.
     """
     count = len(frames.connections)
-    is_answer = (flags & RemotingFlag.RESPONSE) != 0
+    is_answer = roles == ANSWER
     talk = 2 * frames.connection + (frames.direction ^ is_answer)
-    key = (talk << 32) + (frames.integers("opaque") & 0xFFFFFFFF)
+    key = (talk << 32) + (numbers & 0xFFFFFFFF)
     asking, answering = np.flatnonzero(~is_answer), np.flatnonzero(is_answer)
     doubtful = np.zeros(count, np.bool_)
     for rows in (asking, answering):
@@ -105,7 +121,7 @@ def _plainly(frames: Delivered, flags: Integers) -> _Plain:
             asking = ordered
     request_of = np.full(len(frames), -1, np.int64)
     requests = np.zeros(count, np.int64)
-    waits = (flags & (RemotingFlag.RESPONSE | RemotingFlag.ONEWAY)) == 0
+    waits = roles == REQUEST
     np.add.at(requests, frames.connection[waits], 1)
     answers = np.bincount(frames.connection[answering], minlength=count).astype(np.int64)
     if len(answering):
@@ -119,14 +135,18 @@ def _plainly(frames: Delivered, flags: Integers) -> _Plain:
     return _Plain(request_of, ~doubtful, requests, answers)
 
 
-def _sides(frames: Delivered, part: slice) -> tuple[list[_Frame], list[_Frame]]:
+def _sides(frames: Delivered, part: slice, roles: Integers, number: str) -> tuple[list[_Frame], list[_Frame]]:
     """The frames of one connection by direction."""
     sides: tuple[list[_Frame], list[_Frame]] = ([], [])
     at = np.arange(part.start, part.stop)
-    names = ("opaque", "flag", "from_start")
-    columns = (frames.values(name, at).to_pylist() for name in names)
-    received, directions = frames.received[at].tolist(), frames.direction[at].tolist()
-    for row, direction, *values in zip(at.tolist(), directions, received, *columns, strict=True):
+    own = (
+        frames.received[at],
+        frames.integers(number, at),
+        roles[at],
+        frames.integers("from_start", at) != 0,
+    )
+    columns = (column.tolist() for column in own)
+    for row, direction, *values in zip(at.tolist(), frames.direction[at].tolist(), *columns, strict=True):
         sides[direction].append(_Frame(row, *values))
     return sides
 
@@ -134,12 +154,13 @@ def _sides(frames: Delivered, part: slice) -> tuple[list[_Frame], list[_Frame]]:
 def _judge(
     connection: str,
     sides: tuple[list[_Frame], list[_Frame]],
+    correlation: Correlation,
     pairs: Pairs,
     whole: Collection[tuple[str, int]],
     cut_short: Collection[tuple[str, int]],
 ) -> None:
     """Pair and judge the frames of one connection, one after the other."""
-    judge = Judge(INVARIANTS[PAIRING], rules, (EVERYTHING,), observer=_noter(connection, pairs))
+    judge = correlation.judge(_noter(connection, pairs))
     for requester in (0, 1):
         side = (connection, requester)
         talk = _Talk(judge, connection, requester, pairs)
@@ -149,12 +170,12 @@ def _judge(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A frame of a connection: its row, how many of the peer's its sender had received, and its header."""
+    """A frame of a connection: its row, how many of the peer's its sender had received, number and role."""
 
     row: int
     received: int
-    opaque: int
-    flag: int
+    number: int
+    role: int
     from_start: bool
 
 
@@ -172,7 +193,7 @@ class _Talk:
         """Judge it; `begun`, `ended`: whether what was asked was seen from its first, to its last byte."""
         asked = 0
         for frame in answering:
-            if frame.flag & RemotingFlag.RESPONSE:
+            if frame.role == ANSWER:
                 for request in asking[asked : frame.received]:
                     self._ask(request)
                 asked = max(asked, frame.received)
@@ -186,21 +207,18 @@ class _Talk:
         self._pairs.unanswered[self._connection] += len(self._waiting)
 
     def _ask(self, frame: _Frame) -> None:
-        if frame.flag & RemotingFlag.RESPONSE:
-            return
-        if frame.flag & RemotingFlag.ONEWAY:
-            self._feed("one_way", frame)
-        else:
-            self._waiting[frame.opaque] = frame.row
-            self._feed("request", frame)
+        if frame.role != ANSWER:
+            if frame.role == REQUEST:
+                self._waiting[frame.number] = frame.row
+            self._feed(frame)
 
     def _answer(self, frame: _Frame, *, whole: bool) -> None:
-        self._pairs.request_of[frame.row] = self._waiting.pop(frame.opaque, -1)
-        self._feed("answer", frame, whole=whole)
+        self._pairs.request_of[frame.row] = self._waiting.pop(frame.number, -1)
+        self._feed(frame, whole=whole)
 
-    def _feed(self, stream: str, frame: _Frame, *, whole: bool = False) -> None:
-        event = PairEvent(frame.row, self._connection, self._requester, frame.opaque, whole)
-        self._judge.feed(stream, event)
+    def _feed(self, frame: _Frame, *, whole: bool = False) -> None:
+        event = PairEvent(frame.row, self._connection, self._requester, frame.number, whole)
+        self._judge.feed(_STREAM[frame.role], event)
 
 
 def _noter(connection: str, pairs: Pairs) -> Callable[[Evidence], None]:

@@ -16,6 +16,7 @@ from replispec.replay.tcp.pieces import (
     Intervals,
     Pieces,
     find_holes,
+    unbroken,
 )
 
 
@@ -122,6 +123,8 @@ def side_holes(side: FlowSide, pieces: Pieces | None = None) -> list[Hole]:
         # One more than was seen is taken for the number of a FIN that was not captured.
         if confirmed > seen_end + 1:
             high = max(high, confirmed)
+    if unbroken(pieces, 0, high):
+        return []
     reasons = {
         TRUNCATED: _intervals(side.cut_start - zero, side.cut_end - zero),
         AMBIGUOUS: _intervals(side.ambiguous_start - zero, side.ambiguous_end - zero),

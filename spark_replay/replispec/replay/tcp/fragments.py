@@ -37,6 +37,8 @@ from replispec.replay.tcp.remarks import (
 # No more fragments of a capture than these are looked at, nor parts of one datagram, nor bytes of it.
 FRAGMENTS_MAXIMUM = 1 << 21
 PARTS_MAXIMUM = 1 << 10
+# So many datagrams are waited for at once, and so many complete ones remembered; then the oldest go.
+WAITING_MAXIMUM = 1 << 16
 DATAGRAM_BYTES_MAXIMUM = 0xFFFF
 # Fragments further apart are of two datagrams: hosts give up after 15 s to 60 s.
 WAIT_NS_MAXIMUM = 60 * 10**9
@@ -108,13 +110,16 @@ def _datagrams(
         *(pool.source_high, pool.source_low, pool.destination_high, pool.destination_low),
         *(pool.protocol, pool.identification),
     )
-    keys = list(zip(*(column.tolist() for column in columns), strict=True))
+    keys = zip(*(column.tolist() for column in columns), strict=True)
     rows = zip(
         keys, pool.first.tolist(), pool.wire.tolist(), pool.more.tolist(), pool.time_ns.tolist(), strict=True
     )
     for row, (key, first, size, more, time_ns) in enumerate(rows):
         if key in finished and key not in open_ and _repeats(data, pool, finished[key], first, row):
             continue
+        if key not in open_ and len(open_) >= WAITING_MAXIMUM:
+            # Whoever leaves so many unfinished does so on purpose.
+            counts[EXCESSIVE] += len(open_.pop(next(iter(open_))).parts)
         datagram = open_[key]
         if datagram.parts and abs(time_ns - datagram.last_ns) > WAIT_NS_MAXIMUM:
             counts[datagram.fault or UNFINISHED] += 1
@@ -124,6 +129,8 @@ def _datagrams(
         if datagram.complete:
             del open_[key]
             finished[key] = datagram
+            if len(finished) > WAITING_MAXIMUM:
+                del finished[next(iter(finished))]
             if datagram.fault is None:
                 whole.append((datagram.parts, row))
                 counts[DATAGRAMS] += 1

@@ -123,8 +123,6 @@ def find_holes(
     seen on the wire, after it they are known from acknowledgments only. `starts_known`: `low` is
     the first byte after a SYN, so what is missing there was lost.
     """
-    if _unbroken(pieces, low, high):
-        return []
     starts = np.append(pieces.start, high)
     ends = np.maximum.accumulate(np.concatenate([[low], pieces.end]))
     gaps = np.flatnonzero(starts > ends)
@@ -180,7 +178,7 @@ def _start(hole: Hole) -> int:
     return hole.start
 
 
-def _unbroken(pieces: Pieces, low: int, high: int) -> bool:
+def unbroken(pieces: Pieces, low: int, high: int) -> bool:
     """Whether ascending pieces hold every byte of [low, high): as most directions do."""
     if not len(pieces) or int(pieces.start[0]) > low or int(pieces.end[-1]) < high:
         return False

@@ -7,7 +7,7 @@ two frames is an observation of its own, as everything learnt before it is then 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from replispec.replay.events.columns import Observed, named, places, table_of
+from replispec.replay.events.directions import Reasons
 from replispec.replay.events.observation import (
     Answer,
     Gap,
@@ -33,8 +34,6 @@ _HANDSHAKES: Final = (ha.HaHandshakeId.__name__, ha.HaHandshakeAddress.__name__)
 _REPORT: Final = ha.HaReport.__name__
 _TRANSFER: Final = ("offset", "body_size", "epoch", "epoch_start_offset", "confirm_offset", "body_digest")
 
-# Where the holes of each direction (connection, direction) end, ascending, and of which kind they are.
-Reasons = Mapping[tuple[str, int], Sequence[tuple[int, str]]]
 Mask = npt.NDArray[np.bool_]
 
 

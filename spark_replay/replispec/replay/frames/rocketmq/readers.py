@@ -36,8 +36,7 @@ def _cut_of_head(name: str) -> tuple[int, int]:
 
 
 class RemotingReader(OneByOne):
-    """Remoting commands. A body in JSON is wanted unless users may have written it: those are the bodies of
-    requests that the specification has no type for, messages above all."""
+    """Remoting commands."""
 
     kind = REMOTING
     stream = streams.REMOTING
@@ -70,7 +69,7 @@ class RemotingReader(OneByOne):
                 message = remoting.RemotingHeader.decode_binary(header)
         except RemoteProtocolError:
             return NO_FRAME
-        return Outcome(size, message, size - head, _wanted(message), encoding)
+        return Outcome(size, message, size - head, encoding)
 
     def read_run(self, space: SequenceSpace, position: int) -> Run:
         """See FrameReader. What is not plain is left to `read`: another encoding, a header that breaks."""
@@ -80,8 +79,12 @@ class RemotingReader(OneByOne):
         if messages is None:
             messages = _until_one_breaks(headers)
             del sizes[len(messages) :], body_sizes[len(messages) :]
-        end = position + sum(sizes)
-        return Run(end, sizes, messages, body_sizes, [_wanted(each) for each in messages], _JSON)
+        return Run(sizes, messages, body_sizes, _JSON)
+
+    def wants(self, message: Any) -> bool:
+        """Unless users may have written it: those are the bodies of requests that the specification has no
+        type for, messages above all."""
+        return bool(message.flag & _RESPONSE) or message.code in REQUEST_BODIES
 
     def worth_reading(self, buffer: bytes, at: int) -> bool:
         """A header that fits in the frame, and starts as JSON if it says so."""
@@ -100,10 +103,6 @@ class RemotingReader(OneByOne):
     def follows(self, previous: Any, message: Any) -> bool:  # noqa: ARG002 (nothing orders commands)
         """Any command may follow any other."""
         return True
-
-
-def _wanted(header: Any) -> bool:
-    return bool(header.flag & _RESPONSE) or header.code in REQUEST_BODIES
 
 
 def _run_of_headers(buffer: bytes, at: int) -> tuple[list[bytes], list[int], list[int]]:

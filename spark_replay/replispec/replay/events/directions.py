@@ -1,0 +1,111 @@
+"""What the tables of a capture tell of the directions of its connections: begun, cut short, with holes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from replispec.replay.events.observation import Observation, Unseen
+from replispec.replay.pairing.delivery import Delivered, delivered
+
+Directions = frozenset[tuple[str, int]]
+# Where the holes of each direction (connection, direction) end, ascending, and of which kind they are.
+Reasons = Mapping[tuple[str, int], Sequence[tuple[int, str]]]
+
+
+def of_kinds(frames: pa.Table, streams: pa.Table, kinds: Collection[str]) -> Delivered:
+    """The frames of streams of these kinds, in the order of their connections."""
+    own = pc.is_in(frames.column("protocol"), pa.array(sorted(kinds)))
+    return delivered(frames, streams, np.flatnonzero(own))
+
+
+def seen_whole(streams: pa.Table) -> Directions:
+    """Directions that were seen from their first byte."""
+    rows = streams.filter(pc.field("from_start"))
+    return frozenset(zip(*values(rows, "connection", "direction"), strict=True))
+
+
+def begun(frames: Delivered, streams: pa.Table, kinds: Collection[str], cut_short: Directions) -> Directions:
+    """Directions of these kinds that were seen from their first byte, which begins their first frame."""
+    sides, places = np.unique(frames.side, return_index=True)
+    starts = frames.integers("sequence", places).tolist()
+    first = dict(zip(map(frames.side_name, sides.tolist()), starts, strict=True))
+    found = seen_whole(streams.filter(pc.field("protocol").isin(sorted(kinds))))
+    return frozenset(key for key in found if (first[key] == 0 if key in first else key not in cut_short))
+
+
+def ends_cut_short(frames: Delivered, holes: pa.Table) -> Directions:
+    """Directions in which bytes after the last frame were lost."""
+    if not holes.num_rows:
+        return frozenset()
+    last = np.zeros(2 * len(frames.connections), np.int64)
+    np.maximum.at(last, frames.side, frames.integers("sequence") + frames.integers("size"))
+    ends = {frames.side_name(side): end for side, end in enumerate(last.tolist())}
+    rows = zip(*values(holes, "connection", "direction", "end"), strict=True)
+    return frozenset(
+        (connection, side) for connection, side, end in rows if end > ends.get((connection, side), 0)
+    )
+
+
+def values(table: pa.Table, *names: str) -> list[list[Any]]:
+    """Columns as Python values."""
+    return [table.column(name).to_pylist() for name in names]
+
+
+def reasons(holes: pa.Table) -> Reasons:
+    """Where the holes of each direction end, ascending, and why bytes are missing there."""
+    found: dict[tuple[str, int], list[tuple[int, str]]] = defaultdict(list)
+    columns = values(holes, "connection", "direction", "end", "kind")
+    for connection, direction, end, kind in zip(*columns, strict=True):
+        found[connection, direction].append((end, kind))
+    for ends in found.values():
+        ends.sort()
+    return found
+
+
+def unseen(
+    frames: Delivered, holes: pa.Table, streams: pa.Table, kinds: Collection[str]
+) -> Iterator[Observation]:
+    """One observation per hole in what a side of these kinds sent: answers to clients may have been in it.
+
+    Its time is that of the last frame before the hole, else of the first packet.
+    """
+    columns = values(streams, "connection", "direction", "protocol", "source", "first_time_ns")
+    sources = {
+        (connection, direction): (source, time_ns)
+        for connection, direction, protocol, source, time_ns in zip(*columns, strict=True)
+        if protocol in kinds
+    }
+    before = _Before(frames)
+    columns = values(holes, "capture", "connection", "direction", "start", "kind")
+    for capture, connection, direction, start, kind in zip(*columns, strict=True):
+        if (connection, direction) in sources:
+            source, first_ns = sources[connection, direction]
+            time_ns = before.time_ns(connection, direction, start)
+            time_ns = (first_ns or 0) if time_ns is None else time_ns
+            yield Unseen(capture, 0, time_ns, connection, direction, start, 0, address=source, text=kind)
+
+
+class _Before:
+    """Finds the frame before a place of a direction."""
+
+    def __init__(self, frames: Delivered) -> None:
+        self._numbers = {name: number for number, name in enumerate(frames.connections)}
+        self._order = np.argsort(frames.side, kind="stable")
+        self._side = frames.side[self._order]
+        self._sequence = frames.integers("sequence", self._order)
+        self._time_ns = frames.integers("time_ns", self._order)
+
+    def time_ns(self, connection: str, direction: int, position: int) -> int | None:
+        """When the last frame that begins before a position was complete; None without one."""
+        if connection not in self._numbers:
+            return None
+        side = 2 * self._numbers[connection] + direction
+        first, behind = np.searchsorted(self._side, [side, side + 1])
+        at = first + int(np.searchsorted(self._sequence[first:behind], position))
+        return int(self._time_ns[at - 1]) if at > first else None

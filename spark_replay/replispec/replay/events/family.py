@@ -1,0 +1,29 @@
+"""What the replay is told of the observations of a family, and which families there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import pyarrow as pa
+
+from replispec.replay.events.columns import Observed
+from replispec.runtime import families
+
+ROOM = "replay.events"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ObservedFamily:
+    """How the frames of a family become observations; lies in `replispec.replay.events.<family>.family` as
+    `FAMILY`. Each of `observers` is given FRAMES, HOLES and STREAMS of whole connections of one capture, and
+    passes over the rows of other families."""
+
+    observers: Sequence[Callable[[pa.Table, pa.Table, pa.Table], Observed]]
+
+
+@cache
+def observed_families() -> tuple[ObservedFamily, ...]:
+    """Every family whose frames the replay takes observations from."""
+    return tuple(families.part(ROOM, name).FAMILY for name in families.with_part(ROOM))

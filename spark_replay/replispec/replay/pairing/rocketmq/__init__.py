@@ -1,0 +1,1 @@
+"""What Apache RocketMQ's frames are and say, for this room."""
