@@ -16,17 +16,23 @@ from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.rocketmq import rules
 from replispec.wire.kafka.machines import partition, replica
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfigTable
+from replispec.wire.rocketmq.client import ConsumerData, CreateTopicRequest
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import (
     announcement,
+    broker_administration,
+    broker_groups,
+    broker_pulls,
     broker_registration,
     broker_role,
+    broker_sends,
     broker_set,
     controller,
     ha_master,
     ha_replica,
     learner,
+    log_questions,
     name_server,
     replicas_manager,
     request,
@@ -35,13 +41,18 @@ from replispec.wire.rocketmq.machines import (
 KAFKA = (partition, replica)
 ROCKETMQ = (
     announcement,
+    broker_administration,
+    broker_groups,
+    broker_pulls,
     broker_registration,
     broker_role,
+    broker_sends,
     broker_set,
     controller,
     ha_master,
     ha_replica,
     learner,
+    log_questions,
     name_server,
     replicas_manager,
     request,
@@ -69,9 +80,12 @@ CHOICES: dict[Any, Chooser] = {
     int: lambda rng: rng.randint(-1, 3),
     bool: lambda rng: rng.random() < 0.5,
     str: lambda rng: rng.choice(["", "a", "b"]),
+    bytes: lambda rng: rng.choice([b"", b"a"]),
     BrokerHeartbeatRequest: lambda rng: BrokerHeartbeatRequest(broker_id=rng.randint(1, 3)),
     RegisterBrokerRequest: lambda rng: RegisterBrokerRequest(broker_id=rng.randint(0, 3)),
     TopicConfigTable: lambda _rng: TopicConfigTable(),
+    CreateTopicRequest: lambda _rng: CreateTopicRequest(),
+    Sequence[ConsumerData]: lambda _rng: (),
     Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),
     frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),

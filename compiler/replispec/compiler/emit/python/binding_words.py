@@ -26,6 +26,8 @@ _HELPERS: Final = {
 }
 _BARE: Final = ("instance", "header", "each", "data", "code")
 """What an expression reads beside the variables."""
+_TAKEN: Final = (*_BARE, "body", "codes", "constants", "local", "rules", "variables")
+"""What the lines of a reader call something else."""
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
 
@@ -142,6 +144,33 @@ def asked_once(lines: list[str]) -> list[str]:
     for name in names:
         text = re.sub(rf"\blocal\.{name}\b", name, text)
     return [*(f"{name} = local.{name}" for name in names), *text.split("\n")]
+
+
+def read_once(lines: list[str], nodes: Iterable[ex.Expression], words: BindingWords) -> Iterator[str]:
+    """The lines of a request's reader, with what they read of it more than once read before."""
+    counts = Counter(part for node in nodes for part in ex.walk(node) if _is_defaulted(part))
+    names: dict[str, str] = {}
+    for part in (part for part, count in counts.items() if count > 1):
+        name = _name_of(part)
+        if name not in _TAKEN and name not in names.values():
+            names[words.python(part)] = name
+    text = "\n".join(lines)
+    for read, name in names.items():
+        text = text.replace(read, name)
+    yield from (f"{name} = {read}" for read, name in names.items() if name in bare_words(text))
+    yield from text.split("\n")
+
+
+def _is_defaulted(node: ex.Expression) -> bool:
+    """Whether this is a field of the header, or a literal where that is none."""
+    match node:
+        case ex.Function("first", (ex.SourceField(_, "header"), ex.Literal())):
+            return True
+    return False
+
+
+def _name_of(node: ex.Expression) -> str:
+    return next(each.name for each in ex.walk(node) if isinstance(each, ex.SourceField))
 
 
 def snake(name: str) -> str:

@@ -10,6 +10,7 @@ from replispec.compiler.emit.python.binding_words import (
     asked_once,
     indented,
     parameters,
+    read_once,
 )
 from replispec.compiler.emit.python.bound_claims import claim_nodes
 from replispec.compiler.emit.python.bound_records import record_nodes
@@ -149,6 +150,8 @@ class InstanceBindings:
                 made += [f"if {self._words.python(each.condition)}:", *indented(lines)]
             else:
                 made += lines
+        if self._is_one:
+            made = list(read_once(made, nodes, self._words))
         text = "\n".join(made)
         known = ["variables" if "variables." in text else "_", "local" if "local." in text else "_"]
         if known != ["_", "_"] and not self._is_one:

@@ -63,7 +63,8 @@ class ControllerNode:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._log = ControllerLog(self._outbox, self._writes, journal, self)
-        self._server = RequestServer(self._outbox, self._requested, limits=options.limits)
+        self._requests = Requests()
+        self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
         self._notifier = Notifier(self._outbox)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
         self._administration = Administration(options, self._sets, self._configured)
@@ -74,7 +75,7 @@ class ControllerNode:
         self._halted = False
         self._next_expiry_ms: int | None = None
         self._next_search_ms: int | None = None
-        self._requests = Requests(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
+        self._requests.serve(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -167,9 +168,6 @@ class ControllerNode:
             self._outbox.close(connection)
 
     # Requests
-
-    def _requested(self, request: Request) -> None:
-        self._requests.take(request)
 
     def _ask(self, request: Request) -> None:
         """Decide at once what changes nothing; all else goes by way of the log."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from replispec.broker.rocketmq.core.topics import QUEUES_MAX
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
@@ -58,7 +57,7 @@ class ConsumerOffsets:
 
     def _admits(self, key: str, queue: int) -> bool:
         is_known = key in self._table or (len(self._table) < ENTRIES_MAX and len(key) <= 2 * TEXT_MAX)
-        return is_known and 0 <= queue < QUEUES_MAX and self._positions < POSITIONS_MAX
+        return is_known and 0 <= queue < constants.QUEUES_MAX and self._positions < POSITIONS_MAX
 
     def table(self) -> ConsumerOffsetTable:
         """All of them, as replicas are told."""

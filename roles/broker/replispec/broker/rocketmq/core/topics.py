@@ -20,7 +20,6 @@ from replispec.wire.rocketmq.codes import Permission
 NAME: Final = re.compile(constants.TOPIC_NAME)
 READ_WRITE: Final = Permission.READ | Permission.WRITE
 TOPICS_MAX: Final = 20_000
-QUEUES_MAX: Final = 1_024
 
 
 Kept = Callable[[str, int], None]
