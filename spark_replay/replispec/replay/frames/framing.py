@@ -18,7 +18,7 @@ from replispec.replay.frames.classify import Classified, agree, classify
 from replispec.replay.frames.digests import digest
 from replispec.replay.frames.family import decoded_kinds, readers
 from replispec.replay.frames.hints import Hints
-from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader
+from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Run
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.pieces import Pieces, no_pieces
 from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
@@ -166,14 +166,26 @@ class _Reading:
             return position
         # Where each frame begins, and the last one ends, in the window and in the direction.
         borders = list(accumulate(run.sizes, initial=space.window(position, 1)))
-        view, moved = memoryview(space.buffer), position - borders[0]
+        moved = position - borders[0]
         frames.positions += [begin + moved for begin in borders[:-1]]
         frames.sizes += run.sizes
         frames.messages += run.messages
+        frames.body_sizes += run.body_sizes
         frames.encodings += [run.encoding] * len(run.sizes)
-        for end, body_size, message in zip(borders[1:], run.body_sizes, run.messages, strict=True):
-            self._add_body(message, body_size, view[end - body_size : end])
+        self._add_bodies(run, borders[1:])
         return borders[-1] + moved
+
+    def _add_bodies(self, run: Run, ends: list[int]) -> None:
+        """Take the bodies of frames that end at these places of the window."""
+        frames, buffer, view = self._frames, self._space.buffer, memoryview(self._space.buffer)
+        places = [(end - size, end) if size else None for end, size in zip(ends, run.body_sizes, strict=True)]
+        frames.digests += [digest(view[at[0] : at[1]]) if at else None for at in places]
+        shown: list[bytes | None] = [None] * len(places)
+        for row, at in enumerate(places):
+            if at and buffer[at[0]] in _JSON_STARTS and at[1] - at[0] <= JSON_BODY_BYTES_MAXIMUM:
+                shown[row] = buffer[at[0] : at[1]] if self._reader.wants(run.messages[row]) else None
+        frames.json_bodies += shown
+        frames.bodies += [buffer[at[0] : at[1]] if at and self._keep else None for at in places]
 
     def _frame(self, position: int) -> int | None:
         """Read one frame; where to go on, None: nowhere."""
