@@ -42,6 +42,7 @@ class Administration:
         self._options = options
         self._changed = changed
         self._sets = sets
+        self.admits = sets.heartbeats.admits
         self._state = machine.MACHINE.initial
         self._variables = machine.MACHINE.variables
         self._kept: dict[str, Prepared] = {}
@@ -55,8 +56,8 @@ class Administration:
     def asked(self, request: Request) -> None:
         """Answer a request of this machine. Raises Refused, RemoteProtocolError."""
         command = request.command
-        fields = command.header.ext_fields or {}
-        event = wire.event_of(request.code, fields, command.body, self, command.release)
+        header = command.header
+        event = wire.event_of(header.code, header.ext_fields or {}, command.body, self, command.release)
         if event is None:
             raise LocalProtocolError(f"request {request.code} is no event")
         self._take(request, event)
@@ -67,22 +68,22 @@ class Administration:
             self._variables = assigned(edge.assign, self._variables, event, rules)
         self._state = edge.to
         for effect in edge.do:
-            if effect in wire.ANSWERS:
+            if (kept := self._kept.get(effect)) is not None:
+                request.answer_prepared(kept)
+            elif effect in wire.ANSWERS:
                 self._answer(request, effect, event)
             else:
                 self._acts[effect](request, event)
 
     def _answer(self, request: Request, effect: str, event: machine.Event) -> None:
-        """Answer; what is always the same is encoded once."""
-        kept = self._kept.get(effect)
-        if kept is None:
-            answer = wire.answer_of(effect, self._variables, event, self, rules, request.command.release)
-            if effect not in wire.STEADY:
-                said = answer.ext_fields, answer.body, answer.remark
-                request.answer(answer.code, ext_fields=said[0], body=said[1], remark=said[2])
-                return
+        """Answer; what is always the same is encoded once, and kept."""
+        answer = wire.answer_of(effect, self._variables, event, self, rules, request.command.release)
+        if effect in wire.STEADY:
             kept = self._kept[effect] = Prepared(answer.code, ext_fields=answer.ext_fields, body=answer.body)
-        request.answer_prepared(kept)
+            request.answer_prepared(kept)
+            return
+        said = answer.ext_fields, answer.body, answer.remark
+        request.answer(answer.code, ext_fields=said[0], body=said[1], remark=said[2])
 
     # What the machine asks
 
@@ -100,10 +101,6 @@ class Administration:
     def properties(self) -> Sequence[Property]:
         """The configuration, ascending by name."""
         return [Property(name, value) for name, value in sorted(CONTROLLER.texts(self._options).items())]
-
-    def admits(self, broker_name: str, broker_id: int, /) -> bool:
-        """Whether a heartbeat of this broker may be remembered."""
-        return self._sets.heartbeats.admits(broker_name, broker_id)
 
     def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
         """What is recorded of those of these broker sets that have brokers."""
