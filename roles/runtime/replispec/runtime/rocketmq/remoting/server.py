@@ -225,9 +225,11 @@ class RequestServer:
 
     def _send_answers(self, connection: int, peer: _Peer) -> None:
         """Send what was answered; ask to be told when the peer's further requests should be looked at."""
-        limits = self._limits
-        data = peer.answers[0] if len(peer.answers) == 1 else b"".join(peer.answers)
-        peer.answers.clear()
+        limits, answers = self._limits, peer.answers
+        if not answers and not peer.waiting and peer.unsent_bytes <= limits.unsent_bytes_max:
+            return
+        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        answers.clear()
         drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered_max // 2
         tell = not peer.awaits_writable and (drained or peer.unsent_bytes > limits.unsent_bytes_max)
         peer.awaits_writable = peer.awaits_writable or tell
@@ -244,9 +246,10 @@ class RequestServer:
             except RemoteProtocolError as error:
                 self._drop(connection, peer, str(error))
                 return
-            if command.is_answer:
+            wants_answer = command.wants_answer
+            if not wants_answer and command.is_answer:
                 continue
-            peer.unanswered += command.wants_answer
+            peer.unanswered += wants_answer
             self._handle(Request(connection, peer.address, peer.listener, command, now_ms, self))
             if connection not in self._peers:
                 return
