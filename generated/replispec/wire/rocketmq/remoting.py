@@ -125,11 +125,10 @@ class RemotingFrame(BinaryMessage):
             raise cut(at, size, end, "RemotingFrame.header")
         header = bytes(buffer[at : at + size])
         at += size
-        size = end - at
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "RemotingFrame.body")
-        body = bytes(buffer[at : at + size])
-        at += size
+        if at > end:
+            raise cut(at, 0, end, "RemotingFrame.body")
+        body = bytes(buffer[at:end])
+        at = end
         return cls(serialize_type, header, body), at
 
     def encode(self) -> bytes:

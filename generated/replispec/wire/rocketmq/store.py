@@ -175,11 +175,10 @@ class LogRecord(BinaryMessage):
             raise cut(at, size, end, "LogRecord.properties")
         properties = bytes(buffer[at : at + size])
         at += size
-        size = end - at
-        if not 0 <= size <= end - at:
-            raise cut(at, size, end, "LogRecord.tail")
-        tail = bytes(buffer[at : at + size])
-        at += size
+        if at > end:
+            raise cut(at, 0, end, "LogRecord.tail")
+        tail = bytes(buffer[at:end])
+        at = end
         return cls(
             magic,
             body_crc,

@@ -26,11 +26,12 @@ from replispec.compiler.emit.python.bound_values import expressions_in, message_
 from replispec.compiler.emit.python.expressions import bare_words, strings
 from replispec.compiler.emit.python.tree import (
     ABC,
-    DATACLASSES,
+    PRIMITIVES,
     TYPING,
     Class,
     Constant,
     FunctionDef,
+    Names,
     Node,
     own,
 )
@@ -89,7 +90,7 @@ class InstanceBindings:
         yield Class(
             "Asked",
             "The event that a request is, and the instance that it is about.",
-            decorators=[f"{DATACLASSES.dataclass}(frozen=True, slots=True)"],
+            decorators=[str(Names(f"{PRIMITIVES}.immutable").immutable)],
             body=[
                 Constant("instance", annotation="str"),
                 Constant("event", annotation=str(self._words.event)),

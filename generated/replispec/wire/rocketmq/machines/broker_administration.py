@@ -8,103 +8,102 @@ One instance per broker process.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.client import CreateTopicRequest
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     SERVING = "SERVING"  # It answers whatever its role is.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TopicWanted:
     """An administrator asks for a topic, or for it to be changed."""
 
     said: CreateTopicRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TopicKept:
     """The topic is on the disk."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TopicLost:
     """The topic cannot be kept."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TopicAsked:
     """An administrator asks for one topic."""
 
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupConfigured:
     """An administrator configures a group, which needs nothing done."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TopicsAsked:
     """A replica asks for all topics."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PositionsAsked:
     """A replica asks how far all groups have read."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupsAsked:
     """A replica asks for the groups that somebody configured."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DelaysAsked:
     """A replica asks how far delayed messages were delivered."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ModesAsked:
     """A replica asks who receives how."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TimerAsked:
     """A replica asks how far timed messages are."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TimerMetricsAsked:
     """A replica asks how many timed messages wait."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReplicationAsked:
     """An administrator asks how replication is."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConfigurationAsked:
     """An administrator asks for the configuration."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RoleTold:
     """A controller tells of a role; mostly one-way, and answered where it is not."""
 

@@ -8,27 +8,26 @@ One instance per broker process.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.client import ConsumerData
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     SERVING = "SERVING"  # It knows its clients while they are connected.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lived:
     """A client says that it lives, and which groups it belongs to."""
 
@@ -36,28 +35,28 @@ class Lived:
     consumers: Sequence[ConsumerData] | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Left:
     """A client leaves a group of consumers; none when there is no name."""
 
     group: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MembersAsked:
     """A consumer asks who else is in its group."""
 
     group: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PositionAsked:
     """A group asks how far it has read a queue."""
 
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PositionSaid:
     """A group says how far it has read a queue."""
 
@@ -67,7 +66,7 @@ class PositionSaid:
     position: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Changed:
     """A member of a group came or left."""
 

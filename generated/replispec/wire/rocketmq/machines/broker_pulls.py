@@ -8,26 +8,25 @@ One instance per broker process.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     SERVING = "SERVING"  # It shows what is confirmed.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pulled:
     """A consumer asks for messages from a position on."""
 
@@ -41,7 +40,7 @@ class Pulled:
     wait_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Found:
     """There are messages; `next` follows the last one of them."""
 
@@ -51,7 +50,7 @@ class Found:
     records: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Moved:
     """The position lies outside of the queue; `next` does not."""
 
@@ -60,7 +59,7 @@ class Moved:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NotFound:
     """There is no message yet at the position, which is `next`."""
 
@@ -69,7 +68,7 @@ class NotFound:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EndAsked:
     """Anybody asks where the next message of a queue goes."""
 
@@ -77,7 +76,7 @@ class EndAsked:
     queue_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OldestAsked:
     """Anybody asks where the oldest message of a queue is."""
 
@@ -85,7 +84,7 @@ class OldestAsked:
     queue_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TimeAsked:
     """Anybody asks where the first message is that was stored at a time or later."""
 

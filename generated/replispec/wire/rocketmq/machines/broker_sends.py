@@ -8,26 +8,25 @@ One instance per broker process.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     SERVING = "SERVING"  # It stores messages while it is master.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sent:
     """A producer sends a message, or several of one topic."""
 
@@ -43,7 +42,7 @@ class Sent:
     body: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Acknowledged:
     """All that the request sent is safe."""
 
@@ -52,7 +51,7 @@ class Acknowledged:
     queue_offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Late:
     """What the request sent is stored and not safe in time."""
 
@@ -62,21 +61,21 @@ class Late:
     on_disk: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unreadable:
     """The body is none, or cannot be stored."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unkept:
     """The disk refused."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GivenUp:
     """Whether what was sent is stored is not known."""
 

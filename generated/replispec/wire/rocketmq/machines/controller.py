@@ -9,32 +9,31 @@ One instance per controller process.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     ACTIVE = "ACTIVE"  # The controller leads its group, and answers for it.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MetadataAsked:
     """Anybody asks who leads the group."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lived:
     """A broker says that it lives."""
 
@@ -43,43 +42,43 @@ class Lived:
     said: BrokerHeartbeatRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SetsAsked:
     """An administrator asks for several SyncStateSets."""
 
     names: Sequence[str]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConfigurationAsked:
     """An administrator asks for the configuration."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangeAsked:
     """An administrator asks for another configuration, all of it or nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Changed:
     """What was asked for is configured."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangeForbidden:
     """A property may not be changed over the wire, or not while the process runs."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChangeImpossible:
     """A property cannot have the value that was asked for."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LogFull:
     """The disk has no room for what was asked to be remembered."""
 

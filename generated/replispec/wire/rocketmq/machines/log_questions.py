@@ -8,31 +8,30 @@ One instance per broker or learner process.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     SERVING = "SERVING"  # The log is there.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EpochsAsked:
     """Anybody asks for the epochs."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FiguresAsked:
     """An administrator asks for figures."""
 

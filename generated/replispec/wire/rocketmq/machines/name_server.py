@@ -9,27 +9,26 @@ One instance per name server process.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfigTable
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     SERVING = "SERVING"  # It takes what brokers say.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Registered:
     """A broker says who it is and what it holds."""
 
@@ -41,7 +40,7 @@ class Registered:
     topics: TopicConfigTable | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Taken:
     """The registration counts; a replica is told who its master is."""
 
@@ -49,12 +48,12 @@ class Taken:
     ha_address: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Overfull:
     """It would be one broker or topic too many."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unregistered:
     """A broker stops."""
 
@@ -63,7 +62,7 @@ class Unregistered:
     address: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lived:
     """A broker says that it lives."""
 
@@ -71,19 +70,19 @@ class Lived:
     address: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RouteAsked:
     """Anybody asks who holds a topic."""
 
     topic: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ClustersAsked:
     """Anybody asks for all brokers."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VersionAsked:
     """A broker asks whether its topics have changed since it registered."""
 
@@ -92,7 +91,7 @@ class VersionAsked:
     is_changed: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ConfigurationAsked:
     """An administrator asks for the configuration."""
 

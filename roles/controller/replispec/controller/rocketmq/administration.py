@@ -42,6 +42,7 @@ class Administration:
         self._options = options
         self._changed = changed
         self._sets = sets
+        self.admits = sets.heartbeats.admits
         self._answering = Answering(
             machine.MACHINE,
             Bound(
@@ -79,10 +80,6 @@ class Administration:
     def properties(self) -> Sequence[Property]:
         """The configuration, ascending by name."""
         return [Property(name, value) for name, value in sorted(CONTROLLER.texts(self._options).items())]
-
-    def admits(self, broker_name: str, broker_id: int, /) -> bool:
-        """Whether a heartbeat of this broker may be remembered."""
-        return self._sets.heartbeats.admits(broker_name, broker_id)
 
     def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
         """What is recorded of those of these broker sets that have brokers."""

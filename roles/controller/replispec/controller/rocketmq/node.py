@@ -108,6 +108,8 @@ class ControllerNode:
         match event:
             case Received():
                 self._server.received(event)
+            case Persisted() | PersistFailed():
+                self._writes.answered(event)
             case Writable():
                 if self._notifier.owns(event.connection):
                     self._notifier.writable(event)
@@ -125,8 +127,6 @@ class ControllerNode:
                 self._tick(event.now_ms)
             case Started():
                 self._start(event)
-            case Persisted() | PersistFailed():
-                self._writes.answered(event)
             case Stopping():
                 pass
 
@@ -172,8 +172,9 @@ class ControllerNode:
     def _ask(self, request: Request) -> None:
         """Decide at once what changes nothing; all else goes by way of the log."""
         command = request.command
-        fields, release = command.header.ext_fields or {}, command.release
-        asked = wire.event_of(request.code, fields, command.body, self._sets, rules, release)
+        header, release = command.header, command.release
+        fields = header.ext_fields or {}
+        asked = wire.event_of(header.code, fields, command.body, self._sets, rules, release)
         if asked is None:
             raise LocalProtocolError(f"request {request.code} is no event")
         broker_set = self._sets.named(asked.instance)
