@@ -173,7 +173,18 @@ LAYERS = (
     ),
 )
 # The rooms of the replay: each imports only those that stand before it.
-REPLAY = ("capture", "tcp", "frames", "pairing", "events", "machines", "judges", "report", "engines")
+REPLAY = (
+    "capture",
+    "tcp",
+    "frames",
+    "pairing",
+    "events",
+    "machines",
+    "judges",
+    "report",
+    "engines",
+    "redact",
+)
 # Where positions in bytes are the subject; everything else goes through generated codecs.
 STRUCT_ALLOWED = (PRIMITIVES, WIRE)
 

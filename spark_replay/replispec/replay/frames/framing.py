@@ -35,7 +35,8 @@ class Decoded:
 
     `chains`: stretches that were decoded elsewhere, each with the number of frames before it here.
     `broken_at`: the first position where the stream was lost or began with a hole; None: nowhere.
-    `told`: the direction's own bytes told its kind, from its first frame on.
+    `told`: the direction's own bytes told its kind, from its first frame on. `skipped`: position and size
+    of frames without a readable header.
     """
 
     direction: Direction
@@ -46,6 +47,7 @@ class Decoded:
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
     told: bool = False
+    skipped: list[tuple[int, int]] = field(default_factory=list)
     _extents: Extents | None = None
 
     def extents(self) -> Extents:
@@ -139,6 +141,8 @@ def _read_frames(decoded: Decoded, reader: FrameReader, position: int, *, aligne
             if outcome[1] is not None:
                 positions.append(position)
                 outcomes.append(outcome)
+            else:
+                decoded.skipped.append((position, size))
             position += size
             continue
         if decoded.broken_at is None and space.next_known(position) is not None:

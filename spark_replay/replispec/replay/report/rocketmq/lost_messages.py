@@ -23,12 +23,14 @@ from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
+from replispec.wire.rocketmq.constants import (
+    KEYS_PROPERTY,
+    PROPERTY_NAME_END,
+    PROPERTY_VALUE_END,
+    TAG_PROPERTY,
+    UNIQUE_KEY_PROPERTY,
+)
 
-_KEY_END: Final = "\x01"
-_VALUE_END: Final = "\x02"
-_KEYS: Final = "KEYS"
-_UNIQUE_KEY: Final = "UNIQ_KEY"
-_TAGS: Final = "TAGS"
 _COLUMNS: Final = ("time_ns", "record_offset", "source", "code", "flag", "opaque", "ext_fields", "body_size")
 _SEND_HEADERS: Final[Mapping[int, type[broker.SendMessageRequest | broker.SendMessageV2Request]]] = {
     RequestCode.SEND_MESSAGE: broker.SendMessageRequest,
@@ -174,15 +176,15 @@ def _told_by_request(request: Row, part: int | None) -> dict[str, Any]:
         "topic": header.topic or "",
         "producer_group": header.producer_group or "",
         "properties": named,
-        "keys": named.get(_KEYS, ""),
-        "tags": named.get(_TAGS, ""),
+        "keys": named.get(KEYS_PROPERTY, ""),
+        "tags": named.get(TAG_PROPERTY, ""),
         "flag": flag,
         "sys_flag": header.sys_flag,
         "born_ms": header.born_timestamp,
         "body": None if body is None else base64.b64encode(body).decode(),
     }
-    if part is None and _UNIQUE_KEY in named:
-        told["unique_key"] = named[_UNIQUE_KEY]
+    if part is None and UNIQUE_KEY_PROPERTY in named:
+        told["unique_key"] = named[UNIQUE_KEY_PROPERTY]
     return told
 
 
@@ -198,5 +200,5 @@ def _inner(body: bytes, part: int) -> BatchMessage:
 
 def properties_in(text: str) -> dict[str, str]:
     """Names and values of a message's properties; what is no pair is left out, as Apache RocketMQ does."""
-    pairs = (each.split(_KEY_END) for each in text.split(_VALUE_END))
+    pairs = (each.split(PROPERTY_NAME_END) for each in text.split(PROPERTY_VALUE_END))
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
