@@ -191,7 +191,7 @@ STRUCT_ALLOWED = (PRIMITIVES, WIRE)
 
 def reads_captures(path: Path) -> bool:
     """Whether a file reads captures and packets: their formats are not those of the specification."""
-    readers = ("capture", "tcp.packets", "tcp.network", "tcp.tunnels")
+    readers = ("capture", "tcp.packets", "tcp.network", "tcp.tunnels", "redact.writing")
     return module_name(path).startswith(tuple(f"replispec.replay.{name}" for name in readers))
 
 

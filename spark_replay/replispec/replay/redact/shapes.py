@@ -41,10 +41,11 @@ class Content:
 @dataclass(frozen=True, slots=True)
 class Shape:
     """The fields of a message by key; a key may hold several things in several releases. `bare`: the
-    message is the value of its only field."""
+    message is the value of its only field. `checksums`: keys whose value is a CRC-32 of the body."""
 
     fields: Mapping[str, tuple[Content, ...]]
     bare: bool = False
+    checksums: frozenset[str] = frozenset()
 
 
 @cache
@@ -61,7 +62,13 @@ def shapes(family: str) -> Mapping[str, Shape]:
             said, keys = entry["says"], fields[entry["part_of"]]
             keys[said["key"]] = (*keys.get(said["key"], ()), _content(said, words, fields))
     bare = {entry["id"] for entry in own if entry["kind"] == "message" and "bare" in entry["says"]}
-    return {name: Shape(found, name in bare) for name, found in fields.items()}
+    sums = {name: _checksums(own, name) for name in fields}
+    return {name: Shape(found, name in bare, sums[name]) for name, found in fields.items()}
+
+
+def _checksums(entries: list[dict[str, Any]], message: str) -> frozenset[str]:
+    said = (entry["says"] for entry in entries if entry["kind"] == "field" and entry["part_of"] == message)
+    return frozenset(each["key"] for each in said if "over body" in each.get("checksum", ""))
 
 
 def _words(entries: list[dict[str, Any]]) -> dict[str, frozenset[str]]:

@@ -27,7 +27,6 @@ from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, SerializeTy
 
 _HEADER: Final = "RemotingHeader"
 _TYPED: Final = "(typed header)"
-_CHECKSUM: Final = b'"bodyCrc32":"'
 _CHECKSUM_MASK: Final = 0x7FFF_FFFF
 # Of one number of a connection's requests, so many codes are told apart.
 _CODES_MAXIMUM: Final = 16
@@ -88,8 +87,8 @@ class Frames:
             body = whole_bytes(decoded.space, position, size - length, size) if length else b""
             shown = None if body is None else self._body(codes, body, is_answer=is_answer)
             header = self._header(head, message, codes, is_answer=is_answer)
-            if shown:
-                header = _checked(header, shown)
+            for key in self._texts(codes, is_answer)[1].checksums if shown else ():
+                header = _checked(header, key, shown or b"")
             image.write(position, header)
             if shown:
                 image.write(position + size - length, shown)
@@ -135,15 +134,20 @@ class Frames:
         table = commands.RESPONSE_HEADERS if is_answer else commands.REQUEST_HEADERS
         typed = self._merged(table[code].__name__ for code in sorted(codes) if code in table)
         messages = {**self._shapes, _TYPED: typed}
-        fields = {**self._shapes[_HEADER].fields, "extFields": (Content("", message=_TYPED),)}
-        return JsonTexts(self._names, messages, self._records.held), Shape(fields)
+        fields = {
+            key: (Content("", message=_TYPED),) if any(each.keys for each in contents) else contents
+            for key, contents in self._shapes[_HEADER].fields.items()
+        }
+        return JsonTexts(self._names, messages, self._records.held), Shape(fields, checksums=typed.checksums)
 
     def _merged(self, names: Iterable[str]) -> Shape:
         fields: dict[str, tuple[Content, ...]] = {}
+        sums: set[str] = set()
         for name in names:
+            sums |= self._shapes[name].checksums
             for key, contents in self._shapes[name].fields.items():
                 fields[key] = (*fields.get(key, ()), *contents)
-        return Shape(fields)
+        return Shape(fields, checksums=frozenset(sums))
 
     def _body(self, codes: frozenset[int], body: bytes, *, is_answer: bool) -> bytes:
         """A body: typed JSON, messages, records; anything else becomes bytes without meaning."""
@@ -259,12 +263,13 @@ class _Log:
             self._places.pop(0)
 
 
-def _checked(header: bytes, body: bytes) -> bytes:
+def _checked(header: bytes, key: str, body: bytes) -> bytes:
     """A header whose checksum of the body, if it has one, is that of this body; 0 where it has no room."""
-    at = header.find(_CHECKSUM)
+    start = b'"%b":"' % key.encode()
+    at = header.find(start)
     if at < 0:
         return header
-    at += len(_CHECKSUM)
+    at += len(start)
     end = header.find(b'"', at)
     old = header[at:end]
     if not old.isdigit() or not int(old):
