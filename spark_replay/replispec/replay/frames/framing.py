@@ -53,7 +53,8 @@ class Decoded:
 
     `chains`: stretches that were decoded elsewhere, each with the number of frames before it here.
     `broken_at`: the first position where the stream was lost or began with a hole; None: nowhere.
-    `told`: the direction's own bytes told its kind, from its first frame on.
+    `told`: the direction's own bytes told its kind, from its first frame on. `skipped`: position and size
+    of frames without a readable header.
     """
 
     direction: Direction
@@ -63,6 +64,7 @@ class Decoded:
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
     told: bool = False
+    skipped: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def positions(self) -> list[int]:
@@ -201,6 +203,8 @@ class _Reading:
                 at = self._space.window(begin, outcome.body_size) if begin < end else 0
                 body = memoryview(self._space.buffer)[at : at + outcome.body_size]
                 self._add_body(outcome.message, outcome.body_size, body)
+            else:
+                self._decoded.skipped.append((position, outcome.size))
             return end
         if self._decoded.broken_at is None and self._space.next_known(position) is not None:
             self._decoded.broken_at = position
