@@ -61,7 +61,7 @@ def _check_content(message: Message, field: Field) -> None:
         fitting = ", ".join(name for name, types in _HOLDS.items() if field.type in types)
         raise SpecificationError(
             field.place,
-            f"{where}: a {field.type} cannot hold {field.holds!r}",
+            f"{where}: {field.type} cannot hold {field.holds!r}",
             f"write {fitting}" if fitting else "drop holds",
         )
 
