@@ -84,6 +84,15 @@ class _Agreement(NamedTuple):
         """Whether more of it differs than damage explains."""
         return self.differing > self.segments // AGREEING_A_DIFFERENCE
 
+    @property
+    def nested(self) -> bool:
+        """Whether one saw all that one side sent first, and the other all that the other side sent: as by one
+        clock both halves of a translation do, and two programs side by side do not."""
+        ways = [[late for side, late in self.later if side == own] for own in (0, 1)]
+        if not all(ways):
+            return False
+        return max(ways[0]) < 0 < min(ways[1]) or max(ways[1]) < 0 < min(ways[0])
+
 
 @dataclass(slots=True)
 class _Matcher:
@@ -157,6 +166,8 @@ class _Matcher:
             return False
         files = self.instances[one].file, self.instances[another].file
         offset = offsets.get(files, 0)
+        if files[0] == files[1] and not told.nested:
+            return False
         most = APART_NS_AT_ONE if files[0] == files[1] else APART_NS_MAXIMUM
         if any(abs(late - offset) > most for _, late in told.later):
             return False
