@@ -10,8 +10,8 @@ from typing import Final
 import numpy as np
 
 from replispec.replay.capture.records import CaptureBytes, CaptureError
-from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.framing import decode_connection
+from replispec.replay.frames.hints import Hints
 from replispec.replay.redact.images import Image
 from replispec.replay.redact.pseudonyms import Pseudonyms
 from replispec.replay.redact.rocketmq.frames import Frames
