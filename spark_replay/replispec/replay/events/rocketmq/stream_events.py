@@ -28,6 +28,7 @@ from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.tenures import Tenure, epoch_of
+from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 _HA = {
@@ -144,6 +145,7 @@ def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
 
 def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
+    whole = controllers_were_seen(rows, groups)
     edits: Counter[str] = Counter()
     for row in rows:
         if row.kind == ObservationKind.CLEANED and row.text is not None:
@@ -165,10 +167,11 @@ def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> I
                 members=None if row.members is None else frozenset(row.members),
                 edits=edits[row.group],
                 learners=frozenset(history.learners[row.group]),
+                whole=whole,
             )
             yield StreamEvent("facts", "fact", event)
         elif row.kind == ObservationKind.ALTERATION:
-            yield StreamEvent("alterations", "alteration", _alteration(row, history))
+            yield StreamEvent("alterations", "alteration", _alteration(row, history, whole=whole))
 
 
 def _naming(rows: list[Observation]) -> dict[str | None, str]:
@@ -180,7 +183,7 @@ def _naming(rows: list[Observation]) -> dict[str | None, str]:
     return naming
 
 
-def _alteration(row: Observation, history: History) -> SimpleNamespace:
+def _alteration(row: Observation, history: History, *, whole: bool) -> SimpleNamespace:
     assert row.group is not None
     epoch = row.master_epoch
     tenure = None if epoch is None else history.tenures[row.group].get(epoch)
@@ -191,6 +194,7 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
         master_epoch=UNKNOWN if epoch is None else epoch,
         accepted=row.accepted,
         master=UNKNOWN if tenure is None else tenure.name(row.named_by),
+        whole=whole,
     )
 
 
