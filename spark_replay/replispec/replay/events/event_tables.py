@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -179,7 +180,8 @@ def split(codes: Codes) -> list[tuple[int, Rows]]:
     order = np.argsort(codes.astype(np.uint16) if short else codes, kind="stable")
     ordered = codes[order]
     borders = np.flatnonzero(np.diff(ordered)) + 1
-    parts = [part for part in np.split(order, borders) if len(part)]
+    ends = [0, *borders.tolist(), len(order)]
+    parts = [order[first:behind] for first, behind in pairwise(ends) if first < behind]
     return sorted(((int(codes[part[0]]), part) for part in parts), key=lambda part: int(part[1][0]))
 
 
