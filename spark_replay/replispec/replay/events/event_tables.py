@@ -23,6 +23,7 @@ Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
 ABSENT: Final = (0, None, UNKNOWN)
 """What stands for a number: itself, that there is none, or that it was not seen."""
+INT64_MAX: Final = (1 << 63) - 1
 TABLE_MIN: Final = 1 << 12
 SHORT_MAX: Final = (1 << 16) - 1
 
@@ -57,6 +58,11 @@ class Counted:
     def take(self, rows: Rows) -> Counted:
         """Those of some events."""
         return Counted(self.numbers[rows], self.absent[rows])
+
+    def plus(self, more: Numbers) -> Counted:
+        """The sums; one that has no place in 64 bits is the largest number."""
+        found = self.numbers + more
+        return Counted(np.where((more > 0) & (found < self.numbers), INT64_MAX, found), self.absent)
 
     def value(self, row: int) -> Any:
         """What one event has."""

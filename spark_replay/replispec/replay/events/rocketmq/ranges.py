@@ -15,6 +15,7 @@ import numpy as np
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import (
+    INT64_MAX,
     Coded,
     Counted,
     EventTable,
@@ -28,7 +29,6 @@ from replispec.replay.events.observation import ObservationKind
 from replispec.replay.frames.digests import joined
 
 RANGE: Final = "range"
-OFFSET_MAX: Final = (1 << 63) - 1
 _NUMBERS: Final = ("offset", "size", "digest", "first_digest")
 RANK: Final = "rank"
 """The place of a range among those of its group and epoch."""
@@ -109,7 +109,7 @@ def _carried(frames: Columns) -> dict[tuple[str, int], list[_Carried]]:
     digests = frames.numbers("body_digest")
     offsets, sizes = (frames.numbers(name).numbers for name in ("offset", "body_size"))
     # What ends before it starts, or beyond every log, is no run of one.
-    sound = (sizes > 0) & (offsets <= OFFSET_MAX - sizes)
+    sound = (sizes > 0) & (offsets <= INT64_MAX - sizes)
     rows = np.flatnonzero(frames.are(ObservationKind.BATCH) & (digests.absent == 0) & sound)
     columns = [frames.coded(name).take(rows) for name in ("group", "epoch", "connection")]
     found: dict[tuple[str, int], list[_Carried]] = {}
