@@ -160,27 +160,49 @@ class _Reading:
 
     def _run_of_frames(self, position: int) -> int:
         """Read frames that lie in one window; where the next one begins. A chain may begin anywhere."""
-        space, frames = self._space, self._frames
+        space = self._space
         if space.chains:
             return position
         run = self._reader.read_run(space, position)
         if not run.sizes:
             return position
-        # Where each frame begins, and the last one ends, in the window and in the direction.
-        borders = list(accumulate(run.sizes, initial=space.window(position, 1)))
-        moved = position - borders[0]
-        frames.positions += [begin + moved for begin in borders[:-1]]
+        following = position + sum(run.sizes)
+        self._take(run, position, space.window(position, 1))
+        return following
+
+    def _frame(self, position: int) -> int | None:
+        """Read one frame; where to go on, None: nowhere."""
+        outcome, space = self._reader.read(self._space, position), self._space
+        if outcome.size > 0:
+            end = position + outcome.size
+            if outcome.message is not None:
+                body = end - outcome.body_size
+                begin = position + (space.window(body, outcome.body_size) - body if body < end else 0)
+                one = Run([outcome.size], [outcome.message], [outcome.body_size], outcome.encoding)
+                self._take(one, position, begin)
+            else:
+                self._decoded.skipped.append((position, outcome.size))
+            return end
+        if self._decoded.broken_at is None and space.next_known(position) is not None:
+            self._decoded.broken_at = position
+        if outcome.size != SHORT:
+            return self._found(position + 1)
+        known = space.next_known(space.run_end(position))
+        return None if known is None else self._found(known)
+
+    def _take(self, run: Run, position: int, begin: int) -> None:
+        """Take frames that follow each other from `position` on, which would be `buffer[begin]`; of each the
+        body is in the window, as far as it goes on without a hole."""
+        frames, buffer, view = self._frames, self._space.buffer, memoryview(self._space.buffer)
+        borders = list(accumulate(run.sizes, initial=begin))
+        frames.positions += [border - begin + position for border in borders[:-1]]
         frames.sizes += run.sizes
         frames.messages += run.messages
         frames.body_sizes += run.body_sizes
         frames.encodings += [run.encoding] * len(run.sizes)
-        self._add_bodies(run, borders[1:])
-        return borders[-1] + moved
-
-    def _add_bodies(self, run: Run, ends: list[int]) -> None:
-        """Take the bodies of frames that end at these places of the window."""
-        frames, buffer, view = self._frames, self._space.buffer, memoryview(self._space.buffer)
-        places = [(end - size, end) if size else None for end, size in zip(ends, run.body_sizes, strict=True)]
+        known = len(buffer)
+        sized = zip(borders[1:], run.body_sizes, strict=True)
+        places = [(end - size, end) if size and end <= known else None for end, size in sized]
         frames.digests += [digest(view[at[0] : at[1]]) if at else None for at in places]
         shown: list[bytes | None] = [None] * len(places)
         for row, at in enumerate(places):
@@ -188,40 +210,6 @@ class _Reading:
                 shown[row] = buffer[at[0] : at[1]] if self._reader.wants(run.messages[row]) else None
         frames.json_bodies += shown
         frames.bodies += [buffer[at[0] : at[1]] if at and self._keep else None for at in places]
-
-    def _frame(self, position: int) -> int | None:
-        """Read one frame; where to go on, None: nowhere."""
-        outcome, frames = self._reader.read(self._space, position), self._frames
-        if outcome.size > 0:
-            end = position + outcome.size
-            if outcome.message is not None:
-                frames.positions.append(position)
-                frames.sizes.append(outcome.size)
-                frames.messages.append(outcome.message)
-                frames.encodings.append(outcome.encoding)
-                begin = end - outcome.body_size
-                at = self._space.window(begin, outcome.body_size) if begin < end else 0
-                body = memoryview(self._space.buffer)[at : at + outcome.body_size]
-                self._add_body(outcome.message, outcome.body_size, body)
-            else:
-                self._decoded.skipped.append((position, outcome.size))
-            return end
-        if self._decoded.broken_at is None and self._space.next_known(position) is not None:
-            self._decoded.broken_at = position
-        if outcome.size != SHORT:
-            return self._found(position + 1)
-        known = self._space.next_known(self._space.run_end(position))
-        return None if known is None else self._found(known)
-
-    def _add_body(self, message: Any, size: int, body: memoryview) -> None:
-        """Take a body of so many bytes, which may have a hole: then there are fewer."""
-        frames = self._frames
-        frames.body_sizes.append(size)
-        is_whole = 0 < size == len(body)
-        shown = is_whole and size <= JSON_BODY_BYTES_MAXIMUM and body[0] in _JSON_STARTS
-        frames.digests.append(digest(body) if is_whole else None)
-        frames.json_bodies.append(bytes(body) if shown and self._reader.wants(message) else None)
-        frames.bodies.append(bytes(body) if is_whole and self._keep else None)
 
     def _found(self, position: int) -> int | None:
         """The next place >= `position` that is proved to be the start of a frame."""

@@ -57,7 +57,7 @@ def parts_of_connections(
         opening = None
         row = int(read[np.searchsorted(read[:-1], first)])
         if connection[row] == at and packets.trust[row] > CORRUPT and packets.flags[row] & (SYN | RST) == SYN:
-            opening = (int(grouped.direction[row]), int(packets.sequence[row]))
+            opening = (int(grouped.direction[row]), int(packets.sequence[row]), int(packets.time_ns[row]))
         found.append(Incarnation(grouped.keys[int(grouped.flow[first])], int(number[first]), pair, opening))
     return found
 
@@ -197,7 +197,7 @@ def _add_marks(
     """What the SYN and FIN packets say, and the first packet behind them."""
     plain = (packets.flags & (SYN | RST) == 0) & (packets.trust > CORRUPT)
     for side, row in reducer.run(np.minimum, np.arange(len(packets)), plain):
-        sides[side].first_plain = int(packets.sequence[row])
+        sides[side].first_plain = (int(packets.sequence[row]), int(packets.time_ns[row]))
     syn = positions.has_own & (packets.flags & SYN != 0)
     for side, value in reducer.run(np.minimum, positions.own, syn):
         sides[side].syn = value
