@@ -152,7 +152,7 @@ class InstanceBindings:
             else:
                 made += lines
         if self._is_one:
-            made = list(read_once(made, nodes, self._words))
+            made = read_once(made, nodes, self._words)
         text = "\n".join(made)
         known = ["variables" if "variables." in text else "_", "local" if "local." in text else "_"]
         if known != ["_", "_"] and not self._is_one:

@@ -82,11 +82,12 @@ def _query_consumer_offset(ext_fields: ExtFields, _data: bytes, local: Local) ->
     consumer_group = first_of(header.consumer_group, "")
     topic = first_of(header.topic, "")
     queue_id = first_of(header.queue_id, 0)
-    if local.position(consumer_group, topic, queue_id) is None and (
+    position = local.position(consumer_group, topic, queue_id)
+    if position is None and (
         not first_of(header.set_zero_if_not_found, True) or local.oldest(topic, queue_id) != 0
     ):
         raise Refused(codes.ResponseCode.QUERY_NOT_FOUND, "not found, maybe a new consumer group")
-    return PositionAsked(position=first_of(local.position(consumer_group, topic, queue_id), 0))
+    return PositionAsked(position=first_of(position, 0))
 
 
 def _update_consumer_offset(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:

@@ -5,6 +5,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ConsumerOffsetManager.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
@@ -35,7 +36,7 @@ class ConsumerOffsets:
         data = files.read(constants.CONSUMER_OFFSETS_FILE)
         if data is not None:
             try:
-                self._table = _plain(ConsumerOffsetTable.decode(data))
+                self._table = _plain(ConsumerOffsetTable.decode(data).offset_table or {})
             except RemoteProtocolError as error:
                 raise StorageFailed(f"{constants.CONSUMER_OFFSETS_FILE}: {error}") from error
         self._positions = sum(map(len, self._table.values()))
@@ -64,9 +65,9 @@ class ConsumerOffsets:
         offsets = {key: QueueOffsets(dict(queues)) for key, queues in self._table.items()}
         return ConsumerOffsetTable(DataVersion(0, 0, 0), {}, offsets)
 
-    def adopt(self, table: ConsumerOffsetTable, now_ms: int) -> None:
+    def adopt(self, positions: Mapping[str, QueueOffsets], now_ms: int) -> None:
         """Take over a master's."""
-        received = _plain(table)
+        received = _plain(positions)
         if any(self._table.get(key) != queues for key, queues in received.items()):
             self._table.update(list(received.items())[:ENTRIES_MAX])
             self._positions = sum(map(len, self._table.values()))
@@ -93,5 +94,5 @@ class ConsumerOffsets:
         return self._due_ms
 
 
-def _plain(table: ConsumerOffsetTable) -> dict[str, dict[int, int]]:
-    return {key: dict(queues.offsets or {}) for key, queues in (table.offset_table or {}).items()}
+def _plain(positions: Mapping[str, QueueOffsets]) -> dict[str, dict[int, int]]:
+    return {key: dict(queues.offsets or {}) for key, queues in positions.items()}

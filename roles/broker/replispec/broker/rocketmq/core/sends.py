@@ -36,8 +36,6 @@ WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
 RECORD_BYTES_BESIDE_MAX: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
-_QUEUES_ANY: Final = 1 << 31
-"""Greater than the number of any queue."""
 _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
 
@@ -152,7 +150,7 @@ class Sends:
     def write_queues(self, topic: str, /) -> int:
         """How many queues of this topic are written."""
         config = self._topics.get(topic)
-        return _QUEUES_ANY if config is None else config.write_queue_nums or 0
+        return constants.QUEUE_ID_MAX if config is None else config.write_queue_nums or 0
 
     # Storing
 

@@ -44,6 +44,8 @@ class Answering:
     ) -> None:
         self._machine = machine
         self._bound = bound
+        self._read = bound.read
+        self._said = bound.answer
         self._acts = acts
         self._version = version
         self._state = machine.initial
@@ -61,7 +63,8 @@ class Answering:
                 yield kind, tuple(map(self._act_of, edge.do))
 
     def _act_of(self, effect: str) -> Act:
-        return self._acts.get(effect) or partial(self._answer, effect)
+        answer = self._answer_kept if effect in self._bound.steady else self._answer
+        return self._acts.get(effect) or partial(answer, effect)
 
     @property
     def table(self) -> dict[int, Callable[[Request], None]]:
@@ -70,16 +73,12 @@ class Answering:
 
     def asked(self, request: Request) -> None:
         """Take a request. Raises Refused, and RemoteProtocolError when it cannot be read."""
-        self.take(request, self.event_of(request))
-
-    def event_of(self, request: Request) -> Any:
-        """The event that a request is. Raises as `asked`."""
         command = request.command
         header = command.header
-        event = self._bound.read(header.code, header.ext_fields or {}, command.body, command.release)
+        event = self._read(header.code, header.ext_fields or {}, command.body, command.release)
         if event is None:
             raise LocalProtocolError(f"request {header.code} is no event of {self._machine.name}")
-        return event
+        self.take(request, event)
 
     def take(self, request: Request, event: Any) -> None:
         """Take an event of a request: what it is, or what came of it."""
@@ -95,17 +94,19 @@ class Answering:
         return tuple(map(self._act_of, edge.do))
 
     def _answer(self, effect: str, request: Request, event: Any) -> None:
-        """Answer; what is always the same is encoded once."""
+        said = self._said(effect, self._variables, event, request.command.release)
+        request.answer(said.code, ext_fields=said.ext_fields, body=said.body, remark=said.remark)
+
+    def _answer_kept(self, effect: str, request: Request, event: Any) -> None:
+        """Answer what is always the same, encoded once; a remark is not among it."""
         kept = self._kept.get(effect)
-        if kept is not None:
-            request.answer_prepared(kept)
-            return
-        answer = self._bound.answer(effect, self._variables, event, request.command.release)
-        if effect not in self._bound.steady or answer.remark is not None:
-            give(request, answer)
-            return
-        kept = Prepared(answer.code, ext_fields=answer.ext_fields, body=answer.body, version=self._version)
-        self._kept[effect] = kept
+        if kept is None:
+            said = self._said(effect, self._variables, event, request.command.release)
+            if said.remark is not None:
+                give(request, said)
+                return
+            kept = Prepared(said.code, ext_fields=said.ext_fields, body=said.body, version=self._version)
+            self._kept[effect] = kept
         request.answer_prepared(kept)
 
 

@@ -35,7 +35,7 @@ from replispec.runtime.rocketmq.rules.sync_state_set import (
     may_store,
     must_leave,
 )
-from replispec.runtime.rocketmq.rules.texts import excerpt, has_bit
+from replispec.runtime.rocketmq.rules.texts import excerpt, has_bit, properties_in
 
 __all__ = [
     "acknowledged_offset",
@@ -62,6 +62,7 @@ __all__ = [
     "next_start",
     "peer",
     "peer_addresses",
+    "properties_in",
     "start_inside",
     "string_hash",
     "survives",

@@ -1,4 +1,4 @@
-"""Bits of numbers, and what is shown of a peer's text.
+"""Bits of numbers, what is shown of a peer's text, and the properties in a text.
 
 Golden examples in spec/vectors/rocketmq/texts.yaml.
 """
@@ -6,6 +6,10 @@ Golden examples in spec/vectors/rocketmq/texts.yaml.
 from __future__ import annotations
 
 from typing import Final
+
+from replispec.runtime.primitives.parameters import ConfigurationError
+from replispec.runtime.primitives.properties import read_properties
+from replispec.wire.rocketmq.controller import Property
 
 _SHOWN_MAX: Final = 200
 
@@ -18,3 +22,12 @@ def has_bit(number: int, bits: int) -> bool:
 def excerpt(text: str) -> str:
     """The first 200 characters of a text."""
     return text[:_SHOWN_MAX]
+
+
+def properties_in(text: str) -> list[Property] | None:
+    """The properties in a text in Java's format, the last value of each; None when an escape is none."""
+    try:
+        found, _ = read_properties(text)
+    except ConfigurationError:
+        return None
+    return [Property(name, value) for name, value in found.items()]
