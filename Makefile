@@ -15,6 +15,8 @@ CAPTURE ?= spark_replay/captures/failover_lost.pcap
 OUT ?=
 # Which implementations `make conformance` plays against; none named: all that can be had.
 TARGETS ?=
+# All tests at once: a worker a core, at most four (each may start a Spark of its own); who is done early helps out.
+IN_PARALLEL := -n auto --maxprocesses 4 --dist worksteal
 # Megabytes of the generated capture that is measured.
 SIZE ?= 100
 # Which scenarios of `make interop`; none named: all.
@@ -73,8 +75,8 @@ types: $(READY) ## mypy, strict, every room
 	@$(BIN)/mypy $(ROOMS) benchmarks lab tests
 
 .PHONY: check
-check: $(if $(ARGS),,jdk) $(READY) ## pytest alone (ARGS="tests/cli -k help")
-	@$(BIN)/python -m pytest $(ARGS)
+check: $(if $(ARGS),,jdk) $(READY) ## pytest alone, on as many cores as there are (ARGS="tests/cli -k help")
+	@$(BIN)/python -m pytest $(or $(ARGS),$(IN_PARALLEL))
 
 .PHONY: spec-check
 spec-check: $(READY) ## since the last tag: no break of the wire that CHANGELOG.md does not name
