@@ -13,7 +13,7 @@ from replispec.replay.capture.records import Split
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import SCHEMAS
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES
 from replispec.replay.tcp.flows import address_text
 from replispec.replay.tcp.packets import read_packets

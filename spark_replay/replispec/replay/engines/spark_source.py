@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 from replispec.replay.capture.files import open_capture
 from replispec.replay.capture.records import Split
 from replispec.replay.engines.source_tables import capture_batches, packet_batches, schemas
-from replispec.replay.frames.classify import Hints
+from replispec.replay.frames.hints import Hints
 
 FORMAT: Final = "replispec.pcap"
 SPLIT_BYTES: Final = 32 << 20
