@@ -50,8 +50,8 @@ class Frames:
         """The frames of both directions of a connection; what is in no frame stays zero."""
         asked: dict[int, dict[int, set[int]]] = {0: {}, 1: {}}
         for decoded, _ in pair:
-            for message in decoded.frames.messages:
-                if isinstance(message, remoting.RemotingHeader) and not message.flag & RemotingFlag.RESPONSE:
+            for message in decoded.frames.messages if decoded.kind == REMOTING else ():
+                if not message.flag & RemotingFlag.RESPONSE:
                     codes = asked[decoded.direction.number].setdefault(message.opaque, set())
                     if len(codes) < _CODES_MAXIMUM:
                         codes.add(message.code)
@@ -75,8 +75,6 @@ class Frames:
 
     def _commands(self, decoded: Decoded, image: Image, asked: dict[int, set[int]]) -> None:
         for position, size, message, length in _frames_of(decoded):
-            if not isinstance(message, remoting.RemotingHeader):
-                continue
             head = _whole(decoded, position, size - length)
             if head is None:
                 continue
@@ -91,9 +89,7 @@ class Frames:
             if shown:
                 image.write(position + size - length, shown)
 
-    def _header(
-        self, head: bytes, message: remoting.RemotingHeader, codes: frozenset[int], *, is_answer: bool
-    ) -> bytes:
+    def _header(self, head: bytes, message: Any, codes: frozenset[int], *, is_answer: bool) -> bytes:
         """The fixed part and the header of a frame; zeros for a header that does not decode again."""
         fixed, header = head[:REMOTING_FIXED], head[REMOTING_FIXED:]
         texts, shape = self._texts(codes, is_answer)
@@ -105,7 +101,7 @@ class Frames:
             made = b""
         return fixed + (made if len(made) == len(header) else bytes(len(header)))
 
-    def _binary(self, message: remoting.RemotingHeader, texts: JsonTexts) -> remoting.RemotingHeader:
+    def _binary(self, message: Any, texts: JsonTexts) -> remoting.RemotingHeader:
         typed = texts.shape((Content("", message=_TYPED),)) or Shape({})
         fields = {
             self._key(key, typed): None
