@@ -96,7 +96,7 @@ REFUSALS = [
     ),
     pytest.param(
         STORE,
-        "bytes properties      = 19 [(wire) = {prefix: 2}];",
+        'bytes properties      = 19 [(wire) = {prefix: 2  holds: "PROPERTIES"}];',
         "bytes properties      = 19 [(wire) = {prefix: 2  size: 4}];",
         r"store\.proto:\d+: LogRecord\.properties: nothing, or more than one thing, tells where it ends",
         id="two ends of one field",

@@ -55,6 +55,7 @@ def fact(**changes: Any) -> Event:
         "members": None,
         "edits": 0,
         "learners": frozenset(),
+        "whole": True,
     }
     return "fact", SimpleNamespace(**{**plain, **changes})
 
@@ -164,6 +165,7 @@ def alteration(**changes: Any) -> Event:
         "master_epoch": 1,
         "accepted": True,
         "master": "1",
+        "whole": True,
     }
     return "alteration", SimpleNamespace(**{**plain, **changes})
 

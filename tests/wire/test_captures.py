@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from replispec.runtime.primitives.commands import BodyType, HeaderType
+from replispec.runtime.primitives.json_messages import JsonMessage
 from replispec.runtime.primitives.streams import Stream
-from replispec.wire.rocketmq import commands, controller, ha, remoting, store, streams
+from replispec.wire.rocketmq import commands, ha, remoting, store, streams
 from replispec.wire.rocketmq.codes import (
     HaConnectionState,
     LanguageCode,
@@ -138,7 +139,7 @@ def _check_body(frame: remoting.RemotingFrame, table: dict[int, BodyType], code:
     if code in table and frame.body:
         body: Any = table[code].decode(frame.body)
         assert getattr(body, "unknown", {}) == {}
-        written = body.encode() if isinstance(body, controller.Properties) else body.encode(bare_keys=True)
+        written = body.encode(bare_keys=True) if isinstance(body, JsonMessage) else body.encode()
         assert written == frame.body
 
 

@@ -16,8 +16,8 @@ from replispec.replay.hosts.sightings import Seen, Sightings
 from replispec.replay.tcp.checksums import TCP_RIGHT, TCP_WRONG
 from replispec.replay.tcp.flows import Endpoint, FlowKey
 from replispec.replay.tcp.layers import Flags
+from replispec.replay.tcp.network import LINK_RAW
 
-RAW_IP = 101
 IPV4_HEADER, TCP_HEADER, HOPS, IP_TCP = 20, 20, 64, 6
 V4_PREFIX = bytes(10) + b"\xff\xff"
 # IPv4 and IPv6 hold no longer packets than this; a capture with offloading may.
@@ -63,7 +63,7 @@ def write_story(
         rows.append(np.column_stack([times[file][record], np.full(len(record), file), record]))
         links, interfaces = each.records.link_type[record].tolist(), each.records.interface[record].tolist()
         for at, link, interface in zip(record.tolist(), links, interfaces, strict=True):
-            place = (file, interface, RAW_IP if at in renamed[file] else link)
+            place = (file, interface, LINK_RAW if at in renamed[file] else link)
             numbers.setdefault(place, len(numbers))
     every = np.concatenate(rows)
     every = every[np.lexsort((every[:, 2], every[:, 1], every[:, 0]))]
@@ -105,7 +105,7 @@ def _as_shown(seen: Seen, renamed: Renamed, time_ns: int) -> WrittenPacket:
         total = _checksum(head, tcp + payload)
         total = total if checks & TCP_RIGHT else total ^ 1
         tcp = tcp[:16] + struct.pack("!H", total) + tcp[18:]
-    return WrittenPacket(time_ns, RAW_IP, head + tcp + payload, len(head) + TCP_HEADER + wire)
+    return WrittenPacket(time_ns, LINK_RAW, head + tcp + payload, len(head) + TCP_HEADER + wire)
 
 
 def _ip(renamed: Renamed, length: int) -> bytes:

@@ -12,9 +12,9 @@ import numpy as np
 from replispec.replay.capture.records import CaptureBytes, CaptureError
 from replispec.replay.frames.framing import decode_connection
 from replispec.replay.frames.hints import Hints
+from replispec.replay.redact.family import Writers
 from replispec.replay.redact.images import Image
 from replispec.replay.redact.pseudonyms import Pseudonyms
-from replispec.replay.redact.rocketmq.frames import Frames
 from replispec.replay.redact.writing import Segment, write_pcap, write_pcapng
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.ground import lay_ground, standing, survey
@@ -53,12 +53,12 @@ def redact(source: Source, out: Path, key: bytes, hints: Hints | None = None) ->
         ground = lay_ground(data, [survey(read)])
         where = placed(data, standing(read, ground.joined, ground.fillers))
         addresses = _addresses(where.packets, names)
-        frames = Frames(names)
+        writers = Writers(names)
         images: dict[tuple[int, int], tuple[Image, int]] = {}
         for number, incarnation in enumerate(where.found):
             decoded = decode_connection(data, directions(incarnation), hints or Hints())
             pair = [(each, Image(data, each.direction.pieces)) for each in decoded]
-            frames.connection(pair)
+            writers.connection(pair)
             for each, image in pair:
                 side = incarnation.sides[each.direction.number]
                 images[number, each.direction.number] = (image, side.zero if side is not None else 0)
