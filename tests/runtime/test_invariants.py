@@ -340,9 +340,10 @@ def test_a_message_of_an_unknown_epoch_is_unknown() -> None:
 
 
 def test_a_later_epoch_whose_start_was_not_seen_leaves_the_message_open() -> None:
-    events = [acknowledged(1, 5), started(1, 0), sends("epoch_named", epoch=2)]
-    assert verdicts("acknowledged-send-survives", *events) == {"unknown": 1}
-    assert verdicts("acknowledged-send-survives", *events, started(2, 9)) == {"ok": 1}
+    events = [acknowledged(1, 5), acknowledged(3, 5), started(1, 0), sends("epoch_unseen", epoch=3)]
+    assert verdicts("acknowledged-send-survives", *events) == {"unknown": 1, "ok": 1}
+    assert verdicts("acknowledged-send-survives", *events, started(2, 9)) == {"unknown": 1, "ok": 1}
+    assert verdicts("acknowledged-send-survives", *events, started(2, 5)) == {"violated": 1, "ok": 1}
 
 
 # ---- the engine ----------------------------------------------------------------------------------
