@@ -7,16 +7,25 @@ from pathlib import Path
 
 import pytest
 
+from replispec.replay.capture.records import ALL_TIME, Window
+from replispec.replay.engines.results import Options
+from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.epoch_starts import Witnesses
+from replispec.replay.report.fill import Story, fill
+from replispec.replay.report.headline import Headline, headline
+from replispec.replay.report.model import CaptureInfo, ReportFinding, ReportModel
+from replispec.replay.report.summary import Summary
 from replispec.runtime.primitives.invariants import Verdict
 from tests.replay.expectations import SEND_SURVIVES
+from tests.replay.pcap_writer import Packet, pcap
 from tests.replay.scenarios import two_brokers
 from tests.replay.test_judgement import replayed
 from tests.replay.test_stream_events import seen
 from tests.replay.world import World
 
 KEPT = 5
+PCAP_HEADER, RECORD_HEADER = 24, 16
 
 
 def fail_over(refused: int, told: Callable[[World], None]) -> World:
@@ -123,3 +132,82 @@ def test_an_epoch_is_seen_when_its_start_is_told_or_the_latest_log_leaves_it_out
     for each in histories:
         witnesses.hear(history(*each))
     assert witnesses.unseen(named) == unseen
+
+
+# ---- files that were not read whole ------------------------------------------------------------------
+
+
+def told(data: bytes, path: Path, window: Window = ALL_TIME) -> Summary:
+    """What a replay of these bytes comes to."""
+    path.write_bytes(data)
+    return replay([path], path.parent / "out", EngineName.LOCAL, Options(window=window))
+
+
+def without_losses() -> list[Packet]:
+    """A fail-over after which the old master returns and holds all."""
+    world = two_brokers()
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.come_back(1)
+    world.announce(1)
+    world.follow(1)
+    return world.traffic.packets()
+
+
+def ends_in_a_packet(first: bytes, second: bytes) -> bytes:
+    return first + second[PCAP_HEADER : PCAP_HEADER + RECORD_HEADER + 10]
+
+
+def ends_in_a_header(first: bytes, second: bytes) -> bytes:
+    return first + second[PCAP_HEADER : PCAP_HEADER + 10]
+
+
+def holds_two_files(first: bytes, second: bytes) -> bytes:
+    return first + second
+
+
+def has_a_damaged_record(first: bytes, second: bytes) -> bytes:
+    records = bytearray(second[PCAP_HEADER:])
+    records[8:12] = b"\xff\xff\xff\x7f"
+    return first + bytes(records)
+
+
+def headline_of(summary: Summary) -> Headline:
+    return headline(fill(summary, Story()))
+
+
+def test_a_file_that_was_read_whole_gets_the_promise(tmp_path: Path) -> None:
+    summary = told(pcap(without_losses()), tmp_path / "whole.pcap")
+    assert (headline_of(summary).tone, summary.captures[0].unread) == ("kept", ())
+
+
+@pytest.mark.parametrize(
+    "damage", [ends_in_a_packet, ends_in_a_header, holds_two_files, has_a_damaged_record]
+)
+def test_a_file_that_could_not_be_read_to_its_end_gets_no_promise(
+    damage: Callable[[bytes, bytes], bytes], tmp_path: Path
+) -> None:
+    packets = without_losses()
+    summary = told(damage(pcap(packets), pcap(packets[:5])), tmp_path / "cut.pcap")
+    found = headline_of(summary)
+    assert (found.tone, summary.exit_code) == ("unjudged", 0)
+    (why,) = summary.captures[0].unread
+    assert f"Not read: {why}." in found.lines
+
+
+def test_bytes_that_were_not_captured_leave_no_promise() -> None:
+    kept = ReportFinding(SEND_SURVIVES, Verdict.OK, "G/a", "f.pcap", 1)
+    model = ReportModel("local", (CaptureInfo("f.pcap", holes=2),), findings=(kept,))
+    assert headline(model).tone == "unjudged"
+    assert "Not read: f.pcap lacks bytes in 2 places." in headline(model).lines
+
+
+@pytest.mark.parametrize("window", [Window(from_ns=2**62), Window(until_ns=1), Window(2**61, 2**60)])
+def test_a_time_without_packets_is_no_success(window: Window, tmp_path: Path) -> None:
+    summary = told(pcap(without_losses()), tmp_path / "elsewhere.pcap", window)
+    assert (summary.exit_code, summary.captures[0].error) == (2, "nothing was decoded; seen: no TCP packets")
+
+
+def test_a_file_without_packets_is_no_success(tmp_path: Path) -> None:
+    assert told(pcap([]), tmp_path / "empty.pcap").exit_code == 2

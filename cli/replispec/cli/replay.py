@@ -161,6 +161,8 @@ def replay(
     could be read (only encrypted tunnels, for example); the others were replayed.
     """
     _check(captures)
+    if from_ns is not None and until_ns is not None and from_ns >= until_ns:
+        raise click.UsageError("--from is not before --until: no packet lies between them")
     compared = None if compare is None else _summary(compare)
     engine, said = engines.choose(engine_name)
     if said and not quiet:

@@ -25,7 +25,8 @@ class CaptureRow:
     `packets_vouched`: of those with payload, whose checksum is right and filled in by their sender;
     `packets_corrupt`: left out for a wrong one. `senders_offloaded`: leave checksums to their network card,
     `senders_strange`: whose are wrong as a rule; nothing is concluded from either. `opened`, `unopened`:
-    headers around packets by name. `datagrams_joined`: IP packets put together from fragments.
+    headers around packets by name. `datagrams_joined`: IP packets put together from fragments. `unread`: of
+    the warnings those that leave captured packets unread.
     """
 
     file: str
@@ -51,10 +52,11 @@ class CaptureRow:
     opened: dict[str, int] = field(default_factory=dict)
     unopened: dict[str, int] = field(default_factory=dict)
     datagrams_joined: int = 0
+    unread: tuple[str, ...] = ()
 
 
 def nothing_decoded(row: CaptureRow) -> str:
-    """What was seen instead, when a capture holds packets and no frame at all; else empty.
+    """What was seen instead, when a capture holds no frame at all; else empty.
 
     Such a capture proves nothing, and to pass over it would look like an all-clear.
     """
@@ -70,7 +72,7 @@ def nothing_decoded(row: CaptureRow) -> str:
     if row.bytes_foreign or row.bytes_undecoded:
         seen.append(f"{row.bytes_foreign + row.bytes_undecoded} bytes that are no frame")
     seen.extend(f"{count} {name}" for name, count in row.unopened.items())
-    return f"nothing was decoded; seen: {', '.join(seen)}" if seen else ""
+    return f"nothing was decoded; seen: {', '.join(seen) or 'no TCP packets'}"
 
 
 @dataclass(slots=True)
