@@ -40,7 +40,10 @@ VERDICTS_SECONDS_MAXIMUM = 1800.0
 FOUND_NOTHING, FOUND_SOMETHING = 0, 1
 READ_BYTES = 1 << 20
 WRONG_SHOWN = 20
-COLUMNS = ("MB/s", "wall s", "CPU s", "wall s", "CPU s", "MB/s", "ratio", "  peak MB: own/JVM/worker")
+COLUMNS = (
+    *("MB/s", "wall s", "CPU s", "wall s", "CPU s", "MB/s"),
+    *("wall s", "CPU s", "MB/s", "ratio", "  peak MB: own/JVM/worker"),
+)
 PLAIN_FIELDS = ("frame.number", "frame.time_epoch", "ip.src", "ip.dst", "tcp.stream", "tcp.seq", "tcp.len")
 Figures = dict[str, float]
 
@@ -245,25 +248,30 @@ def medians(runs: Sequence[Figures]) -> Figures:
     found = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     found["frames_mb_s"] = found["bytes"] / MEGABYTE / found["frames_wall_s"]
     if "events_wall_s" in found:
-        found["both_mb_s"] = found["bytes"] / MEGABYTE / (found["frames_wall_s"] + found["events_wall_s"])
+        seconds = found["frames_wall_s"] + found["events_wall_s"]
+        found["both_mb_s"] = found["bytes"] / MEGABYTE / seconds
+        if "verdicts_wall_s" in found:
+            found["all_mb_s"] = found["bytes"] / MEGABYTE / (seconds + found["verdicts_wall_s"])
     return found
 
 
 def table(results: dict[str, Figures]) -> str:
     """The medians as text."""
     peaks = ("own_peak_mb", "jvm_peak_mb", "worker_peak_mb")
-    titles = (("frames", "", "", "events", "", "both", "to read"), COLUMNS)
+    titles = (("frames", "", "", "events", "", "both", "verdicts", "", "all", "to read"), COLUMNS)
     lines = ["".join([" " * 24, *(f"{title:>9}" for title in row)]) for row in titles]
     capture_bytes = results["page cache"]["bytes"]
     for name, found in results.items():
         ratio = found["frames_mb_s"] / results["page cache"]["frames_mb_s"]
-        events = "".join(
-            f"{_shown(found.get(key)):>9}" for key in ("events_wall_s", "events_cpu_s", "both_mb_s")
-        )
+        stages = (("events", "both"), ("verdicts", "all"))
+        keys = [
+            key for stage, rate in stages for key in (f"{stage}_wall_s", f"{stage}_cpu_s", f"{rate}_mb_s")
+        ]
+        later = "".join(f"{_shown(found.get(key)):>9}" for key in keys)
         memory = "/".join(f"{found[key]:.0f}" if found.get(key) else "-" for key in peaks)
         lines.append(
             f"{name:24}{found['frames_mb_s']:9.1f}{found['frames_wall_s']:9.2f}{found['frames_cpu_s']:9.2f}"
-            f"{events}{ratio:9.4f}{memory:>26}"
+            f"{later}{ratio:9.4f}{memory:>26}"
         )
     for name, found in results.items():
         if "frames_shuffle_bytes" in found:

@@ -1,8 +1,9 @@
 """The measured process: replays captures that it is told on standard input, and answers with figures.
 
 One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames and of
-events apart (both to Parquet), the rows of each, what Spark shuffled, and the peak memory of the processes.
-It ends with its input. What is loaded on first use is loaded before anything is measured.
+events apart (both to Parquet), locally of verdicts too, the rows of each, what Spark shuffled, and the
+peak memory of the processes. It ends with its input. What is loaded on first use is loaded before anything
+is measured.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ import pyarrow.parquet as pq
 
 from lab.processes import cpu_seconds, usage
 from replispec.replay.engines.decoding import decode_capture
-from replispec.replay.engines.results import EVENTS_NAME, FRAMES_NAME, events_file
+from replispec.replay.engines.family import judged
+from replispec.replay.engines.local import capture_row
+from replispec.replay.engines.results import EVENTS_NAME, FRAMES_NAME, Options, events_file
 from replispec.replay.events.observe import observe
 
 MEGABYTE = 10**6
@@ -77,6 +80,8 @@ def local(capture: Path, out: Path) -> Figures:
     for kind, table in events.items():
         pq.write_table(table, events_file(out, kind))
     figures |= watch.read("events")
+    judged(capture_row(capture, decoded), events, Options())
+    figures |= watch.read("verdicts")
     return figures | {
         "frames": decoded.frames.num_rows,
         "events": sum(table.num_rows for table in events.values()),

@@ -173,14 +173,25 @@ LAYERS = (
     ),
 )
 # The rooms of the replay: each imports only those that stand before it.
-REPLAY = ("capture", "tcp", "frames", "pairing", "events", "machines", "judges", "report", "engines")
+REPLAY = (
+    "capture",
+    "tcp",
+    "frames",
+    "pairing",
+    "events",
+    "machines",
+    "judges",
+    "report",
+    "engines",
+    "redact",
+)
 # Where positions in bytes are the subject; everything else goes through generated codecs.
 STRUCT_ALLOWED = (PRIMITIVES, WIRE)
 
 
 def reads_captures(path: Path) -> bool:
     """Whether a file reads captures and packets: their formats are not those of the specification."""
-    readers = ("capture", "tcp.packets", "tcp.network", "tcp.tunnels")
+    readers = ("capture", "tcp.packets", "tcp.network", "tcp.tunnels", "redact.writing")
     return module_name(path).startswith(tuple(f"replispec.replay.{name}" for name in readers))
 
 

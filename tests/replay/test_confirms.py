@@ -6,8 +6,9 @@ from typing import Any
 
 from replispec.replay.events.observation import Observation, ObservationKind, of_kind
 from replispec.replay.events.rocketmq.confirms import confirms
+from replispec.runtime.primitives.unknown import UNKNOWN
 
-OLD, NEW = "replica<->old master", "replica<->new master"
+OLD, NEW, OTHER = "replica<->old master", "replica<->new master", "other replica<->new master"
 
 
 def row(order: int, kind: ObservationKind, connection: str, **values: Any) -> Observation:
@@ -27,3 +28,19 @@ def test_what_a_replica_told_a_master_that_it_has_left_says_nothing_to_the_next_
         row(8, ObservationKind.BATCH, NEW, epoch=2, offset=950, confirm_offset=950),
     ]
     assert [event.covered for event in confirms(rows, all_ack=True)] == [900, 950]
+
+
+def test_a_report_on_another_connection_is_in_no_order_with_what_is_confirmed() -> None:
+    """Two members; the header to the first one is captured before the second one's report."""
+    rows = [
+        row(1, ObservationKind.HANDSHAKE, NEW, broker_id=2),
+        row(2, ObservationKind.HANDSHAKE, OTHER, broker_id=1),
+        row(3, ObservationKind.FACT, "controller", master="3", master_epoch=2, members=["1", "2", "3"]),
+        row(4, ObservationKind.REPORT, NEW, max_offset=900),
+        row(5, ObservationKind.REPORT, OTHER, max_offset=800),
+        row(6, ObservationKind.BATCH, NEW, epoch=2, offset=900, confirm_offset=900),
+        row(7, ObservationKind.REPORT, OTHER, max_offset=900),
+        row(8, ObservationKind.BATCH, OTHER, epoch=2, offset=900, confirm_offset=900),
+        row(9, ObservationKind.BATCH, OTHER, epoch=2, offset=900, confirm_offset=950),
+    ]
+    assert [event.covered for event in confirms(rows, all_ack=True)] == [UNKNOWN, 900, 900]

@@ -123,6 +123,24 @@ def test_a_syn_that_several_packets_overtook_stays_in_the_connection(tmp_path: P
     assert text(one(found)[1], data) == "data"
 
 
+def test_a_syn_behind_many_bytes_that_are_stamped_later_stays_in_the_connection(tmp_path: Path) -> None:
+    """As where the buffers of a capture are written one after the other."""
+    content = letters(200_000)
+    talk = Conversation(CLIENT, SERVER).open().send(content, from_client=True, mss=1_000)
+    late = [*talk.packets[150:], *talk.packets[:150]]
+    found, data = connections(tmp_path, late)
+    assert text(one(found)[1], data) == content.decode()
+
+
+def test_a_syn_behind_many_bytes_that_came_before_it_opens_another_connection(tmp_path: Path) -> None:
+    """A number drawn for a new connection may lie below those of the old one."""
+    old = Conversation(CLIENT, SERVER).open().send(letters(200_000), from_client=True, mss=1_000)
+    new = Conversation(CLIENT, SERVER, client_initial=1_500, server_initial=9_000).open()
+    new.send(b"second", from_client=True)
+    found, data = connections(tmp_path, with_times([*old.packets[150:], *new.packets]))
+    assert [text(item.sides[1], data)[-6:] for item in found] == [letters(200_000)[-6:].decode(), "second"]
+
+
 def test_a_stream_seen_from_the_middle_starts_at_its_lowest_byte(tmp_path: Path) -> None:
     packets = [Packet(CLIENT, SERVER, 504, b"bbbb"), Packet(CLIENT, SERVER, 500, b"aaaa")]
     found, data = connections(tmp_path, packets)

@@ -146,6 +146,30 @@ def test_what_was_not_captured_is_never_a_violation(
     assert {finding.verdict.value for finding in judgement.findings} <= {"ok", "unknown"}
 
 
+SETS_BEGUN_ANEW = ("two lives", "forgotten broker set", "broker removed from the set", "another leader")
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    name=st.sampled_from(SETS_BEGUN_ANEW),
+    seed=st.integers(0, 2**32 - 1),
+    share=st.sampled_from([0.02, 0.1, 0.4]),
+    start=st.sampled_from([0, 0, 51]),
+)
+@example(name="broker removed from the set", seed=31, share=0.02, start=0)  # the removal was not captured
+@example(name="two lives", seed=1154, share=0.4, start=0)
+def test_a_removal_that_was_not_captured_is_never_a_violation(
+    name: str, seed: int, share: float, start: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    scenario = FAULTS[name]()
+    packets = missing(list(scenario.packets)[start:], random.Random(seed), share)
+    judgement = replayed(packets, tmp_path_factory.mktemp("removed") / "removed.pcap")
+    assert judgement.losses == []
+    usual = {rule for rows in scenario.rows.values() for rule, row in rows.items() if row.verdict in BROKEN}
+    assert {each.invariant for each in judgement.findings if each.verdict.value in BROKEN} <= usual
+    assert "violated" not in {each.verdict.value for each in judgement.findings}
+
+
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), share=st.sampled_from([0.02, 0.1, 0.4]))
 def test_missing_segments_make_no_message_lost_that_survived(

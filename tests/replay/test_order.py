@@ -12,7 +12,6 @@ from functools import cache
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import pytest
 
@@ -29,9 +28,6 @@ from tests.replay.test_mess import SEEDS
 CAPTURES = ROOT / "spark_replay" / "captures"
 MILLISECOND = 10**6
 Mess = Callable[[Sequence[mess.Seen], random.Random], list[mess.Seen]]
-# A broker stops and starts within two seconds, and which of its runs a producer's connection was in is told
-# by the order of the capture alone: without it, what the second run acknowledged counts as lost, too.
-UNTOLD = "runs of a broker are told apart by the order of connections"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 DELAYS: dict[str, Mess] = {
     "up to 500 ms": lambda packets, rng: mess.connections_apart(packets, rng, 500 * MILLISECOND),
@@ -71,18 +67,7 @@ def clean(name: str) -> Judgement:
     return judged((CAPTURES / f"{name}.pcap").read_bytes())
 
 
-def late(name: str, kind: str) -> Any:
-    fails = pytest.mark.xfail(reason=UNTOLD, strict=True)
-    return pytest.param(name, kind, marks=fails if name == "older_copy" and "2 s" in kind else ())
-
-
-def lost_and_late(name: str, share: float) -> Any:
-    # Whether it fails depends on which packets were lost.
-    fails = pytest.mark.xfail(reason=UNTOLD, strict=False)
-    return pytest.param(name, share, marks=fails if name == "older_copy" else ())
-
-
-@pytest.mark.parametrize(("name", "kind"), [late(name, kind) for name in NAMES for kind in DELAYS])
+@pytest.mark.parametrize(("name", "kind"), [*product(NAMES, DELAYS)])
 def test_a_delay_of_whole_connections_alters_no_verdict_and_no_loss(name: str, kind: str) -> None:
     header, seen = packets(name)
     for seed in range(SEEDS):
@@ -91,7 +76,7 @@ def test_a_delay_of_whole_connections_alters_no_verdict_and_no_loss(name: str, k
         assert found.losses == clean(name).losses, f"seed {seed}"
 
 
-@pytest.mark.parametrize(("name", "share"), [lost_and_late(*each) for each in product(NAMES, SHARES)])
+@pytest.mark.parametrize(("name", "share"), [*product(NAMES, SHARES)])
 def test_lost_packets_invent_no_violation_and_no_loss(name: str, share: float) -> None:
     header, seen = packets(name)
     for seed in range(SEEDS):

@@ -18,6 +18,7 @@ from replispec.replay.events.tables import SCHEMAS, Events
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS
 from replispec.replay.pairing import pairs as pairing
 from replispec.replay.pairing.delivery import Delivered, Integers, delivered
+from replispec.replay.pairing.rocketmq.family import CORRELATION
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.broker import SendMessageResponse
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
@@ -63,7 +64,7 @@ def streams() -> pa.Table:
     return pa.Table.from_pylist(rows, STREAMS)
 
 
-def nothing_plain(frames: Delivered, _flags: Integers) -> Any:
+def nothing_plain(frames: Delivered, _roles: Integers, _numbers: Integers) -> Any:
     count = len(frames.connections)
     nothing = np.zeros(count, np.int64)
     return pairing._Plain(np.full(len(frames), -1, np.int64), nothing > 0, nothing, nothing)
@@ -81,9 +82,9 @@ FRAME = st.tuples(st.integers(0, 1), st.integers(-2, 3), st.sampled_from([REQUES
 def test_pairs_by_columns_are_those_that_are_judged_one_by_one(frames: list[tuple[int, int, int]]) -> None:
     rows = [{"direction": side, "opaque": opaque, "flag": flag, "code": 1} for side, opaque, flag in frames]
     ordered = delivered(table(rows), streams())
-    found = pairing.pair(ordered)
+    found = pairing.pair(ordered, CORRELATION)
     with patch.object(pairing, "_plainly", nothing_plain):
-        expected = pairing.pair(ordered)
+        expected = pairing.pair(ordered, CORRELATION)
     assert found.request_of.tolist() == expected.request_of.tolist()
     assert (found.counts, found.unanswered) == (expected.counts, expected.unanswered)
     assert [row for row, _ in found.evidence] == [row for row, _ in expected.evidence]

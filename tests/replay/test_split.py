@@ -126,6 +126,14 @@ def test_a_damaged_file_is_refused_or_gives_the_same_rows_either_way(seed: int, 
         check(damaged(seed), split_bytes)
 
 
+def test_a_late_syn_stays_in_its_connection_wherever_the_capture_is_cut() -> None:
+    talk = Conversation(CLIENT, SERVER).open().send(command(1) * 1_500, from_client=True, mss=1_000)
+    assert len(talk.packets) > 150
+    whole = check(pcap([*talk.packets[100:], *talk.packets[:100]]), 20_000, 60_000)
+    assert whole.streams.num_rows == 2
+    assert whole.frames.num_rows == 1_500
+
+
 def test_a_reset_that_also_says_syn_opens_nothing() -> None:
     talk = Conversation(CLIENT, SERVER).open().send(command(1) * 3, from_client=True)
     odd = Packet(CLIENT, SERVER, 77, flags=SYN | RST)

@@ -9,9 +9,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.event_tables import INT64_MAX, Counted
 from replispec.replay.events.observation import (
     Acknowledged,
     Answer,
@@ -159,3 +161,8 @@ def test_some_headers_tell_the_starts_of_epochs_that_all_tell(name: str, seed: i
     assert {group: some[group].believed(tenures[group]) for group in every} == {
         group: each.believed(tenures[group]) for group, each in every.items()
     }
+
+
+def test_an_end_beyond_all_numbers_is_the_largest_one() -> None:
+    offsets = Counted(np.array([INT64_MAX - 1, 5, -3]), np.zeros(3, np.int64))
+    assert offsets.plus(np.array([700, 7, -1])).numbers.tolist() == [INT64_MAX, 12, -4]

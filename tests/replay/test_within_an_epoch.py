@@ -140,3 +140,30 @@ def test_a_single_heartbeat_with_a_short_log_loses_no_message() -> None:
 def test_a_log_that_is_cut_after_its_master_was_deposed_says_nothing_of_its_epoch() -> None:
     rows = [beat(20, 300, "c"), fact(30, 2, "2", "10.0.0.3:10911"), beat(40, 100, "d"), beat(41, 100, "d")]
     assert log_holds(*rows) is Verdict.OK
+
+
+# ---- connections that are captured late -------------------------------------------------------------
+
+
+def test_of_two_messages_at_one_place_one_is_lost_however_late_connections_are() -> None:
+    """What the second run acknowledged is captured among frames of the first one."""
+    first = [beat(12, 0, "c"), *sent("a", 0, 100, 200, 300), beat(30, 400, "c")]
+    displaced = sent("b", 100, 200, 300, 400, 500, first=24)
+    again = [beat(40, 100, "d"), beat(41, 600, "d")]
+    assert survival(*first, *displaced, *again) == (Verdict.VIOLATED, [100, 300, 3])
+
+
+def test_a_message_that_either_run_may_hold_is_not_called_lost() -> None:
+    """It lies behind all that the first run told, and the second one goes on beyond it."""
+    first = [beat(12, 0, "c"), *sent("a", 0, 100), beat(30, 200, "c")]
+    perhaps = sent("b", 200, 300, first=24)
+    again = [beat(40, 100, "d"), beat(41, 150, "d"), beat(42, 500, "d")]
+    verdict, losses = survival(*first, *perhaps, *again)
+    assert (verdict, losses) == (Verdict.VIOLATED, [100, 100, 1])
+
+
+def test_a_run_without_a_word_of_its_broker_is_the_one_whose_places_it_does_not_give_again() -> None:
+    rows = [beat(12, 0, "c"), *sent("a", 0, 100, 200), beat(30, 300, "c")]
+    alone = sent("b", 100, 200, 300, first=33)
+    again = [beat(40, 100, "d"), beat(41, 400, "d")]
+    assert survival(*rows, *alone, *again) == (Verdict.VIOLATED, [100, 200, 2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.runtime.rocketmq import rules
+from replispec.wire.rocketmq.controller import Property
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.rules import Rules
 
@@ -63,6 +65,8 @@ def plain(value: Any) -> Any:
         return sorted(value)
     if isinstance(value, tuple):
         return [{"epoch": entry.epoch, "start_offset": entry.start_offset} for entry in value]
+    if isinstance(value, list):
+        return [asdict(each) if isinstance(each, Property) else each for each in value]
     return value
 
 

@@ -6,7 +6,7 @@ import functools
 import random
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,18 +15,25 @@ from replispec.runtime.kafka import rules as kafka_rules
 from replispec.runtime.primitives.machines import Machine
 from replispec.runtime.rocketmq import rules
 from replispec.wire.kafka.machines import partition, replica
-from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfigTable
-from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
+from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfig, TopicConfigTable
+from replispec.wire.rocketmq.client import ConsumerData, CreateTopicRequest, QueueOffsets
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Property
 from replispec.wire.rocketmq.ha import HaEpochEntry
 from replispec.wire.rocketmq.machines import (
     announcement,
+    beside_log,
+    broker_administration,
+    broker_groups,
+    broker_pulls,
     broker_registration,
     broker_role,
+    broker_sends,
     broker_set,
     controller,
     ha_master,
     ha_replica,
     learner,
+    log_questions,
     name_server,
     replicas_manager,
     request,
@@ -35,13 +42,19 @@ from replispec.wire.rocketmq.machines import (
 KAFKA = (partition, replica)
 ROCKETMQ = (
     announcement,
+    beside_log,
+    broker_administration,
+    broker_groups,
+    broker_pulls,
     broker_registration,
     broker_role,
+    broker_sends,
     broker_set,
     controller,
     ha_master,
     ha_replica,
     learner,
+    log_questions,
     name_server,
     replicas_manager,
     request,
@@ -69,9 +82,15 @@ CHOICES: dict[Any, Chooser] = {
     int: lambda rng: rng.randint(-1, 3),
     bool: lambda rng: rng.random() < 0.5,
     str: lambda rng: rng.choice(["", "a", "b"]),
+    bytes: lambda rng: rng.choice([b"", b"a"]),
     BrokerHeartbeatRequest: lambda rng: BrokerHeartbeatRequest(broker_id=rng.randint(1, 3)),
     RegisterBrokerRequest: lambda rng: RegisterBrokerRequest(broker_id=rng.randint(0, 3)),
     TopicConfigTable: lambda _rng: TopicConfigTable(),
+    CreateTopicRequest: lambda _rng: CreateTopicRequest(),
+    Mapping[str, TopicConfig]: lambda _rng: {},
+    Mapping[str, QueueOffsets]: lambda _rng: {},
+    Sequence[Property]: lambda _rng: (),
+    Sequence[ConsumerData]: lambda _rng: (),
     Sequence[str]: lambda rng: tuple(rng.sample(["", "a", "b"], rng.randint(0, 3))),
     Sequence[int]: lambda rng: tuple(rng.sample(range(1, 4), rng.randint(0, 3))),
     frozenset[int]: lambda rng: frozenset(rng.sample(range(1, 4), rng.randint(0, 3))),

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from replispec.runtime.configuration import parse
-from replispec.runtime.configuration.properties import write_properties
 from replispec.runtime.primitives.parameters import RoleParameters
+from replispec.runtime.primitives.properties import write_properties
 from replispec.wire.rocketmq.parameters import ROLES
 
 FOLDER = Path(__file__).parent / "defaults"

@@ -14,8 +14,10 @@ from msgspec import DecodeError
 
 from replispec.runtime.primitives.binary import need, read_prefix, read_text, read_text_map, write_text_map
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.streams import Stream, measure_of
 from replispec.runtime.primitives.texts import INT32, INT64, UINT32, optional_integer, parse_integer
-from replispec.wire.rocketmq import remoting
+from replispec.wire.rocketmq import remoting, streams
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from tests.wire.strategies import messages
 
 PLAIN = "_PLAIN_REMOTING_HEADER"
@@ -173,3 +175,62 @@ def test_a_broken_map_is_read_or_blamed_entry_by_entry(
     assert outcome(lambda given: read_text_map(given, 0, len(given), 2, 4, "map")[0]) == outcome(
         entry_by_entry
     )
+
+
+HEADS = st.lists(
+    st.sampled_from([b"\x00", b"\x01", b"\x04", b"\x80", b"\xff", b"\x7f\xff\xff\xff", b"\xcb\xd4\x31\x94"])
+    | st.binary(max_size=8),
+    max_size=24,
+).map(b"".join)
+
+
+@pytest.mark.parametrize("stream", streams.STREAMS, ids=lambda stream: stream.name)
+@given(data=HEADS, at=st.integers(0, 3))
+def test_a_frame_is_measured_as_its_forms_say(stream: Stream, data: bytes, at: int) -> None:
+    def outcome(measure: Callable[[bytes, int, int], int]) -> object:
+        try:
+            return measure(data, at, len(data))
+        except RemoteProtocolError as fault:
+            return str(fault), fault.offset
+
+    at = min(at, len(data))
+    assert outcome(measure_of(stream)) == outcome(stream.measure)
+
+
+def read_header(key: str, text: str) -> object:
+    """The value of this field of a header, or the fault."""
+    try:
+        header = BrokerHeartbeatRequest.from_ext_fields({key: text})
+    except RemoteProtocolError as fault:
+        return str(fault)
+    return header.broker_id if key == "brokerId" else header.epoch
+
+
+def read_number(key: str, text: str) -> object:
+    """The number that the text is, or the fault of that field."""
+    try:
+        return parse_integer(text, INT64 if key == "brokerId" else INT32, f"BrokerHeartbeatRequest.{key}")
+    except RemoteProtocolError as fault:
+        return str(fault)
+
+
+@pytest.mark.parametrize("key", ["brokerId", "epoch"])
+def test_a_small_number_of_a_header_field_is_that_number(key: str) -> None:
+    for text in map(str, range(-2, 300)):
+        assert read_header(key, text) == int(text)
+
+
+@pytest.mark.parametrize("key", ["brokerId", "epoch"])
+@given(text=st.from_regex(r"[+-]?[0-9٣_ ]{0,21}", fullmatch=True) | st.integers(-(1 << 64), 1 << 64).map(str))
+def test_the_number_of_a_header_field_is_the_number_or_its_fault(key: str, text: str) -> None:
+    assert read_header(key, text) == read_number(key, text)
+
+
+@given(
+    fields=st.dictionaries(
+        st.sampled_from(["brokerId", "epoch", "brokerName", "x", "y"]), st.sampled_from(["1", "7", None])
+    )
+)
+def test_header_fields_that_are_not_declared_are_kept(fields: dict[str, str | None]) -> None:
+    header = BrokerHeartbeatRequest.from_ext_fields(fields)
+    assert header.unknown == {key: value for key, value in fields.items() if key in ("x", "y")}

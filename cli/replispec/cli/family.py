@@ -1,6 +1,6 @@
 """What the command asks of a family: one object, in `replispec.cli.<family>.family` as `FAMILY`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from replispec.cli.frame_text import Words
@@ -9,11 +9,25 @@ from replispec.runtime.families import FamilyError
 
 
 @dataclass(frozen=True, slots=True)
+class Listeners:
+    """Ports on which processes of a family were told to listen; none given: the family's defaults."""
+
+    name_servers: Sequence[int] = ()
+    controllers: Sequence[int] = ()
+    brokers: Sequence[int] = ()
+    replication: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FrameWords:
-    """`words` says what a row of the frames table is, where its column `protocol` has one of `protocols`."""
+    """`words` says what a row of the frames table is, where its column `protocol` has one of `protocols`.
+
+    `ports`: every port of such processes, with what is heard there.
+    """
 
     protocols: tuple[str, ...]
     words: Words
+    ports: Callable[[Listeners], Mapping[int, str]] | None = None
 
 
 def wordings() -> Mapping[str, Words]:
@@ -29,3 +43,13 @@ def wordings() -> Mapping[str, Words]:
                 )
             found[protocol] = family.words
     return found
+
+
+def ports(listeners: Listeners) -> Mapping[int, str]:
+    """Every port of all families, ascending, with what is heard there."""
+    found: dict[int, str] = {}
+    for name in families.with_part("cli"):
+        family: FrameWords = families.part("cli", name).FAMILY
+        if family.ports is not None:
+            found |= family.ports(listeners)
+    return dict(sorted(found.items()))

@@ -10,11 +10,13 @@ from typing import NoReturn
 
 import click
 
+from replispec.cli.capture import capture
 from replispec.cli.conformance import conformance
 from replispec.cli.decode import decode
 from replispec.cli.explain import explain
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone, drop_output, supply_outputs
+from replispec.cli.redact import redact
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.spec import spec
@@ -24,6 +26,7 @@ Examples:
   replispec decode trace.pcap                     every frame, one line each
   replispec decode trace.pcap --format json       the same for scripts
   replispec replay trace.pcap --out result        losses, broken rules, report
+  replispec redact trace.pcap --out shown.pcap    the same without names and contents
   replispec explain one-master-per-epoch          what a name in a report means
   replispec broker -c broker.properties           a broker; see docs/run-a-cluster.md
 """
@@ -65,9 +68,11 @@ def show_help(context: click.Context, words: tuple[str, ...]) -> None:
     click.echo(inside.get_help(here))
 
 
+command_line.add_command(capture)
 command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(explain)
+command_line.add_command(redact)
 command_line.add_command(replay)
 command_line.add_command(spec)
 for _role in ROLES:

@@ -20,6 +20,7 @@ from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
     from replispec.replay.engines.results import Options
+    from replispec.replay.hosts.told import Merged
     from replispec.replay.report.summary import Summary
     from replispec.replay.tcp.rotation import Source
 
@@ -29,6 +30,7 @@ Examples:
   replispec replay monday.pcap tuesday.pcap --out result --engine local
   replispec replay trace.pcap --out result --format json | jq .losses
   replispec replay trace.pcap trace.pcap1 trace.pcap2 --rotated --out result
+  replispec replay broker-a.pcap broker-b.pcap controller.pcap --merge story.pcapng --out result
   tcpdump -w - -s 0 tcp | replispec replay - --out result
   replispec replay trace.pcap --out result --group broker-a --from 2026-11-21T01:07:00
 """
@@ -99,6 +101,14 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     help="All CAPTUREs are parts of one capture, as tcpdump -C, -G, -W and dumpcap -b write them.",
 )
 @click.option(
+    "--merge",
+    "merged",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="CAPTUREs were taken on several hosts or interfaces at once: merge them into FILE, a pcapng "
+    "capture in which each packet is once, on one clock and by one name, and judge that.",
+)
+@click.option(
     "--from",
     "from_ns",
     type=Moment(),
@@ -138,6 +148,7 @@ def replay(
     bodies: bool,
     evidence: Path | None,
     rotated: bool,
+    merged: Path | None,
     from_ns: int | None,
     until_ns: int | None,
     groups: tuple[str, ...],
@@ -163,6 +174,8 @@ def replay(
     _check(captures)
     if from_ns is not None and until_ns is not None and from_ns >= until_ns:
         raise click.UsageError("--from is not before --until: no packet lies between them")
+    if rotated and merged is not None:
+        raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
     compared = None if compare is None else _summary(compare)
     engine, said = engines.choose(engine_name)
     if said and not quiet:
@@ -182,7 +195,7 @@ def replay(
         groups=groups,
         compared=compared,
     )
-    if not rotated and not quiet and look_rotated(captures):
+    if not rotated and merged is None and not quiet and look_rotated(captures):
         click.echo(HINT, err=True)
     with given(captures) as paths:
         complaints = unusable(paths)
@@ -190,13 +203,32 @@ def replay(
             click.echo(f"replispec: {complaint}", err=True)
         if complaints:
             return EXIT_UNUSABLE
-        summary = _replayed([paths] if rotated else paths, out, engine, options, evidence, quiet=quiet)
+        story = None if merged is None else _merged(paths, merged)
+        sources: Sequence[Source] = [paths] if rotated else paths if merged is None else [merged]
+        summary = _replayed(sources, out, engine, options, evidence, story, quiet=quiet)
     _tell(summary, out / results.REPORT_NAME, shape)
     return summary.exit_code
 
 
+def _merged(paths: Sequence[Path], into: Path) -> Merged:
+    """Merge captures of several places. Raises click.ClickException."""
+    from replispec.replay.hosts.merging import merge
+
+    try:
+        return merge(paths, into)
+    except (OSError, ValueError) as error:
+        raise click.ClickException(str(error)) from error
+
+
 def _replayed(
-    sources: Sequence[Source], out: Path, engine: str, options: Options, evidence: Path | None, *, quiet: bool
+    sources: Sequence[Source],
+    out: Path,
+    engine: str,
+    options: Options,
+    evidence: Path | None,
+    merged: Merged | None,
+    *,
+    quiet: bool,
 ) -> Summary:
     """Replay while progress is shown. Raises click.ClickException."""
     from replispec.replay.engines import run
@@ -206,7 +238,7 @@ def _replayed(
     unwatched = "judging with Spark (about 15 s)" if engine == engines.SPARK else ""
     with counting(f"replaying with {engine}", len(sources), quiet=quiet, unwatched=unwatched) as progress:
         try:
-            return run.replay(sources, out, run.EngineName(engine), options, progress, evidence)
+            return run.replay(sources, out, run.EngineName(engine), options, progress, evidence, merged)
         except (NoGroupError, NoSummaryError) as error:
             raise click.UsageError(str(error)) from error
 

@@ -81,8 +81,8 @@ def _run(
 ) -> int:
     from replispec.runtime import families
     from replispec.runtime.configuration import ConfigurationError, parse
-    from replispec.runtime.configuration.properties import write_properties
     from replispec.runtime.net.launch_shell import launch
+    from replispec.runtime.primitives.properties import write_properties
 
     place = str(config) if config is not None else "configuration"
     overrides = {}

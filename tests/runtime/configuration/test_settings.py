@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replispec.runtime.configuration import ConfigurationError, parse
-from replispec.runtime.configuration.properties import read_properties, write_properties
 from replispec.runtime.primitives.parameters import (
     FLAG,
     Parameter,
@@ -20,6 +19,7 @@ from replispec.runtime.primitives.parameters import (
     number,
     role_parameters,
 )
+from replispec.runtime.primitives.properties import read_properties, write_properties
 from replispec.runtime.rocketmq.replication.settings import BATCH_BYTES_MAX
 from replispec.wire.rocketmq import parameters as p
 from replispec.wire.rocketmq.parameters import BROKER, CONTROLLER, LEARNER, NAMESERVER, ROLES

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from replispec.cli.family import FrameWords
 from replispec.cli.frame_text import Row, shown
+from replispec.cli.rocketmq.ports import ports
 from replispec.wire.rocketmq.codes import REQUEST_CODE_NAMES, RESPONSE_CODE_NAMES, RemotingFlag
 
 # Of a replication frame, in the order of the bytes.
@@ -52,4 +53,4 @@ def _replication(row: Row) -> Iterator[str]:
         yield f"epochs=[{entries}]"
 
 
-FAMILY = FrameWords(("remoting", "ha_replica", "ha_master"), words)
+FAMILY = FrameWords(("remoting", "ha_replica", "ha_master"), words, ports)

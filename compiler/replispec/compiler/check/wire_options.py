@@ -8,6 +8,12 @@ from replispec.compiler.model.layout import TYPE_BYTES, bounds
 from replispec.compiler.model.message import BODY, Field, Message, Model, SpecificationError
 
 _MEASURES = ("whole", "after")
+_HOLDS = {
+    "NUMBERS": ("string",),
+    "MESSAGE_IDS": ("string",),
+    "PROPERTIES": ("string", "bytes"),
+    "ADDRESS": ("bytes",),
+}
 _PLACED = ("size", "prefix", "length", "count", "measures", "wider", "checksum", "tells")
 """What says where bytes are: nothing in a header or a text, and in JSON only of a second binary form."""
 
@@ -18,6 +24,7 @@ def check_wire_options(_model: Model, message: Message) -> None:
     for field in message.fields:
         _check_key(message, field)
         _check_bounds(message, field, is_binary=is_binary)
+        _check_content(message, field)
         if not is_binary and message.layout in ("HEADER_FIELDS", "JSON"):
             _check_unplaced(message, field)
         if field.measures and field.measures not in _MEASURES:
@@ -42,6 +49,20 @@ def _check_key(message: Message, field: Field) -> None:
     if message.layout in ("HEADER_FIELDS", "JSON") and (not field.key or field.key != field.key.strip()):
         raise SpecificationError(
             field.place, f"{message.name}.{field.name} has the key {field.key!r}", "write it without blanks"
+        )
+
+
+def _check_content(message: Message, field: Field) -> None:
+    """What a field is said to hold beside names must be something that its type can hold."""
+    where = f"{message.name}.{field.name}"
+    if field.words and (field.type != "string" or field.holds):
+        raise SpecificationError(field.place, f"{where}: only a text has words", "drop word, or drop holds")
+    if field.holds and field.type not in _HOLDS.get(field.holds, ()):
+        fitting = ", ".join(name for name, types in _HOLDS.items() if field.type in types)
+        raise SpecificationError(
+            field.place,
+            f"{where}: {field.type} cannot hold {field.holds!r}",
+            f"write {fitting}" if fitting else "drop holds",
         )
 
 

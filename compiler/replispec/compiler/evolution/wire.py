@@ -264,6 +264,10 @@ WIRE: Table = {
     ),
     ("field", "checksum"): _checksum,
     ("field", "unit"): words("the bytes are the same; documents and the dissector say another unit"),
+    **{
+        ("field", name): words("the bytes are the same; what is replaced before a capture is shown is not")
+        for name in ("words", "holds")
+    },
     **{("field", name): _TYPE for name in ("type", "repeated", "map_key", "map_value", "equals")},
     **{
         ("field", name): _LAYOUT

@@ -231,8 +231,8 @@ class _Python(_Writer):
                 return f"{arguments[0]}.union({arguments[1]})"
             case "only":
                 return f"frozenset(({arguments[0]},))"
-            case "set":
-                return f"{self._helper('as_set')}({arguments[0]})"
+            case "set" | "text":
+                return f"{self._helper('as_set' if name == 'set' else 'text_of')}({arguments[0]})"
             case "elements":
                 return f"frozenset({arguments[0]} or ())"
             case "get":
@@ -307,6 +307,8 @@ class _English(_Writer):
                 return f"{arguments[0]} and {arguments[1]} together"
             case "only":
                 return f"the set of {arguments[0]} alone"
+            case "text":
+                return f"{arguments[0]} as a text"
             case "set" | "elements":
                 return f"the elements of {arguments[0]}"
             case "get":

@@ -30,6 +30,7 @@ FUNCTIONS: Final = {
     "size": 1,
     "first": 2,
     "only": 1,
+    "text": 1,
     "union": 2,
     "common": 2,
     "without": 2,

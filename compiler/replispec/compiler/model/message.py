@@ -153,6 +153,8 @@ class Field:
     unquoted_keys: bool = False
     json_only: bool = False
     name_in_json: bool = False
+    words: tuple[str, ...] = ()
+    holds: str = ""
     enum: str = ""
     unit: str = ""
     clauses: tuple[str, ...] = ()

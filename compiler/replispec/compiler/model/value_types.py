@@ -119,7 +119,7 @@ def accepts(wanted: Type, given: Type) -> bool:
     if given.optional and not wanted.optional:
         return False
     if wanted.is_integer:
-        return given.is_integer and (wanted.kind == "int64" or given.kind == "int32")
+        return given.kind in ("enum", "int32") or given.kind == wanted.kind
     if wanted.kind == "enum":
         return given.is_integer or (given.kind, given.name) == (wanted.kind, wanted.name)
     if wanted.item is not None and given.item is not None:

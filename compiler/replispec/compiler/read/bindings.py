@@ -38,7 +38,7 @@ from replispec.compiler.read.binding_parts import (
 )
 from replispec.compiler.read.event_records import RecordReader
 from replispec.compiler.read.payloads import PayloadReader
-from replispec.compiler.read.yaml_source import Tree
+from replispec.compiler.read.yaml_source import Sequence, Tree
 
 HEADER: Final = "HEADER_FIELDS"
 NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
@@ -157,6 +157,16 @@ def _of_releases(source: Source, tree: Tree) -> Source:
     return replace(source, releases=releases)
 
 
+def _one_by_one(tree: Tree) -> Iterator[Tree]:
+    """The binding once for each of its messages, where all of them say the same under the same names."""
+    node = tree.items.get("message")
+    if not isinstance(node, Sequence):
+        yield tree
+        return
+    for each in node.items:
+        yield replace(tree, items={**tree.items, "message": each})
+
+
 class _Sources:
     """Reads where the events of one machine come from."""
 
@@ -184,7 +194,8 @@ class _Sources:
             elif "received_as" in tree.items:
                 for each in tree.listed("received_as"):
                     each.only(*_SOURCE_KEYS)
-                    yield _of_releases(self._source(event, each), each)
+                    for one in _one_by_one(each):
+                        yield _of_releases(self._source(event, one), one)
             elif is_bound(tree):
                 yield _of_releases(self._source(event, tree), tree)
 

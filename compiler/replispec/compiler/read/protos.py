@@ -268,6 +268,8 @@ class _FileReader:
             unquoted_keys=wire.unquoted_keys,
             json_only=wire.json_only,
             name_in_json=wire.name_in_json,
+            words=tuple(wire.word),
+            holds=wire.holds,
             enum=wire.enum or (kind if field.type == _Kind.TYPE_ENUM else ""),
             unit=_enum_name(wire, "unit"),
             clauses=tuple(wire.clause),

@@ -18,7 +18,7 @@ from replispec.replay.capture.pcapng import (
 )
 
 BYTE_ORDER_MARK = 0x1A2B3C4D
-OPTION_COMMENT = 1
+OPTION_COMMENT, OPTION_NAME = 1, 2
 NANOSECONDS = 9
 # A remark is for people; an option holds no more than 65,535 bytes.
 REMARK_BYTES_MAXIMUM = 4_000
@@ -39,15 +39,23 @@ def write_pcapng(packets: Sequence[WrittenPacket], path: Path) -> None:
     """Write the packets in the order given, one interface a link type. Raises OSError."""
     links = sorted({packet.link_type for packet in packets})
     with path.open("wb") as file:
-        file.write(_block(BLOCK_SECTION, struct.pack("<IHHq", BYTE_ORDER_MARK, 1, 0, -1)))
-        for link in links:
-            resolution = _options([(OPTION_TIME_RESOLUTION, bytes([NANOSECONDS]))])
-            file.write(_block(BLOCK_INTERFACE, struct.pack("<HHI", link, 0, 0) + resolution))
+        file.write(opening([(link, "") for link in links]))
         for packet in packets:
-            file.write(_packet(packet, links.index(packet.link_type)))
+            file.write(packet_block(packet, links.index(packet.link_type)))
 
 
-def _packet(packet: WrittenPacket, interface: int) -> bytes:
+def opening(interfaces: Iterable[tuple[int, str]]) -> bytes:
+    """What a file begins with: its section, and interfaces by link type and name."""
+    parts = [_block(BLOCK_SECTION, struct.pack("<IHHq", BYTE_ORDER_MARK, 1, 0, -1))]
+    for link, name in interfaces:
+        named = [(OPTION_NAME, name.encode("utf-8", "replace")[:REMARK_BYTES_MAXIMUM])] if name else []
+        options = _options([*named, (OPTION_TIME_RESOLUTION, bytes([NANOSECONDS]))])
+        parts.append(_block(BLOCK_INTERFACE, struct.pack("<HHI", link, 0, 0) + options))
+    return b"".join(parts)
+
+
+def packet_block(packet: WrittenPacket, interface: int) -> bytes:
+    """One packet, captured at the interface of this number."""
     time_ns = max(packet.time_ns, 0)
     head = struct.pack(
         "<IIIII", interface, time_ns >> 32, time_ns & 0xFFFFFFFF, len(packet.data), packet.wire_bytes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -28,6 +29,7 @@ from replispec.replay.engines.results import (
     Options,
     Progress,
 )
+from replispec.replay.hosts.told import Merged
 from replispec.replay.report import write_report
 from replispec.replay.report.compare import compare
 from replispec.replay.report.document import document
@@ -38,7 +40,7 @@ from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import write_lost
 from replispec.replay.report.provenance import provenance
-from replispec.replay.report.summary import Summary
+from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.replay.tcp.rotation import Source, name_of
 
 FINDINGS = pa.schema(
@@ -78,12 +80,14 @@ def replay(
     options: Options,
     progress: Progress | None = None,
     evidence: Path | None = None,
+    merged: Merged | None = None,
 ) -> Summary:
     """Replay captures into the folder `out` (made when absent) and return what they come to.
 
     A capture is one file, or the files of a rotation together. Rows say which capture they are of by the
     name of its (first) file: raises ValueError when two share one. `evidence`: where the packets of the
-    frames in findings are written as a capture of their own, if anywhere. Raises NoGroupError when no group
+    frames in findings are written as a capture of their own, if anywhere. `merged`: what the one capture was
+    merged from. Raises NoGroupError when no group
     fits `options.groups`, NoSummaryError when `options.compared` is the content of something else.
     """
     if len({name_of(source) for source in captures}) < len(captures):
@@ -94,7 +98,11 @@ def replay(
     results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
     if options.groups:
         results = of_groups(results, options.groups)
-    summary = Summary(engine.value, provenance=provenance(captures, options.command))
+    if merged is not None:
+        for result in results:
+            result.capture = _with_origin(result.capture, merged)
+    inputs = captures if merged is None else [merged.paths]
+    summary = Summary(engine.value, provenance=provenance(inputs, options.command))
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses
@@ -110,6 +118,19 @@ def replay(
         summary.comparison = compare(options.compared, summary.document())
     _write(summary, results, located, out)
     return summary
+
+
+def _with_origin(row: CaptureRow, merged: Merged) -> CaptureRow:
+    """The figures of a capture with what it was merged from."""
+    return replace(
+        row,
+        files=tuple(path.name for path in merged.paths),
+        clocks=merged.clocks,
+        renamings=merged.renamings,
+        copies=merged.copies,
+        connections_doubtful=merged.doubtful,
+        warnings=(*row.warnings, *merged.warnings),
+    )
 
 
 def _engine(name: EngineName) -> Engine:

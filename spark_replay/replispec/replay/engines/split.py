@@ -51,7 +51,7 @@ class PartSide:
 class SplitPart:
     """What a split knows of one connection; `opening` as in `Incarnation`."""
 
-    opening: tuple[int, int] | None
+    opening: tuple[int, int, int] | None
     sides: tuple[PartSide | None, PartSide | None]
 
 

@@ -49,7 +49,7 @@ class _Growing:
 
     key: FlowKey
     number: int
-    opening: tuple[int, int] | None
+    opening: tuple[int, int, int] | None
     sides: list[FlowSide | None] = field(default_factory=lambda: [None, None])
     given: tuple[list[_Contribution], list[_Contribution]] = field(default_factory=lambda: ([], []))
 

@@ -6,7 +6,7 @@ where one of them is shown, or stands for all that are like it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -144,7 +144,7 @@ class CaptureEvents:
         """The time of the last event; 0 without one."""
         return max((pc.max(table.column("time_ns")).as_py() for table in self._tables.values()), default=0)
 
-    def rows(self, kinds: Collection[ObservationKind] | Any) -> list[Observation]:
+    def rows(self, kinds: Iterable[ObservationKind]) -> list[Observation]:
         """All events of some kinds as rows."""
         found: list[Observation] = []
         places: list[Rows] = []

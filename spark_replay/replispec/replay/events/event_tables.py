@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ Flags = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.int64]
 ABSENT: Final = (0, None, UNKNOWN)
 """What stands for a number: itself, that there is none, or that it was not seen."""
+INT64_MAX: Final = (1 << 63) - 1
 TABLE_MIN: Final = 1 << 12
 SHORT_MAX: Final = (1 << 16) - 1
 
@@ -56,6 +58,11 @@ class Counted:
     def take(self, rows: Rows) -> Counted:
         """Those of some events."""
         return Counted(self.numbers[rows], self.absent[rows])
+
+    def plus(self, more: Numbers) -> Counted:
+        """The sums; one that has no place in 64 bits is the largest number."""
+        found = self.numbers + more
+        return Counted(np.where((more > 0) & (found < self.numbers), INT64_MAX, found), self.absent)
 
     def value(self, row: int) -> Any:
         """What one event has."""
@@ -179,7 +186,8 @@ def split(codes: Codes) -> list[tuple[int, Rows]]:
     order = np.argsort(codes.astype(np.uint16) if short else codes, kind="stable")
     ordered = codes[order]
     borders = np.flatnonzero(np.diff(ordered)) + 1
-    parts = [part for part in np.split(order, borders) if len(part)]
+    ends = [0, *borders.tolist(), len(order)]
+    parts = [order[first:behind] for first, behind in pairwise(ends) if first < behind]
     return sorted(((int(codes[part[0]]), part) for part in parts), key=lambda part: int(part[1][0]))
 
 

@@ -18,7 +18,7 @@ from replispec.replay.frames.classify import Classified, agree, classify
 from replispec.replay.frames.digests import digest
 from replispec.replay.frames.family import decoded_kinds, readers
 from replispec.replay.frames.hints import Hints
-from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader
+from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Run
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.pieces import Pieces, no_pieces
 from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
@@ -53,7 +53,8 @@ class Decoded:
 
     `chains`: stretches that were decoded elsewhere, each with the number of frames before it here.
     `broken_at`: the first position where the stream was lost or began with a hole; None: nowhere.
-    `told`: the direction's own bytes told its kind, from its first frame on.
+    `told`: the direction's own bytes told its kind, from its first frame on. `skipped`: position and size
+    of frames without a readable header.
     """
 
     direction: Direction
@@ -63,6 +64,7 @@ class Decoded:
     chains: list[tuple[int, Chain]] = field(default_factory=list)
     broken_at: int | None = None
     told: bool = False
+    skipped: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def positions(self) -> list[int]:
@@ -158,54 +160,56 @@ class _Reading:
 
     def _run_of_frames(self, position: int) -> int:
         """Read frames that lie in one window; where the next one begins. A chain may begin anywhere."""
-        space, frames = self._space, self._frames
+        space = self._space
         if space.chains:
             return position
         run = self._reader.read_run(space, position)
         if not run.sizes:
             return position
-        # Where each frame begins, and the last one ends, in the window and in the direction.
-        borders = list(accumulate(run.sizes, initial=space.window(position, 1)))
-        view, moved = memoryview(space.buffer), position - borders[0]
-        frames.positions += [begin + moved for begin in borders[:-1]]
-        frames.sizes += run.sizes
-        frames.messages += run.messages
-        frames.encodings += [run.encoding] * len(run.sizes)
-        for end, body_size, message in zip(borders[1:], run.body_sizes, run.messages, strict=True):
-            self._add_body(message, body_size, view[end - body_size : end])
-        return borders[-1] + moved
+        following = position + sum(run.sizes)
+        self._take(run, position, space.window(position, 1))
+        return following
 
     def _frame(self, position: int) -> int | None:
         """Read one frame; where to go on, None: nowhere."""
-        outcome, frames = self._reader.read(self._space, position), self._frames
+        outcome, space = self._reader.read(self._space, position), self._space
         if outcome.size > 0:
             end = position + outcome.size
             if outcome.message is not None:
-                frames.positions.append(position)
-                frames.sizes.append(outcome.size)
-                frames.messages.append(outcome.message)
-                frames.encodings.append(outcome.encoding)
-                begin = end - outcome.body_size
-                at = self._space.window(begin, outcome.body_size) if begin < end else 0
-                body = memoryview(self._space.buffer)[at : at + outcome.body_size]
-                self._add_body(outcome.message, outcome.body_size, body)
+                body = end - outcome.body_size
+                begin = position + (space.window(body, outcome.body_size) - body if body < end else 0)
+                one = Run([outcome.size], [outcome.message], [outcome.body_size], outcome.encoding)
+                self._take(one, position, begin)
+            else:
+                self._decoded.skipped.append((position, outcome.size))
             return end
-        if self._decoded.broken_at is None and self._space.next_known(position) is not None:
+        if self._decoded.broken_at is None and space.next_known(position) is not None:
             self._decoded.broken_at = position
         if outcome.size != SHORT:
             return self._found(position + 1)
-        known = self._space.next_known(self._space.run_end(position))
+        known = space.next_known(space.run_end(position))
         return None if known is None else self._found(known)
 
-    def _add_body(self, message: Any, size: int, body: memoryview) -> None:
-        """Take a body of so many bytes, which may have a hole: then there are fewer."""
-        frames = self._frames
-        frames.body_sizes.append(size)
-        is_whole = 0 < size == len(body)
-        shown = is_whole and size <= JSON_BODY_BYTES_MAXIMUM and body[0] in _JSON_STARTS
-        frames.digests.append(digest(body) if is_whole else None)
-        frames.json_bodies.append(bytes(body) if shown and self._reader.wants(message) else None)
-        frames.bodies.append(bytes(body) if is_whole and self._keep else None)
+    def _take(self, run: Run, position: int, begin: int) -> None:
+        """Take frames that follow each other from `position` on, which would be `buffer[begin]`; of each the
+        body is in the window, as far as it goes on without a hole."""
+        frames, buffer, view = self._frames, self._space.buffer, memoryview(self._space.buffer)
+        borders = list(accumulate(run.sizes, initial=begin))
+        frames.positions += [border - begin + position for border in borders[:-1]]
+        frames.sizes += run.sizes
+        frames.messages += run.messages
+        frames.body_sizes += run.body_sizes
+        frames.encodings += [run.encoding] * len(run.sizes)
+        known = len(buffer)
+        sized = zip(borders[1:], run.body_sizes, strict=True)
+        places = [(end - size, end) if size and end <= known else None for end, size in sized]
+        frames.digests += [digest(view[at[0] : at[1]]) if at else None for at in places]
+        shown: list[bytes | None] = [None] * len(places)
+        for row, at in enumerate(places):
+            if at and buffer[at[0]] in _JSON_STARTS and at[1] - at[0] <= JSON_BODY_BYTES_MAXIMUM:
+                shown[row] = buffer[at[0] : at[1]] if self._reader.wants(run.messages[row]) else None
+        frames.json_bodies += shown
+        frames.bodies += [buffer[at[0] : at[1]] if at and self._keep else None for at in places]
 
     def _found(self, position: int) -> int | None:
         """The next place >= `position` that is proved to be the start of a frame."""

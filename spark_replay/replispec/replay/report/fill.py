@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 
 from replispec.replay.judges.findings import FindingRow
@@ -27,6 +27,9 @@ from replispec.replay.report.model import (
 from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.replay.report.wire_words import wire_lines
 from replispec.runtime.primitives.invariants import Verdict
+
+# Every client's port may be translated; summary.json has all.
+RENAMINGS_SHOWN = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,18 @@ def _capture(row: CaptureRow) -> CaptureInfo:
         bytes_tls=row.bytes_tls,
         tls_at=row.tls_at,
         unread=row.unread,
-        wire=wire_lines(row),
+        wire=(*wire_lines(row), *_merged_lines(row)),
     )
+
+
+def _merged_lines(row: CaptureRow) -> Iterator[str]:
+    """What was done to the captures that this one was merged from."""
+    if row.clocks:
+        yield f"merged from {len(row.clocks)} captures; {row.copies} packets are copies of others"
+        yield from map(str, row.clocks[1:])
+        yield from map(str, row.renamings[:RENAMINGS_SHOWN])
+        if len(row.renamings) > RENAMINGS_SHOWN:
+            yield f"{len(row.renamings) - RENAMINGS_SHOWN} more endpoints are renamed (see summary.json)"
 
 
 def _finding(row: FindingRow, located: Mapping[Place, Located], holes: int) -> ReportFinding:

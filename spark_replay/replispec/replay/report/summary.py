@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from replispec.replay.hosts.told import HostClock, Renaming
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow, SendsRow
 from replispec.replay.report.compare import Comparison
@@ -25,7 +26,10 @@ class CaptureRow:
     `packets_vouched`: of those with payload, whose checksum is right and filled in by their sender;
     `packets_corrupt`: left out for a wrong one. `senders_offloaded`: leave checksums to their network card,
     `senders_strange`: whose are wrong as a rule; nothing is concluded from either. `opened`, `unopened`:
-    headers around packets by name. `datagrams_joined`: IP packets put together from fragments. `unread`: of
+    headers around packets by name. `datagrams_joined`: IP packets put together from fragments. Of a capture
+    that was merged from those of many hosts: their `clocks`, the endpoints that some call otherwise
+    (`renamings`), how many packets were `copies` of others, and of how many connections
+    (`connections_doubtful`) it is not known whether they are one with another. `unread`: of
     the warnings those that leave captured packets unread.
     """
 
@@ -53,6 +57,10 @@ class CaptureRow:
     unopened: dict[str, int] = field(default_factory=dict)
     datagrams_joined: int = 0
     unread: tuple[str, ...] = ()
+    clocks: tuple[HostClock, ...] = ()
+    renamings: tuple[Renaming, ...] = ()
+    copies: int = 0
+    connections_doubtful: int = 0
 
 
 def nothing_decoded(row: CaptureRow) -> str:

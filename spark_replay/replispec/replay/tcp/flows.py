@@ -39,12 +39,12 @@ class FlowSide:
     `disputed`: all copies of bytes of which copies differ, in order of arrival; when settled, either
     among the pieces or `ambiguous_...`. `corrupt_sequence`, `corrupt_size`: 32-bit sequence numbers and
     lengths of copies that a checksum contradicts: they are no bytes, but tell why bytes are missing.
-    `first_plain`: sequence number of its first packet that is neither SYN nor RST. `references` is
-    None for a side of which nothing but RST packets was seen.
+    `first_plain`: sequence number and time (ns) of its first packet that is neither SYN nor RST. `references`
+    is None for a side of which nothing but RST packets was seen.
     """
 
     references: tuple[int, int] | None
-    first_plain: int | None = None
+    first_plain: tuple[int, int] | None = None
     syn: int | None = None
     fin: int | None = None
     acknowledged: int | None = None
@@ -78,38 +78,42 @@ class FlowSide:
 class Incarnation:
     """One connection between two endpoints; side 0 is what the lower endpoint sent.
 
-    `opening`: side and sequence number of its first packet, if that is a SYN.
+    `opening`: side, sequence number and time (ns) of its first packet, if that is a SYN.
     """
 
     key: FlowKey
     number: int
     sides: tuple[FlowSide | None, FlowSide | None]
-    opening: tuple[int, int] | None
+    opening: tuple[int, int, int] | None
 
 
-# So far behind its SYN a packet may be that overtook it: what one window without scaling holds.
-OVERTAKING_BYTES = 1 << 16
+# So far behind its SYN a packet may be that overtook it: what one window without scaling holds; and when
+# the packet is stamped later than the SYN, what the largest window holds.
+OVERTAKING_BYTES, OVERTAKING_BYTES_LATER = 1 << 16, 1 << 30
 
 
 @dataclass(slots=True)
 class Handshake:
     """What decides whether a SYN opens another connection: for both sides the initial sequence number
-    and the sequence number of the first packet that is neither SYN nor RST; None: not seen."""
+    and the sequence number and time of the first packet that is neither SYN nor RST; None: not seen."""
 
     initial: list[int | None]
-    plain: list[int | None]
+    plain: list[tuple[int, int] | None]
 
-    def opens(self, side: int, sequence: int) -> bool:
+    def opens(self, side: int, sequence: int, time_ns: int) -> bool:
         """Whether a SYN of this side with this number cannot belong to the present connection.
 
         A SYN continues a connection when it repeats the side's initial sequence number, or when it
         is the side's first packet, or when only reordering put packets of that side (the first of
-        them not far behind the SYN) before it.
+        them not far behind the SYN, or stamped later than it) before it.
         """
         known, plain = self.initial[side], self.plain[side]
         if known is not None:
             return known != sequence
-        return plain is not None and (plain - sequence - 1) % 2**32 >= OVERTAKING_BYTES
+        if plain is None:
+            return False
+        most = OVERTAKING_BYTES_LATER if time_ns < plain[1] else OVERTAKING_BYTES
+        return (plain[0] - sequence - 1) % 2**32 >= most
 
 
 @lru_cache(maxsize=1 << 16)
@@ -222,8 +226,10 @@ def _openings(grouped: Grouped, first: int, rows: list[int], state: Handshake) -
             earlier = slice(begin, row)
             mine = (grouped.direction[earlier] == side) & (packets.flags[earlier] & (SYN | RST) == 0)
             mine &= packets.trust[earlier] > CORRUPT
-            plain[side] = int(packets.sequence[begin + int(mine.argmax())]) if mine.any() else None
-        if Handshake(initial, plain).opens(side, sequence):
+            if mine.any():
+                at = begin + int(mine.argmax())
+                plain[side] = int(packets.sequence[at]), int(packets.time_ns[at])
+        if Handshake(initial, plain).opens(side, sequence, int(packets.time_ns[row])):
             begin, initial, plain = row, [None, None], [None, None]
             yield row
         initial[side] = sequence

@@ -48,19 +48,54 @@ def parts_of_connections(
     grouped = group(packets)
     packets = grouped.packets
     number = incarnations(grouped, before)
-    change = (np.diff(grouped.flow, prepend=grouped.flow[0]) != 0) | (np.diff(number, prepend=number[0]) != 0)
-    connection = np.cumsum(change)
+    connection = _connections(grouped, number)
     sides = _sides(data, grouped, connection)
     found: list[Incarnation] = []
     read = np.append(np.flatnonzero(packets.trust > CORRUPT), 0)
-    for at, first in enumerate(np.flatnonzero(np.append([True], change[1:])).tolist()):
+    for at, first in enumerate(np.flatnonzero(np.diff(connection, prepend=-1)).tolist()):
         pair = (sides.get(2 * at), sides.get(2 * at + 1))
         opening = None
         row = int(read[np.searchsorted(read[:-1], first)])
         if connection[row] == at and packets.trust[row] > CORRUPT and packets.flags[row] & (SYN | RST) == SYN:
-            opening = (int(grouped.direction[row]), int(packets.sequence[row]))
+            opening = (int(grouped.direction[row]), int(packets.sequence[row]), int(packets.time_ns[row]))
         found.append(Incarnation(grouped.keys[int(grouped.flow[first])], int(number[first]), pair, opening))
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """All packets of a capture, by connection and arrival, with what `read_connections` makes of them.
+
+    `connection`, `direction`: which of `found` a row belongs to, and which side sent it; `start`: position
+    of its payload, unwrapped; `has_start`: whether it has one (packets that are not read have none).
+    """
+
+    packets: Packets
+    connection: Integers
+    direction: Integers
+    start: Integers
+    has_start: npt.NDArray[np.bool_]
+    found: list[Incarnation]
+
+
+def placed(data: CaptureBytes, packets: Packets) -> Placed:
+    """All connections, and where in them each packet's payload stands."""
+    grouped = group(packets)
+    packets = grouped.packets
+    if not len(packets):
+        none = packets.sequence
+        return Placed(packets, none, none, none, np.zeros(0, np.bool_), [])
+    connection = _connections(grouped, incarnations(grouped, None))
+    positions = _unwrap(grouped, connection)
+    start = positions.own + (packets.flags & SYN != 0)
+    found = read_connections(data, packets)
+    return Placed(packets, connection, grouped.direction, start, positions.has_own, found)
+
+
+def _connections(grouped: Grouped, number: Integers) -> Integers:
+    """The connection of each row, counted from 0."""
+    change = (np.diff(grouped.flow, prepend=grouped.flow[0]) != 0) | (np.diff(number, prepend=number[0]) != 0)
+    return np.cumsum(change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +197,7 @@ def _add_marks(
     """What the SYN and FIN packets say, and the first packet behind them."""
     plain = (packets.flags & (SYN | RST) == 0) & (packets.trust > CORRUPT)
     for side, row in reducer.run(np.minimum, np.arange(len(packets)), plain):
-        sides[side].first_plain = int(packets.sequence[row])
+        sides[side].first_plain = (int(packets.sequence[row]), int(packets.time_ns[row]))
     syn = positions.has_own & (packets.flags & SYN != 0)
     for side, value in reducer.run(np.minimum, positions.own, syn):
         sides[side].syn = value

@@ -208,6 +208,11 @@ def _decode_present(message: Message, field: Field) -> Iterator[str]:
         block = f"{own(field.type)}.decode_at, buffer, at, {_size_expression(field)}, end, {what}"
         yield f"{field.name}, at = {_BINARY.read_block}({block})"
         return
+    elif field.length == "rest" and field.type == "bytes":
+        yield from _guard("at > end", f"{_BINARY.cut}(at, 0, end, {what})")
+        yield f"{field.name} = bytes(buffer[at:end])"
+        yield "at = end"
+        return
     else:
         yield f"size = {_size_expression(field)}"
     if not field.nullable:

@@ -26,6 +26,8 @@ _HELPERS: Final = {
 }
 _BARE: Final = ("instance", "header", "each", "data", "code")
 """What an expression reads beside the variables."""
+_TAKEN: Final = (*_BARE, "body", "codes", "constants", "local", "rules", "variables")
+"""What the lines of a reader call something else."""
 _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LOCAL: Final = re.compile(r"\blocal\.([a-z][a-z0-9_]*)")
 
@@ -142,6 +144,49 @@ def asked_once(lines: list[str]) -> list[str]:
     for name in names:
         text = re.sub(rf"\blocal\.{name}\b", name, text)
     return [*(f"{name} = local.{name}" for name in names), *text.split("\n")]
+
+
+def read_once(lines: list[str], nodes: Iterable[ex.Expression], words: BindingWords) -> list[str]:
+    """The lines of a request's reader, with what they read or ask more than once read before."""
+    counts = Counter(part for node in nodes for part in ex.walk(node) if _is_reading(part))
+    again = sorted((part for part, count in counts.items() if count > 1), key=_is_asking)
+    names: dict[str, str] = {}
+    for part in again:
+        read, name = words.python(part), _name_of(part)
+        for earlier, known in names.items():
+            read = read.replace(earlier, known)
+        if name in _TAKEN or name in names.values():
+            continue
+        names[read] = name
+        lines = [each.replace(read, name) for each in lines]
+        used = [number for number, each in enumerate(lines) if name in bare_words(each)]
+        if used:
+            # What is asked may need that what stands before has not refused the request.
+            first = used[0] if _is_asking(part) else len(names) - 1
+            while lines[first].startswith(" "):
+                first -= 1
+            lines.insert(first, f"{name} = {read}")
+    return lines
+
+
+def _is_asking(node: ex.Expression) -> bool:
+    return isinstance(node, ex.LocalCall | ex.Rule)
+
+
+def _is_reading(node: ex.Expression) -> bool:
+    """Whether this asks, or is a field of the header, or a literal where that is none."""
+    match node:
+        case ex.LocalCall() | ex.Rule():
+            return True
+        case ex.Function("first", (ex.SourceField(_, "header"), ex.Literal())):
+            return True
+    return False
+
+
+def _name_of(node: ex.Expression) -> str:
+    if isinstance(node, ex.LocalCall | ex.Rule):
+        return node.name
+    return next(each.name for each in ex.walk(node) if isinstance(each, ex.SourceField))
 
 
 def snake(name: str) -> str:

@@ -10,6 +10,7 @@ from replispec.compiler.emit.python.binding_words import (
     asked_once,
     indented,
     parameters,
+    read_once,
 )
 from replispec.compiler.emit.python.bound_claims import claim_nodes
 from replispec.compiler.emit.python.bound_records import record_nodes
@@ -25,11 +26,12 @@ from replispec.compiler.emit.python.bound_values import expressions_in, message_
 from replispec.compiler.emit.python.expressions import bare_words, strings
 from replispec.compiler.emit.python.tree import (
     ABC,
-    DATACLASSES,
+    PRIMITIVES,
     TYPING,
     Class,
     Constant,
     FunctionDef,
+    Names,
     Node,
     own,
 )
@@ -88,7 +90,7 @@ class InstanceBindings:
         yield Class(
             "Asked",
             "The event that a request is, and the instance that it is about.",
-            decorators=[f"{DATACLASSES.dataclass}(frozen=True, slots=True)"],
+            decorators=[str(Names(f"{PRIMITIVES}.immutable").immutable)],
             body=[
                 Constant("instance", annotation="str"),
                 Constant("event", annotation=str(self._words.event)),
@@ -149,6 +151,8 @@ class InstanceBindings:
                 made += [f"if {self._words.python(each.condition)}:", *indented(lines)]
             else:
                 made += lines
+        if self._is_one:
+            made = read_once(made, nodes, self._words)
         text = "\n".join(made)
         known = ["variables" if "variables." in text else "_", "local" if "local." in text else "_"]
         if known != ["_", "_"] and not self._is_one:

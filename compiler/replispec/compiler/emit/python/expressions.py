@@ -14,7 +14,7 @@ from replispec.compiler.model.message import Model
 _UNKNOWN = Names(f"{PRIMITIVES}.unknown")
 HELPERS: Final = {
     name: str(getattr(_UNKNOWN, name)) for name in ("UNKNOWN", "is_none", "with_entry", "without_entries")
-}
+} | {"text_of": str(Names(f"{PRIMITIVES}.texts").text_of)}
 _ZEROS: Final = {"bool": "False", "string": '""', "bytes": 'b""', "list": "()", "set": "frozenset()"}
 ARGUMENTS: Final = ("variables", "event", "rules")
 """What guards, assignments and named values are functions of."""

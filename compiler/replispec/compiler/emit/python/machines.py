@@ -19,7 +19,6 @@ from replispec.compiler.emit.python.expressions import (
 from replispec.compiler.emit.python.naming import class_name
 from replispec.compiler.emit.python.tree import (
     ABC,
-    DATACLASSES,
     PRIMITIVES,
     TYPING,
     Class,
@@ -41,7 +40,7 @@ from replispec.compiler.model.value_types import Type
 
 _MACHINES = Names(f"{PRIMITIVES}.machines")
 _RELEASES = Names(f"{PRIMITIVES}.releases")
-_FROZEN = f"{DATACLASSES.dataclass}(frozen=True, slots=True)"
+_IMMUTABLE = str(Names(f"{PRIMITIVES}.immutable").immutable)
 # Edges that are shorter than this are said for each state.
 _ROW_SHARED_FROM = 180
 # Where the state of a pair stands in the text of its edges.
@@ -98,14 +97,14 @@ class MachineEmitter:
             notes = [state.about] + [f"Never entered: {state.unreached}"] * bool(state.unreached)
             values.append(Constant(state.name, repr(state.name), comment=" ".join(filter(None, notes))))
         about = f"The states, those of {self._machine.enum}." if self._machine.enum else "The states."
-        return Class("State", about, [str(Names("enum").Enum)], body=values)
+        return Class("State", about, [str(_MACHINES.MachineState)], body=values)
 
     def _variables(self) -> Class:
         values = [
             Constant(each.name, initial_value(each, self._model), annotation(each.type), comment=each.about)
             for each in self._machine.variables.values()
         ]
-        return Class("Variables", "What the machine remembers beside its state.", [], [_FROZEN], values)
+        return Class("Variables", "What the machine remembers beside its state.", [], [_IMMUTABLE], values)
 
     def _event(self, event: Event) -> Class:
         body: list[Constant | FunctionDef] = []
@@ -114,7 +113,7 @@ class MachineEmitter:
             body += [self._property(event, name, kind) for name, kind in self._read_fields(event)]
         else:
             body += [Constant(name, annotation=annotation(kind)) for name, kind in event.fields.items()]
-        return Class(class_name(event.name), event.about or _event_about(event), [], [_FROZEN], body)
+        return Class(class_name(event.name), event.about or _event_about(event), [], [_IMMUTABLE], body)
 
     def _read_fields(self, event: Event) -> list[tuple[str, Type]]:
         """The fields that some expression about the event reads, by name."""

@@ -8,15 +8,22 @@ One instance per topic and partition.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
-from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import (
+    Assign,
+    Edge,
+    EventKind,
+    Machine,
+    MachineState,
+    Origin,
+    Transitions,
+)
 from replispec.runtime.primitives.unknown import is_none
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     NONEXISTENT = "NONEXISTENT"  # No assignment is known, or the topic was deleted.
@@ -25,7 +32,7 @@ class State(Enum):
     OFFLINE = "OFFLINE"  # The record names no leader.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -36,14 +43,14 @@ class Variables:
     version: int = 0  # Counts all writes to the record, those of leaders included.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AssignmentRead:
     """The topic's node names the brokers of the partition."""
 
     replicas: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BrokersChanged:
     """The set of living brokers was read. unclean: a leader may be elected that may lack messages."""
 
@@ -51,7 +58,7 @@ class BrokersChanged:
     unclean: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IsrWritten:
     """A leader asks for another ISR, on the version of the record that it knows."""
 
@@ -60,7 +67,7 @@ class IsrWritten:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TopicDeleted:
     """The topic's node is gone."""
 

@@ -9,15 +9,22 @@ DesignLeaderAndIsr.leader.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
-from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import (
+    Assign,
+    Edge,
+    EventKind,
+    Machine,
+    MachineState,
+    Origin,
+    Transitions,
+)
 from replispec.wire.kafka.design import DesignLeaderAndIsr, DesignPartition
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     NONE = "NONE"  # The broker has no replica of the partition.
@@ -29,7 +36,7 @@ class State(Enum):
     DELETED = "DELETED"  # Nothing of it is left.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -42,7 +49,7 @@ class Variables:
     log_end: int = 0  # Where the log ends.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LeaderAndIsr:
     """The controller names the leader and the ISR."""
 
@@ -65,19 +72,19 @@ class LeaderAndIsr:
         return self.message.zk_version
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StopReplica:
     """The controller tells the broker to give up the replica."""
 
     message: DesignPartition
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LeftOut:
     """The first command of a new controller does not name the partition."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Started:
     """The log is open; the high watermark was read from its checkpoint."""
 
@@ -85,7 +92,7 @@ class Started:
     log_end: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Fetched:
     """The leader answered a fetch with messages from an offset on, and with its own high watermark.
     size counts offsets.
@@ -96,14 +103,14 @@ class Fetched:
     high_watermark: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AllFetched:
     """The smallest log end of the ISR grew."""
 
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DirectoryDeleted:
     pass
 

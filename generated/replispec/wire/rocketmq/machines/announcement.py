@@ -8,11 +8,10 @@ One instance per broker and name server.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq.broker import (
     RegisterBrokerRequest,
     RegisterBrokerResponse,
@@ -20,38 +19,38 @@ from replispec.wire.rocketmq.broker import (
 )
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     KNOWN = "KNOWN"  # The name server answers, or was not asked yet.
     SILENT = "SILENT"  # It did not answer, or refused.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Announced:
     """RegisterBrokerRequest was sent."""
 
     message: RegisterBrokerRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Taken:
     """RegisterBrokerResponse was received."""
 
     message: RegisterBrokerResponse
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Refused:
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Left:
     """UnregisterBrokerRequest was sent."""
 

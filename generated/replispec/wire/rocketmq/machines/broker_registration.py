@@ -9,15 +9,15 @@ One instance per broker process; learns broker_id from ApplyBrokerIdRequest.appl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.machines import (
     Assign,
     Edge,
     EventKind,
     Machine,
+    MachineState,
     Origin,
     Overlay,
     Transitions,
@@ -34,7 +34,7 @@ from replispec.wire.rocketmq.controller import (
 )
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     INITIAL = "INITIAL"  # No identity is known.
@@ -44,7 +44,7 @@ class State(Enum):
     REGISTERED = "REGISTERED"  # The controller knows the identity's present address.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -55,7 +55,7 @@ class Variables:
     begun: bool = False  # The process has read its identity files; it does so once.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Started:
     """The process began and read its identity files; broken ones count as absent."""
 
@@ -65,21 +65,21 @@ class Started:
     check_code: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Restarted:
     """The process ended, and will begin again with what is on disk. Its connections end with it, so
     that it does not happen between two frames of one connection.
     """
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NextIdSent:
     """GetNextBrokerIdRequest was sent."""
 
     message: GetNextBrokerIdRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NextIdAnswered:
     """GetNextBrokerIdResponse was received."""
 
@@ -90,7 +90,7 @@ class NextIdAnswered:
         return self.message.next_broker_id
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TemporaryWritten:
     """The temporary file is on disk with its content flushed."""
 
@@ -98,67 +98,67 @@ class TemporaryWritten:
     check_code: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TemporaryFailed:
     """The temporary file could not be written; what there is of it is removed."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ApplicationSent:
     """ApplyBrokerIdRequest was sent."""
 
     message: ApplyBrokerIdRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ApplicationGranted:
     """ApplyBrokerIdResponse was received."""
 
     message: ApplyBrokerIdResponse
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Renamed:
     """The temporary file became the final one in one step."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RenameFailed:
     """The final file could not be made; the temporary one is left."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ApplicationRefused:
     """The id belongs to another broker; the controller may name the next free one."""
 
     next_broker_id: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RequestFailed:
     """No answer, a broken connection, or an answer that decides nothing, as not-leader."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RegistrationSent:
     """RegisterBrokerToControllerRequest was sent."""
 
     message: RegisterBrokerToControllerRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Registered:
     """RegisterBrokerToControllerResponse was received."""
 
     message: RegisterBrokerToControllerResponse
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UnknownHere:
     """The controller answers that it does not know this broker."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RetryDue:
     """A step failed, and is tried again."""
 

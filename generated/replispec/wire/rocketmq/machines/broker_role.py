@@ -10,15 +10,22 @@ One instance per broker process.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Assign, Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import (
+    Assign,
+    Edge,
+    EventKind,
+    Machine,
+    MachineState,
+    Origin,
+    Transitions,
+)
 from replispec.runtime.primitives.unknown import is_none
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     UNDECIDED = "UNDECIDED"  # No master is known since the process began.
@@ -26,7 +33,7 @@ class State(Enum):
     MASTER = "MASTER"  # This broker is master.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -39,7 +46,7 @@ class Variables:
     refused: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Identified:
     """The broker has its id; epoch is the newest one of its log, 0 for none."""
 
@@ -47,7 +54,7 @@ class Identified:
     epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReplicaInfoReceived:
     """A controller names the master and the SyncStateSet, in an answer or a notification."""
 
@@ -58,21 +65,21 @@ class ReplicaInfoReceived:
     set_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CaughtUp:
     """A replica has caught up and may become a member."""
 
     broker_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Lagging:
     """A replica no longer keeps up with the master."""
 
     broker_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Altered:
     """The controller has replaced the SyncStateSet as was asked."""
 
@@ -80,12 +87,12 @@ class Altered:
     set_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AlterationRefused:
     """The controller has decided otherwise, for whatever reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AlterationOpen:
     """What the controller decided, or whether it was asked, is unknown."""
 

@@ -9,15 +9,16 @@ One instance per broker name.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import field
 from typing import Any, Final
 
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.machines import (
     Assign,
     Edge,
     EventKind,
     Machine,
+    MachineState,
     Origin,
     Overlay,
     Transitions,
@@ -28,7 +29,7 @@ from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     UNKNOWN = "UNKNOWN"  # No broker of this name has an identity.
@@ -36,7 +37,7 @@ class State(Enum):
     LED = "LED"  # One broker is the master of the current masterEpoch.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -53,14 +54,14 @@ class Variables:
     check_codes: Mapping[int, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NextIdAsked:
     """A broker without identity asks for the next id."""
 
     cluster_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class IdApplied:
     """A broker applies for an id. owner_code is the check code under which the id is already held."""
 
@@ -70,7 +71,7 @@ class IdApplied:
     cluster_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Registered:
     """A broker registers with its id and address."""
 
@@ -79,12 +80,12 @@ class Registered:
     cluster_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InfoAsked:
     """A broker asks who is master."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ElectionAsked:
     """A broker or an administrator asks for an election; preferred is set when one broker must become
     master. The id -1 asks for no broker in particular.
@@ -96,7 +97,7 @@ class ElectionAsked:
     unclean: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MasterLost:
     """The heartbeats of the broker silent stopped or its connection broke while it was master."""
 
@@ -105,7 +106,7 @@ class MasterLost:
     unclean: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MasterMissed:
     """A controller that has just become active hears nothing of the master silent. The master may only
     be late, so it stays unless somebody can follow.
@@ -116,7 +117,7 @@ class MasterMissed:
     unclean: bool
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AlterationAsked:
     """A master asks for another SyncStateSet. living are the brokers whose heartbeats are in time."""
 
@@ -127,7 +128,7 @@ class AlterationAsked:
     living: frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CleaningAsked:
     """An administrator removes brokers, or without ids the whole set."""
 

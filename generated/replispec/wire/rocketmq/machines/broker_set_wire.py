@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import (
@@ -22,6 +21,7 @@ from replispec.runtime.primitives.bindings import (
     told,
 )
 from replispec.runtime.primitives.errors import LocalProtocolError
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.releases import Release, Releases
 from replispec.wire.rocketmq import codes, constants
 from replispec.wire.rocketmq.controller import (
@@ -78,7 +78,7 @@ class Local(Protocol):
     def has_room(self) -> bool: ...  # One more identity may be granted in this set.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Asked:
     """The event that a request is, and the instance that it is about."""
 

@@ -9,15 +9,15 @@ One instance per connection; learns broker_id from HaHandshakeId.broker_id.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.machines import (
     Assign,
     Edge,
     EventKind,
     Machine,
+    MachineState,
     Origin,
     Overlay,
     Transitions,
@@ -33,7 +33,7 @@ from replispec.wire.rocketmq.ha import (
 )
 
 
-class State(Enum):
+class State(MachineState):
     """The states, those of HaConnectionState."""
 
     # Never entered: A connection exists only once it is accepted; then a handshake is awaited.
@@ -47,7 +47,7 @@ class State(Enum):
     SHUTDOWN = "SHUTDOWN"  # The connection is closed.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -62,7 +62,7 @@ class Variables:
     next_offset: int = 0  # The next byte to send; -1 before the first batch of an empty replica.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HandshakeReceived:
     """HaHandshakeId or HaHandshakeAddress was received."""
 
@@ -77,14 +77,14 @@ class HandshakeReceived:
         return self.message.sync_from_last_file
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AnswerSent:
     """HaHandshakeAnswer or HaHandshakeAnswerPadded was sent."""
 
     message: HaHandshakeAnswer | HaHandshakeAnswerPadded
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReportReceived:
     """HaReport was received."""
 
@@ -95,7 +95,7 @@ class ReportReceived:
         return self.message.max_offset
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BatchSent:
     """A run of commit-log bytes was sent."""
 
@@ -110,7 +110,7 @@ class BatchSent:
         return self.message.offset
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HeartbeatSent:
     """A transfer header without bytes was sent."""
 
@@ -121,34 +121,34 @@ class HeartbeatSent:
         return self.message.body_size
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HeartbeatDue:
     """Nothing was sent for this long."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LogGrew:
     """The commit log has a new end."""
 
     log_end: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class EpochBegan:
     """This broker was elected again while the connection stayed open."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Silence:
     """Nothing came from the replica for this long."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Closed:
     """The replica closed the connection."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stop:
     """The master shuts down or is deposed."""
 

@@ -8,11 +8,18 @@ One instance per connection; learns broker_id from HaHandshakeId.broker_id.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
 from typing import Any, Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import (
+    Edge,
+    EventKind,
+    Machine,
+    MachineState,
+    Origin,
+    Overlay,
+    Transitions,
+)
 from replispec.runtime.primitives.releases import Releases
 from replispec.runtime.primitives.unknown import is_none
 from replispec.wire.rocketmq.ha import (
@@ -26,7 +33,7 @@ from replispec.wire.rocketmq.ha import (
 )
 
 
-class State(Enum):
+class State(MachineState):
     """The states, those of HaConnectionState."""
 
     # No handshake on a connection. The half-copied record at the end of the log has been cut.
@@ -37,7 +44,7 @@ class State(Enum):
     SHUTDOWN = "SHUTDOWN"  # The replica stopped, or became master.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -47,31 +54,31 @@ class Variables:
     silent: bool = False  # An answer has come, and no report was sent since.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DialDue:
     """The pause before the next attempt is over. Fixed in Apache RocketMQ, a parameter here."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TailCut:
     """The half-copied record at the end of the log is gone."""
 
     log_end: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Connected:
     """The connection to the master's replication address is open."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HandshakeSent:
     """HaHandshakeId or HaHandshakeAddress was sent."""
 
     message: HaHandshakeId | HaHandshakeAddress
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HandshakeAnswered:
     """HaHandshakeAnswer or HaHandshakeAnswerPadded was received."""
 
@@ -86,7 +93,7 @@ class HandshakeAnswered:
         return self.message.max_offset
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BatchReceived:
     """A run of commit-log bytes arrived."""
 
@@ -113,7 +120,7 @@ class BatchReceived:
         return self.message.offset
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HeartbeatReceived:
     """A transfer header without bytes arrived."""
 
@@ -136,12 +143,12 @@ class HeartbeatReceived:
         return self.message.epoch_start_offset
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReportDue:
     """It is time to repeat the report."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReportSent:
     """HaReport was sent."""
 
@@ -152,17 +159,17 @@ class ReportSent:
         return self.message.max_offset
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Silence:
     """Nothing came from the master for this long."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Closed:
     """The master closed the connection."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stop:
     """The replica shuts down or becomes master."""
 

@@ -9,16 +9,23 @@ One instance per broker; learns broker_id from HaHandshakeId.broker_id.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Overlay, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import (
+    Edge,
+    EventKind,
+    Machine,
+    MachineState,
+    Origin,
+    Overlay,
+    Transitions,
+)
 from replispec.runtime.primitives.releases import Releases
 from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId, HaReport
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     UNDECLARED = "UNDECLARED"  # Nothing says what the broker is.
@@ -27,14 +34,14 @@ class State(Enum):
     LEARNING = "LEARNING"  # The broker copies the log and belongs to no SyncStateSet.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
     is_member: bool = False  # The SyncStateSet that was received last holds the broker.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Declared:
     """The broker's handshake calls it a learner."""
 
@@ -45,31 +52,31 @@ class Declared:
         return self.message.async_learner
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class JoinedAsReplica:
     """The broker's handshake does not."""
 
     message: HaHandshakeId | HaHandshakeAddress
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Configured:
     """Whoever runs the broker, or watches it, knows that it is a learner."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReportSent:
     """HaReport was sent."""
 
     message: HaReport
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InfoDue:
     """It is time to ask who is master."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReplicaInfoReceived:
     """A controller names the master, the SyncStateSet, or both."""
 

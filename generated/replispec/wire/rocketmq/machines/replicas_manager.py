@@ -10,15 +10,15 @@ RegisterBrokerToControllerRequest.broker_id.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.primitives.machines import (
     Assign,
     Edge,
     EventKind,
     Machine,
+    MachineState,
     Origin,
     Overlay,
     Transitions,
@@ -37,7 +37,7 @@ from replispec.wire.rocketmq.controller import (
 )
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     INITIAL = "INITIAL"  # The active controller is not known.
@@ -48,7 +48,7 @@ class State(Enum):
     SHUTDOWN = "SHUTDOWN"  # The broker stops.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
@@ -56,14 +56,14 @@ class Variables:
     master_named: bool = False  # The answer to the registration named a master.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LeaderAsked:
     """GetMetadataRequest was sent."""
 
     message: GetMetadataRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LeaderNamed:
     """GetMetadataResponse was received."""
 
@@ -74,7 +74,7 @@ class LeaderNamed:
         return self.message.controller_leader_address
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Registered:
     """RegisterBrokerToControllerResponse was received."""
 
@@ -85,57 +85,57 @@ class Registered:
         return self.message.master_broker_id
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RequestFailed:
     """No answer, a broken connection, or an answer without success."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HeartbeatSent:
     """BrokerHeartbeatRequest was sent."""
 
     message: BrokerHeartbeatRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MasterElected:
     """A master was elected, or there is one that still lives."""
 
     message: ElectMasterResponse
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InfoTold:
     """GetReplicaInfoResponse was received."""
 
     message: GetReplicaInfoResponse
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RoleTold:
     """NotifyBrokerRoleChangedRequest was received."""
 
     message: NotifyBrokerRoleChangedRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Announced:
     """The broker makes itself known to a name server."""
 
     message: RegisterBrokerRequest
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RetryDue:
     """A step failed, and is tried again."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class InfoDue:
     """It is time to ask who is master."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stop:
     """The broker shuts down."""
 

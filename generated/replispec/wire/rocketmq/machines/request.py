@@ -8,34 +8,33 @@ One instance per request.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from enum import Enum
 from typing import Final
 
-from replispec.runtime.primitives.machines import Edge, EventKind, Machine, Origin, Transitions
+from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Edge, EventKind, Machine, MachineState, Origin, Transitions
 from replispec.wire.rocketmq import codes
 
 
-class State(Enum):
+class State(MachineState):
     """The states."""
 
     OPEN = "OPEN"  # It is not answered yet.
     REFUSED = "REFUSED"  # It is.
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Variables:
     """What the machine remembers beside its state."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unserved:
     """Nothing serves requests with this code."""
 
     code: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Unreadable:
     """What it says cannot be read."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from replispec.broker.rocketmq.core.addresses import HA, MAIN, ha_host, host, listeners
 from replispec.broker.rocketmq.core.admin import Admin
@@ -15,12 +15,13 @@ from replispec.broker.rocketmq.core.role import Role
 from replispec.broker.rocketmq.core.sends import Sends
 from replispec.broker.rocketmq.core.slave import SlaveSync
 from replispec.broker.rocketmq.core.topics import Topics
-from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq.derived_options import join_address, log_folder
+from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore, RoomListener
 from replispec.runtime.rocketmq.membership import Announcement, Controllers, NameServers
+from replispec.runtime.rocketmq.remoting.answering import Requests
 from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, RequestServer
 from replispec.runtime.storage import FilesReader, StorageFailed
 from replispec.runtime.world import (
     Accepted,
@@ -41,7 +42,6 @@ from replispec.runtime.world import (
 )
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.client import HaRuntimeInfo
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.machines import broker_role
 from replispec.wire.rocketmq.options import BrokerOptions
 
@@ -55,8 +55,9 @@ class BrokerNode:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox, version=BROKER_RELEASE)
+        self._requests = Requests()
         self._server = RequestServer(
-            self._outbox, self._handle, limits=options.limits, version=BROKER_RELEASE
+            self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
         )
         controllers = Controllers(self._calls, options.controller_addr)
         self._role = Role(self._outbox, controllers, options.broker_name, self)
@@ -89,7 +90,7 @@ class BrokerNode:
         self._groups = Groups(self._server, self._offsets, self._pulls, BROKER_RELEASE)
         self._admin = Admin(store, self._topics, self._offsets, options, self)
         self._slave = SlaveSync(self._outbox, self._calls, self._topics, self._offsets)
-        self._handlers = self._table()
+        self._requests.serve(self._sends.table | self._pulls.table | self._groups.table | self._admin.table)
         self._address = self._ha_address = ""
         self._ha_addresses: dict[str, str] = {}
         self._announce_due = False
@@ -195,59 +196,15 @@ class BrokerNode:
     def _stop(self, now_ms: int) -> None:
         self._name_servers.leave(now_ms)
         self._manager.stop(now_ms)
-        self._sends.refuse_all("this broker stops")
+        self._sends.refuse_all(stops=True)
         self._log.stop(now_ms)
         self._offsets.keep()
 
     # Requests
 
-    def _table(self) -> Mapping[int, Callable[[Request], None]]:
-        admin, groups, pulls = self._admin, self._groups, self._pulls
-        return {
-            RequestCode.SEND_MESSAGE: self._sends.take,
-            RequestCode.SEND_MESSAGE_V2: self._sends.take,
-            RequestCode.SEND_BATCH_MESSAGE: self._sends.take,
-            RequestCode.PULL_MESSAGE: pulls.take,
-            RequestCode.LITE_PULL_MESSAGE: pulls.take,
-            RequestCode.GET_MAX_OFFSET: pulls.max_offset,
-            RequestCode.GET_MIN_OFFSET: pulls.min_offset,
-            RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: pulls.search_offset,
-            RequestCode.HEART_BEAT: groups.heartbeat,
-            RequestCode.UNREGISTER_CLIENT: groups.unregister,
-            RequestCode.GET_CONSUMER_LIST_BY_GROUP: groups.members,
-            RequestCode.QUERY_CONSUMER_OFFSET: groups.query_offset,
-            RequestCode.UPDATE_CONSUMER_OFFSET: groups.update_offset,
-            RequestCode.UPDATE_AND_CREATE_TOPIC: admin.create_topic,
-            RequestCode.GET_TOPIC_CONFIG: admin.topic,
-            RequestCode.UPDATE_AND_CREATE_SUBSCRIPTIONGROUP: admin.accepted,
-            RequestCode.GET_ALL_TOPIC_CONFIG: admin.all_topics,
-            RequestCode.GET_ALL_CONSUMER_OFFSET: admin.all_offsets,
-            RequestCode.GET_ALL_DELAY_OFFSET: admin.delay_offsets,
-            RequestCode.GET_ALL_SUBSCRIPTIONGROUP_CONFIG: admin.all_groups,
-            RequestCode.GET_ALL_MESSAGE_REQUEST_MODE: admin.request_modes,
-            RequestCode.GET_TIMER_CHECK_POINT: admin.timer_checkpoint,
-            RequestCode.GET_TIMER_METRICS: admin.timer_metrics,
-            RequestCode.GET_BROKER_EPOCH_CACHE: admin.epochs,
-            RequestCode.GET_BROKER_HA_STATUS: admin.ha_status,
-            RequestCode.GET_BROKER_RUNTIME_INFO: admin.runtime_info,
-            RequestCode.GET_BROKER_CONFIG: admin.configuration,
-            RequestCode.NOTIFY_BROKER_ROLE_CHANGED: self._role_notified,
-        }
-
-    def _handle(self, request: Request) -> None:
-        handler = self._handlers.get(request.code)
-        if handler is None:
-            request.refuse_unknown()
-            return
-        try:
-            handler(request)
-        except RemoteProtocolError as error:
-            if not request.answered:
-                request.answer(ResponseCode.SYSTEM_ERROR, remark=str(error))
-
-    def _role_notified(self, request: Request) -> None:
-        self._manager.notified(request.command, request.now_ms)
-        request.answer(ResponseCode.SUCCESS)
+    def role_told(self, command: Command, now_ms: int, /) -> None:
+        """A controller told of a role."""
+        self._manager.notified(command, now_ms)
 
     # What the controllers decide
 
@@ -274,7 +231,7 @@ class BrokerNode:
     def become_replica(self, address: str, now_ms: int) -> None:
         """Copy from the master at this address."""
         self._outbox.note(Level.INFO, "replica now", master=address, epoch=self._role.master_epoch)
-        self._sends.refuse_all("this broker is no master any more")
+        self._sends.refuse_all(stops=False)
         self._log.copy_as_replica(now_ms)
         self._slave.follow(address, now_ms)
         if address in self._ha_addresses:

@@ -9,17 +9,17 @@ what is proposed meanwhile is handed out together after it. Source: the shape of
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from replispec.event.v1.event_pb2 import ControllerEvent
+from replispec.runtime.primitives.immutable import immutable
 
 
 class LogDamaged(Exception):
     """What lies on the disk is not what a controller writes: starting on it could break a promise."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Entry:
     """One record of the log that the group has agreed on, at its place from 1."""
 
@@ -27,7 +27,7 @@ class Entry:
     event: ControllerEvent
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ready:
     """What is to be done now: persist `records` (index, bytes) and `state`, send `messages` (member, bytes),
     apply `entries`, each in order."""

@@ -11,8 +11,6 @@ from types import MappingProxyType
 from typing import Final
 
 from replispec.controller.rocketmq.core.broker_sets import BrokerSets
-from replispec.runtime.configuration.properties import read_properties
-from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Request
@@ -42,10 +40,11 @@ class Administration:
         self._options = options
         self._changed = changed
         self._sets = sets
+        self.admits = sets.heartbeats.admits
         self._answering = Answering(
             machine.MACHINE,
             Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, release),
+                lambda code, fields, data, release: wire.event_of(code, fields, data, self, rules, release),
                 lambda effect, known, event, release: wire.answer_of(
                     effect, known, event, self, rules, release
                 ),
@@ -80,10 +79,6 @@ class Administration:
         """The configuration, ascending by name."""
         return [Property(name, value) for name, value in sorted(CONTROLLER.texts(self._options).items())]
 
-    def admits(self, broker_name: str, broker_id: int, /) -> bool:
-        """Whether a heartbeat of this broker may be remembered."""
-        return self._sets.heartbeats.admits(broker_name, broker_id)
-
     def replicas(self, names: Sequence[str], /) -> Mapping[str, ReplicasInfo]:
         """What is recorded of those of these broker sets that have brokers."""
         return self._sets.replicas(names)
@@ -95,13 +90,11 @@ class Administration:
             request.connection, event.broker_name, event.broker_id, event.said
         )
 
-    def _change_configuration(self, request: Request, _event: machine.ChangeAsked) -> None:
-        """All of it or nothing. Names that are not known change nothing. Raises RemoteProtocolError."""
+    def _change_configuration(self, request: Request, event: machine.ChangeAsked) -> None:
+        """All of it or nothing. Names that are not known change nothing."""
+        changes = {each.name: each.value for each in event.properties}
         try:
-            changes, _ = read_properties(request.command.body.decode())
             self._answering.take(request, self._changed_to(changes))
-        except UnicodeDecodeError:
-            raise RemoteProtocolError("the configuration is not UTF-8") from None
         except ConfigurationError as error:
             self._answering.take(request, machine.ChangeImpossible(str(error)[:REMARK_MAX]))
 

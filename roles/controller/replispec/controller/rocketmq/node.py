@@ -63,7 +63,8 @@ class ControllerNode:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._log = ControllerLog(self._outbox, self._writes, journal, self)
-        self._server = RequestServer(self._outbox, self._requested, limits=options.limits)
+        self._requests = Requests()
+        self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
         self._notifier = Notifier(self._outbox)
         self._sets = BrokerSets(unclean=options.enable_elect_unclean_master)
         self._administration = Administration(options, self._sets, self._configured)
@@ -74,7 +75,7 @@ class ControllerNode:
         self._halted = False
         self._next_expiry_ms: int | None = None
         self._next_search_ms: int | None = None
-        self._requests = Requests(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
+        self._requests.serve(dict.fromkeys(wire.REQUESTS, self._ask) | self._administration.table)
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -107,6 +108,8 @@ class ControllerNode:
         match event:
             case Received():
                 self._server.received(event)
+            case Persisted() | PersistFailed():
+                self._writes.answered(event)
             case Writable():
                 if self._notifier.owns(event.connection):
                     self._notifier.writable(event)
@@ -124,8 +127,6 @@ class ControllerNode:
                 self._tick(event.now_ms)
             case Started():
                 self._start(event)
-            case Persisted() | PersistFailed():
-                self._writes.answered(event)
             case Stopping():
                 pass
 
@@ -168,14 +169,12 @@ class ControllerNode:
 
     # Requests
 
-    def _requested(self, request: Request) -> None:
-        self._requests.take(request)
-
     def _ask(self, request: Request) -> None:
         """Decide at once what changes nothing; all else goes by way of the log."""
         command = request.command
-        fields, release = command.header.ext_fields or {}, command.release
-        asked = wire.event_of(request.code, fields, command.body, self._sets, rules, release)
+        header, release = command.header, command.release
+        fields = header.ext_fields or {}
+        asked = wire.event_of(header.code, fields, command.body, self._sets, rules, release)
         if asked is None:
             raise LocalProtocolError(f"request {request.code} is no event")
         broker_set = self._sets.named(asked.instance)

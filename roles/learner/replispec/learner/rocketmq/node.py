@@ -16,12 +16,14 @@ from replispec.runtime.rocketmq.log import GroupCommit, MessageStore
 from replispec.runtime.rocketmq.membership import (
     Announcement,
     Controllers,
+    LogQuestions,
     NameServers,
     epoch_cache,
     runtime_info,
 )
+from replispec.runtime.rocketmq.remoting.answering import Requests
 from replispec.runtime.rocketmq.remoting.calls import Calls
-from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request, RequestServer
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, RequestServer
 from replispec.runtime.rocketmq.replication import HaReplica
 from replispec.runtime.storage import FilesReader, LinesReader, StorageFailed
 from replispec.runtime.world import (
@@ -43,7 +45,8 @@ from replispec.runtime.world import (
 )
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfigTable
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.client import RuntimeInfo
+from replispec.wire.rocketmq.controller import EpochEntryCache
 from replispec.wire.rocketmq.options import LearnerOptions
 
 MAIN: Final = "main"
@@ -58,8 +61,9 @@ class LearnerNode:
         self._outbox = Outbox()
         self._writes = Writes(self._outbox)
         self._calls = Calls(self._outbox, version=BROKER_RELEASE)
+        self._requests = Requests()
         self._server = RequestServer(
-            self._outbox, self._handle, limits=options.limits, version=BROKER_RELEASE
+            self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
         )
         controllers = Controllers(self._calls, options.controller_addr)
         self._watch = Watch(self._outbox, self._writes, controllers, files, options, self._identified)
@@ -79,6 +83,7 @@ class LearnerNode:
         self._export_ms: int | None = None
         self._replica: HaReplica | None = None
         self._address = ""
+        self._requests.serve(LogQuestions(self._epochs, self._figures).table)
 
     # The world
 
@@ -211,14 +216,10 @@ class LearnerNode:
 
     # Requests
 
-    def _handle(self, request: Request) -> None:
+    def _epochs(self) -> EpochEntryCache:
         options = self._options
-        if request.code == RequestCode.GET_BROKER_EPOCH_CACHE:
-            names = options.broker_cluster_name, options.broker_name
-            cache = epoch_cache(self._store, *names, self._watch.broker_id)
-            request.answer(ResponseCode.SUCCESS, body=cache.encode())
-        elif request.code == RequestCode.GET_BROKER_RUNTIME_INFO:
-            response = runtime_info(self._store, BROKER_RELEASE, request.now_ms)
-            request.answer(ResponseCode.SUCCESS, body=response.encode())
-        else:
-            request.refuse_unknown()
+        names = options.broker_cluster_name, options.broker_name
+        return epoch_cache(self._store, *names, self._watch.broker_id)
+
+    def _figures(self, now_ms: int) -> RuntimeInfo:
+        return runtime_info(self._store, BROKER_RELEASE, now_ms)

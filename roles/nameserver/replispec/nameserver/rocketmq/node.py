@@ -44,7 +44,8 @@ class NameServerNode:
     def __init__(self, options: NameServerOptions, limits: Limits | None = None) -> None:
         self._options = options
         self._outbox = Outbox()
-        self._server = RequestServer(self._outbox, self._requested, limits=options.limits)
+        self._requests = Requests()
+        self._server = RequestServer(self._outbox, self._requests.take, limits=options.limits)
         self._routes = Routes(limits or Limits())
         self._next_scan_ms: int | None = None
         answering = Answering(
@@ -62,7 +63,7 @@ class NameServerNode:
             },
         )
         self._take: Final = answering.take
-        self._requests = Requests(answering.table)
+        self._requests.serve(answering.table)
 
     @property
     def listeners(self) -> Mapping[str, str]:
@@ -111,9 +112,6 @@ class NameServerNode:
             address=gone.address,
             reason=reason,
         )
-
-    def _requested(self, request: Request) -> None:
-        self._requests.take(request)
 
     # Effects of the machine
 

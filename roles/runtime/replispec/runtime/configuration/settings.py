@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from replispec.runtime.configuration.properties import read_properties
 from replispec.runtime.primitives.parameters import ConfigurationError, RoleParameters
+from replispec.runtime.primitives.properties import read_properties
 
 T = TypeVar("T")
 

@@ -97,8 +97,9 @@ class Persistence:
             self._queue.put(persist)
             return
         self._answer(persist, self._write(persist))
-        # Whoever sent something meanwhile is heard before the next write.
-        await trio.lowlevel.checkpoint()
+        if self._asked:
+            # Whoever sent something meanwhile is heard before the next write.
+            await trio.lowlevel.checkpoint()
 
     def _answer(self, persist: Persist, outcome: Outcome) -> None:
         if not self._asked and not self._queued:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Generic, Protocol, TypeVar, overload
 
 from replispec.runtime.primitives.binary import crc32
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.immutable import immutable
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -19,7 +20,7 @@ _SHOWN_MAX: Final = 10
 """Elements of a set that a text for people shows."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Answer:
     """What a peer that asked is answered: a code, header fields in the order of the wire, a body."""
 
@@ -29,7 +30,7 @@ class Answer:
     remark: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Notice:
     """What a peer is told that did not ask: the code of the command, header fields, a body."""
 
@@ -38,7 +39,7 @@ class Notice:
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Call(Generic[HeaderT_co]):
     """What this side asks or tells of its own: the code of the command, its header, a body."""
 
@@ -47,7 +48,7 @@ class Call(Generic[HeaderT_co]):
     body: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Claims:
     """What an answer says: the effects that may have given it, whether they granted what was asked (or count
     as such), and the values of variables that it tells."""

@@ -6,7 +6,7 @@ Source of the forms: the generated streams of the specification; nothing here kn
 from __future__ import annotations
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.primitives.streams import Stream
+from replispec.runtime.primitives.streams import Stream, measure_of
 
 
 class FrameBuffer:
@@ -19,6 +19,7 @@ class FrameBuffer:
 
     def __init__(self, stream: Stream, *, limit_bytes: int | None = None) -> None:
         self._stream = stream
+        self._measure = measure_of(stream)
         self._limit = limit_bytes
         self._buffer = bytearray()
         self._consumed = 0
@@ -57,15 +58,15 @@ class FrameBuffer:
 
     def _frames(self, buffer: bytes | bytearray) -> tuple[list[bytes], int]:
         """The whole frames at the start of `buffer`, and how many bytes they are."""
-        frames: list[bytes] = []
+        frames: list[bytes | bytearray] = []
         at, end = 0, len(buffer)
-        size_of, limit = self._stream.form_and_size, end if self._limit is None else self._limit
+        size_of, limit = self._measure, end if self._limit is None else self._limit
         while at < end:
-            size = size_of(buffer, at, end)[1]
+            size = size_of(buffer, at, end)
             if size > limit and self._limit is not None:
                 raise RemoteProtocolError(f"{size} bytes in one frame, {self._limit} allowed", offset=at)
             if size <= 0 or at + size > end:
                 break
-            frames.append(bytes(buffer[at : at + size]))
+            frames.append(buffer[at : at + size])
             at += size
-        return frames, at
+        return [bytes(each) for each in frames], at

@@ -7,13 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar, dataclass_transform
 
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.jsons import dumps, holds_text, loads, take_object, unknown_keys
 from replispec.runtime.primitives.keyed import Keyed, declared
 
 MessageT = TypeVar("MessageT", bound="type[JsonMessage | BareMessage]")
+
+
+class _Reading(NamedTuple):
+    """What reading a field needs; see `Keyed`."""
+
+    key: str
+    holds_text: bool | None
+    read: Callable[[object, str], Any]
+    place: str
 
 
 class _Encoded:
@@ -49,7 +58,7 @@ class JsonMessage(_Encoded):
 
     unknown: dict[str, object] = field(default_factory=dict)
     KEYS: ClassVar[frozenset[str]] = frozenset()
-    _READING: ClassVar[tuple[Keyed, ...]]
+    _READING: ClassVar[tuple[_Reading, ...]]
     _WRITING: ClassVar[tuple[Keyed, ...]]
 
     @classmethod
@@ -58,12 +67,12 @@ class JsonMessage(_Encoded):
         fields = take_object(value, cls.__name__)
         get = fields.get
         values: list[Any] = []
-        for each in cls._READING:
-            found = get(each.key)
-            if found is None or (each.holds_text is not None and each.holds_text != holds_text(found)):
+        for key, is_text, read, place in cls._READING:
+            found = get(key)
+            if found is None or (is_text is not None and is_text != holds_text(found)):
                 values.append(None)
             else:
-                values.append(each.kind.read(found, each.place))
+                values.append(read(found, place))
         if fields.keys() <= cls.KEYS:
             return cls(*values)
         return cls(*values, unknown=unknown_keys(fields, cls.KEYS))
@@ -119,7 +128,9 @@ def json_message(*, alphabetical: bool = False) -> Callable[[MessageT], MessageT
         if issubclass(cls, BareMessage):
             (whole._ONLY,) = found
         else:
-            whole._READING = found
+            whole._READING = tuple(
+                _Reading(each.key, each.holds_text, each.kind.read, each.place) for each in found
+            )
             whole._WRITING = tuple(sorted(found, key=lambda each: each.key) if alphabetical else found)
         result: MessageT = whole
         return result

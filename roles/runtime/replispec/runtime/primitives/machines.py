@@ -15,6 +15,8 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
+from operator import attrgetter
 from typing import Any, Final, Generic, TypeVar
 
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -28,6 +30,13 @@ Assign = Callable[[Any, Any, Any], Any]
 
 CONFIGURATIONS_MAX: Final = 64
 """Possible configurations that `step_all` keeps apart; beyond, those of one state are merged."""
+
+
+class MachineState(enum.Enum):
+    """The states of a machine, told apart by identity: an enumeration else hashes the name of a member, by a
+    function of Python, whenever an edge is looked up."""
+
+    __hash__ = object.__hash__
 
 
 class Origin(enum.Enum):
@@ -323,14 +332,25 @@ def assigned(assign: Mapping[str, Assign], variables: VariablesT, event: Any, ru
     """The variables (a dataclass) with their new values; one that cannot be told is unknown."""
     if not assign:
         return variables
-    values: dict[str, Any] = {}
+    kind: Any = type(variables)
+    read, places = _layout_of(kind)
+    values = list(read(variables))
     for name, function in assign.items():
         try:
-            values[name] = function(variables, event, rules)
+            values[places[name]] = function(variables, event, rules)
         except UnknownRead:
-            values[name] = UNKNOWN
-    after: VariablesT = replace(variables, **values)  # type: ignore[type-var]  # every Variables is a dataclass
+            values[places[name]] = UNKNOWN
+    after: VariablesT = kind(*values)
     return after
+
+
+@cache
+def _layout_of(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mapping[str, int]]:
+    """How all variables of this class are read at once, and the place of each among them."""
+    names = [each.name for each in fields(kind)]
+    # With one name alone attrgetter gives no tuple.
+    read = attrgetter(*names) if len(names) > 1 else lambda one: tuple(getattr(one, name) for name in names)
+    return read, {name: place for place, name in enumerate(names)}
 
 
 def forgotten(variables: VariablesT, names: Iterable[str]) -> VariablesT:

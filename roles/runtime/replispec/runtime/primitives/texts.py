@@ -103,3 +103,11 @@ def agree(written: int, computed: int, what: str) -> None:
     """Raises RemoteProtocolError when a number in the text is not what the text itself gives."""
     if written != computed:
         raise RemoteProtocolError(f"{what}: {written} is written, {computed} is true")
+
+
+def text_of(data: bytes) -> str:
+    """The text that bytes are. Raises RemoteProtocolError for what is no UTF-8."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise RemoteProtocolError("a text is not UTF-8", offset=error.start) from None

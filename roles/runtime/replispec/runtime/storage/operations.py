@@ -7,13 +7,13 @@ effect `Persist`; whoever runs the node carries them out here, off the node's wa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, assert_never
 
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.storage.interface import Files, Journal, Lines
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AppendRecords:
     """Write records (index, bytes) into the journal, and the value beside them if given: all or nothing."""
 
@@ -21,7 +21,7 @@ class AppendRecords:
     state: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AppendLines:
     """Put lines, given without their ends, after the last of the text file: all or nothing, but for a
     crash."""
@@ -29,7 +29,7 @@ class AppendLines:
     lines: Sequence[bytes]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReplaceFile:
     """Make a file hold exactly this: afterwards it is the old one or the new one."""
 
@@ -37,7 +37,7 @@ class ReplaceFile:
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RenameFile:
     """Give a file another name. Done already when only the new name is there."""
 
@@ -45,14 +45,14 @@ class RenameFile:
     to: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RemoveFile:
     """Remove a file. Done already when it is not there."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MakeFile:
     """Make a file of `size` zero bytes that takes its room on the disk. Done already when it is there."""
 
@@ -60,7 +60,7 @@ class MakeFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class FlushFiles:
     """Bring to the disk what was put into the regions of these files before."""
 
@@ -70,7 +70,7 @@ class FlushFiles:
 Operation = AppendRecords | AppendLines | ReplaceFile | RenameFile | RemoveFile | MakeFile | FlushFiles
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stores:
     """All that one node may have written; what it has no use for is None."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.storage.operations import Operation
 
 Buffer = bytes | bytearray | memoryview
@@ -20,7 +21,7 @@ class Level(enum.IntEnum):
     ERROR = 40
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dial:
     """Open a connection to ADDRESS:PORT. Answered by Connected or by Closed."""
 
@@ -28,7 +29,7 @@ class Dial:
     address: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Send:
     """Send bytes, after those sent before. A memoryview is sent without a copy: its bytes stay as they
     are until Writable or Closed. With `tell`, Writable follows when all of it has left."""
@@ -38,14 +39,14 @@ class Send:
     tell: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Close:
     """End a connection once what was sent on it has left; it is not waited for longer than a moment."""
 
     connection: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pause:
     """Take no more bytes from a connection until Resume, so that its peer's sends come to a stand.
 
@@ -55,14 +56,14 @@ class Pause:
     connection: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Resume:
     """Take bytes from a connection again."""
 
     connection: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Persist:
     """Write, off the node's way: these operations in order, none after one that fails. Answered once, by
     Persisted or by PersistFailed. What one node asks for is carried out in the order in which it asked, one
@@ -72,7 +73,7 @@ class Persist:
     operations: Sequence[Operation]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Note:
     """One line of the log: what happened (lower case, no values in it), and its values by name."""
 
@@ -81,7 +82,7 @@ class Note:
     values: Mapping[str, object] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Halt:
     """End the process at once, as failed: going on could break a promise. What is still to be written is
     not; a write under way may be on the disk or not."""

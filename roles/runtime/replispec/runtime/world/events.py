@@ -9,10 +9,12 @@ used again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from replispec.runtime.primitives.immutable import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Started:
     """The process runs; its listeners accept from now on. The first event, and it happens once.
 
@@ -24,14 +26,14 @@ class Started:
     addresses: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Ticked:
     """The time that `Node.deadline_ms` named has come; it may be late, and it may come without need."""
 
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Accepted:
     """A peer opened a connection to one of this node's listeners; `peer` is its ADDRESS:PORT."""
 
@@ -41,7 +43,7 @@ class Accepted:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Connected:
     """The connection that a Dial asked for is open; `local` is our own ADDRESS:PORT on it."""
 
@@ -50,7 +52,7 @@ class Connected:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Received:
     """The next bytes of a connection, at most `net.RECEIVE_BYTES_MAX`, cut anywhere; never empty."""
 
@@ -59,7 +61,7 @@ class Received:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Writable:
     """Everything that was sent on a connection before a `Send` with `tell` has left this process."""
 
@@ -67,7 +69,7 @@ class Writable:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Closed:
     """A connection is gone: the peer ended it, it broke, it could not be opened, or it took nothing of
     what was sent for too long. It does not come for connections that this node closed itself."""
@@ -77,7 +79,7 @@ class Closed:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Persisted:
     """All that a Persist asked for is on the disk for good."""
 
@@ -85,7 +87,7 @@ class Persisted:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PersistFailed:
     """The disk refused one operation of a Persist; those before it are on the disk, those after it were not
     begun. `is_full`: there was no room, nothing of the refused one is there, and the same may be asked
@@ -97,7 +99,7 @@ class PersistFailed:
     now_ms: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stopping:
     """The process is asked to end. What the node sends now still leaves, and what it wants written still
     is; it gets no further event."""

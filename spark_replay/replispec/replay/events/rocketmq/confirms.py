@@ -1,4 +1,9 @@
-"""What a master confirms, beside what the members of its SyncStateSet have reported to it."""
+"""What a master confirms, beside what the members of its SyncStateSet have reported to it.
+
+A master tells every replica what it confirms, and on that replica's connection its reports stand before or
+behind. What others reported on connections of their own is in no order with that: it can clear a master, not
+accuse it.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +89,7 @@ def confirms(rows: Sequence[Observation], *, all_ack: bool) -> Iterator[SimpleNa
                 group=row.group,
                 all_ack=all_ack,
                 confirm_offset=row.confirm_offset,
-                covered=_covered(now),
+                covered=_covered(now, row),
             )
 
 
@@ -97,12 +102,20 @@ def _learn(now: _Set, row: Observation) -> None:
         now.members = frozenset(row.members)
 
 
-def _covered(now: _Set) -> int | None:
-    """The least that another member of the set reported; none without one, unknown when one was not seen."""
+def _covered(now: _Set, row: Observation) -> int | None:
+    """The least that another member of the set reported; none without one. Unknown when a member's report was
+    not seen, or is too small and came on another connection than the row."""
     unseen: int | None = UNKNOWN
     if now.members is None or now.master is None:
         return unseen
     others = now.members - {now.master}
+    replica = now.replicas.get(row.connection)
+    confirmed = row.confirm_offset or 0
+    if replica in others and replica in now.reported and now.latest[replica] == row.connection:
+        own = now.reported[replica]
+        if own < confirmed:
+            return own
     if not others <= now.reported.keys():
         return unseen
-    return min((now.reported[each] for each in others), default=None)
+    least = min((now.reported[each] for each in others), default=None)
+    return unseen if least is not None and least < confirmed else least

@@ -7,12 +7,13 @@ the controller forget the set: whoever is granted it then holds it a second time
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import SimpleNamespace
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.lives import FIRST_BROKER_ID, removed_by
+from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
 
 ASKED = "next_id_asked"
 """The event of the broker set's machine that an answer to 1012 decides."""
@@ -23,8 +24,9 @@ _Held = dict[str, str | None]
 SETTLING_NS = 5_000_000_000
 
 
-def grants(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
+def grants(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
     """The events of the stream `grants`."""
+    whole = controllers_were_seen(rows, groups)
     held: dict[tuple[str, str], _Held] = {}
     for row in rows:
         key = groups.key(row)
@@ -38,7 +40,7 @@ def grants(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[Simple
                 own.pop(each, None)
             continue
         group = own.setdefault(str(row.broker_id), row.group)
-        yield SimpleNamespace(row=row, group=group, broker_id=row.broker_id, check_code=row.text)
+        yield SimpleNamespace(row=row, group=group, broker_id=row.broker_id, check_code=row.text, whole=whole)
 
 
 def offers(rows: Iterable[Observation]) -> Iterator[SimpleNamespace]:

@@ -1,9 +1,9 @@
 """Where the log of a master got shorter within its masterEpoch, which loses what it had acknowledged.
 
-A log falls only where its broker stops and starts again, and then every connection of the broker ends.
-So the connections that overlap in the order of the capture make one run of a broker, and what is told
-in a later run is compared with what was told in an earlier one. Within a run nothing is concluded from
-the order of frames on different connections. Offsets are bytes of the commit log.
+A log falls only where its broker stops and starts again. So what is told in a later run of the broker is
+compared with what was told in an earlier one. Within a run nothing is concluded from the order of frames on
+different connections. A place that was given to two messages has lost one of them, whatever the order.
+Offsets are bytes of the commit log.
 """
 
 from __future__ import annotations
@@ -12,21 +12,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Protocol
+from typing import Any, Protocol
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.replay.events.rocketmq.runs import are_different, main_address, runs_of
+from replispec.runtime.primitives.unknown import UNKNOWN
 
-_OF_REPLICATION = frozenset(
-    (
-        ObservationKind.ANSWER,
-        ObservationKind.REPORT,
-        ObservationKind.BATCH,
-        ObservationKind.HEARTBEAT,
-        ObservationKind.HANDSHAKE,
-    )
-)
-_OWN_WORD = (ObservationKind.ALIVE, ObservationKind.BROKER)
 # How many frames must say that a log was shorter before what it had held counts as lost.
 WITNESSES_MIN = 2
 
@@ -71,13 +63,14 @@ class _Log:
     """The log of one master of one epoch, by run.
 
     `before`: how long it was before each run; `acknowledged`: where the last message began that had been
-    acknowledged by then; `cut_after`: what of it was left at the least in later runs.
+    acknowledged by then; `cut_after`: what of it was left at the least in later runs; `least`: in any.
     """
 
     runs: dict[int, _Told] = field(default_factory=lambda: defaultdict(_Told))
     before: dict[int, int] = field(default_factory=dict)
     acknowledged: dict[int, int] = field(default_factory=dict)
     cut_after: dict[int, int | None] = field(default_factory=dict)
+    least: int | None = None
 
     def compare(self) -> None:
         """Compare every run with those before it; all must have been told."""
@@ -95,6 +88,7 @@ class _Log:
             self.cut_after[run] = least
             here = fallen.get(run)
             least = here if least is None else least if here is None else min(least, here)
+        self.least = least
 
 
 _Key = tuple[str | None, str, int]
@@ -107,13 +101,14 @@ class LogFalls:
         """`rows`: in the order of the capture, with their groups; acknowledged messages with their epochs."""
         self._groups = groups
         self._tenures = tenures
-        self._runs = _runs(rows, groups)
+        self._runs = runs_of(rows, groups)
         self._logs: dict[_Key, _Log] = defaultdict(_Log)
         self._ends = [(row, key, end) for row in rows for key, end in self._end(row)]
         for row, key, end in self._ends:
             told = self._told(key, row)
-            told.ends.append(end)
-            told.most = max(told.most, end)
+            if told is not None:
+                told.ends.append(end)
+                told.most = max(told.most, end)
         self._given: dict[tuple[_Key, int], list[Observation]] = defaultdict(list)
         for row in rows:
             if row.kind == ObservationKind.ACKNOWLEDGED:
@@ -132,43 +127,65 @@ class LogFalls:
                 epoch=epoch,
                 broker=broker,
                 end=end,
-                before=log.before.get(run),
-                acknowledged=log.acknowledged.get(run, -1),
+                before=None if run is None else log.before.get(run),
+                acknowledged=-1 if run is None else log.acknowledged.get(run, -1),
             )
 
-    def cut_to(self, row: Observation) -> int | None:
-        """Where the log ended in a later run that did not hold an acknowledged message any more, or None."""
-        left = self.left_of(row)
-        return left if left is not None and row.offset is not None and left <= row.offset else None
+    def cut_to(self, row: Observation) -> Any:
+        """Where the log ended in a later run that did not hold an acknowledged message any more, or None;
+        UNKNOWN when nothing tells whether that run was later."""
+        left, is_later = self.left_of(row)
+        if left is None or row.offset is None or left > row.offset:
+            return None
+        return left if is_later else UNKNOWN
 
-    def left_of(self, row: Observation) -> int | None:
-        """How long the log of an acknowledged message was at the least in a later run, if one cut it."""
-        key = _key(row)
-        return None if key is None else self._logs[key].cut_after[self._run(row)]
+    def left_of(self, row: Observation) -> tuple[int | None, bool]:
+        """How long the log of an acknowledged message was at the least in a later run, if one cut it; when
+        nothing tells the own run of the message (False), in any run."""
+        key, run = _key(row), self._run(row)
+        if key is None:
+            return None, True
+        log = self._logs[key]
+        return (log.least, False) if run is None else (log.cut_after[run], True)
 
     def is_given_again(self, row: Observation) -> bool:
-        """Whether the same broker acknowledged another message at the same place later in the same epoch."""
+        """Whether the same broker acknowledged another message at the same place in the same epoch, and kept
+        that: one message keeps a place, the latest of those that are not known to have been cut off.
+        """
         key = _key(row)
         if key is None or row.offset is None:
             return False
-        last = self._given[key, row.offset][-1]
-        return last is not row and _are_different(row, last)
+        given = self._given[key, row.offset]
+        if len(given) < 2:
+            return False
+        kept = max(given, key=self._last)
+        return kept is not row and are_different(row.text, kept.text)
+
+    def _last(self, row: Observation) -> tuple[bool, int, int]:
+        run, cut = self._run(row), self.cut_to(row)
+        return cut is None or cut is UNKNOWN, -1 if run is None else run, row.order
 
     def _take(self, row: Observation) -> None:
         key = _key(row)
         if key is None or row.offset is None:
             return
-        told, given = self._told(key, row), self._given[key, row.offset]
-        told.places.append(row.offset)
-        told.most = max(told.most, row.offset + 1)
-        for before in given[-1:]:
-            told.again |= self._run(before) < self._run(row) and _are_different(before, row)
+        told, given, run = self._told(key, row), self._given[key, row.offset], self._run(row)
+        if told is not None:
+            told.places.append(row.offset)
+            told.most = max(told.most, row.offset + 1)
+            for before in given[-1:]:
+                told.again |= self._is_before(before, run) and are_different(before.text, row.text)
         given.append(row)
 
-    def _told(self, key: _Key, row: Observation) -> _Told:
-        return self._logs[key].runs[self._run(row)]
+    def _is_before(self, row: Observation, run: int | None) -> bool:
+        own = self._run(row)
+        return own is not None and run is not None and own < run
 
-    def _run(self, row: Observation) -> int:
+    def _told(self, key: _Key, row: Observation) -> _Told | None:
+        run = self._run(row)
+        return None if run is None else self._logs[key].runs[run]
+
+    def _run(self, row: Observation) -> int | None:
         return self._runs.get(row.connection, 0)
 
     def _end(self, row: Observation) -> Iterator[tuple[tuple[str, str, int], int]]:
@@ -178,7 +195,7 @@ class LogFalls:
             epoch = row.epochs[-1]["epoch"]
         elif row.kind != ObservationKind.ALIVE:
             return
-        broker = _main(self._groups, row)
+        broker = main_address(self._groups, row)
         if row.group is None or broker is None or epoch is None or row.max_offset is None:
             return
         tenures = self._tenures.get(row.group, {})
@@ -189,49 +206,8 @@ class LogFalls:
             yield (row.group, broker, epoch), row.max_offset
 
 
-def _main(groups: BrokerGroups, row: Observation) -> str | None:
-    """The main address of the broker that a row's address belongs to."""
-    return None if row.address is None else groups.main.get(row.address, row.address)
-
-
-def _runs(rows: Sequence[Observation], groups: BrokerGroups) -> dict[str, int]:
-    """The run of its broker in which each connection was, from 0 on."""
-    owners: dict[str, str] = {}
-    spans: dict[str, tuple[int, int]] = {}
-    for row in rows:
-        if row.order <= 0:
-            continue
-        first, _ = spans.get(row.connection, (row.order, row.order))
-        spans[row.connection] = (first, row.order)
-        own = row.kind in _OWN_WORD and row.name is not None
-        broker = _main(groups, row)
-        if broker is not None and (
-            own or row.kind == ObservationKind.ACKNOWLEDGED or row.kind in _OF_REPLICATION
-        ):
-            owners.setdefault(row.connection, broker)
-    connections: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
-    for connection, broker in owners.items():
-        connections[broker].append((*spans[connection], connection))
-    return {name: run for each in connections.values() for name, run in _numbered(sorted(each))}
-
-
-def _numbered(spans: list[tuple[int, int, str]]) -> Iterator[tuple[str, int]]:
-    """Connections with their run: one that begins after all before it have ended begins another run."""
-    run, until = 0, spans[0][1]
-    for first, last, connection in spans:
-        if first > until:
-            run += 1
-        until = max(until, last)
-        yield connection, run
-
-
 def _key(row: Observation) -> _Key | None:
     """Whose log holds an acknowledged message; None when its epoch is not known."""
     if row.epoch is None or row.address is None or row.offset is None:
         return None
     return row.group, row.address, row.epoch
-
-
-def _are_different(one: Observation, other: Observation) -> bool:
-    """Whether they are two messages: a proxy passes an acknowledgement on, with the message's own id."""
-    return one.text is None or one.text != other.text

@@ -6,14 +6,16 @@ connections have, each has carried the same range in whole runs, whose digests a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import (
+    INT64_MAX,
     Coded,
     Counted,
     EventTable,
@@ -27,13 +29,12 @@ from replispec.replay.events.observation import ObservationKind
 from replispec.replay.frames.digests import joined
 
 RANGE: Final = "range"
-OFFSET_MAX: Final = (1 << 63) - 1
 _NUMBERS: Final = ("offset", "size", "digest", "first_digest")
 RANK: Final = "rank"
 """The place of a range among those of its group and epoch."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Carried:
     """The runs of one epoch that one connection carried, by their starts. First copies count.
 
@@ -46,10 +47,11 @@ class _Carried:
     digests: Numbers
     rows: Rows
 
-    def at(self, start: int) -> int | None:
-        """The number of the run that starts there."""
-        number = int(np.searchsorted(self.starts, start))
-        return number if number < len(self.starts) and self.starts[number] == start else None
+    @cached_property
+    def runs(self) -> Mapping[int, tuple[int, int]]:
+        """End and digest of the run that starts somewhere."""
+        runs = zip(self.ends.tolist(), self.digests.tolist(), strict=True)
+        return dict(zip(self.starts.tolist(), runs, strict=True))
 
 
 @dataclass(slots=True)
@@ -107,7 +109,7 @@ def _carried(frames: Columns) -> dict[tuple[str, int], list[_Carried]]:
     digests = frames.numbers("body_digest")
     offsets, sizes = (frames.numbers(name).numbers for name in ("offset", "body_size"))
     # What ends before it starts, or beyond every log, is no run of one.
-    sound = (sizes > 0) & (offsets <= OFFSET_MAX - sizes)
+    sound = (sizes > 0) & (offsets <= INT64_MAX - sizes)
     rows = np.flatnonzero(frames.are(ObservationKind.BATCH) & (digests.absent == 0) & sound)
     columns = [frames.coded(name).take(rows) for name in ("group", "epoch", "connection")]
     found: dict[tuple[str, int], list[_Carried]] = {}
@@ -146,42 +148,29 @@ def _common(first: _Carried, second: _Carried, starts: list[int]) -> Iterator[tu
         if end is None:
             continue
         done = end
-        at = second.at(start)
-        assert at is not None
-        yield (
-            int(second.rows[at]),
-            start,
-            end - start,
-            _digest(second, start, end),
-            _digest(first, start, end),
-        )
+        row = int(second.rows[np.searchsorted(second.starts, start)])
+        yield row, start, end - start, _digest(second, start, end), _digest(first, start, end)
 
 
 def _common_end(first: _Carried, second: _Carried, start: int) -> int | None:
     """Where both connections next have a border, in runs without a gap; None when one breaks off before."""
-    one, other = _end(first, start), _end(second, start)
-    while one is not None and other is not None and one != other:
-        if one < other:
-            one = _end(first, one)
+    one, other = first.runs[start][0], second.runs[start][0]
+    while one != other:
+        lower, at = (first, one) if one < other else (second, other)
+        if at not in lower.runs:
+            return None
+        if lower is first:
+            one = first.runs[at][0]
         else:
-            other = _end(second, other)
-    return None if other is None else one
-
-
-def _end(carried: _Carried, start: int) -> int | None:
-    """Where the run that starts there ends; None without one."""
-    at = carried.at(start)
-    return None if at is None else int(carried.ends[at])
+            other = second.runs[at][0]
+    return one
 
 
 def _digest(carried: _Carried, start: int, end: int) -> int:
     """The digest of the bytes of a range that consists of whole runs."""
-    at = carried.at(start)
-    assert at is not None
-    digest, until = int(carried.digests[at]), int(carried.ends[at])
+    until, digest = carried.runs[start]
     while until < end:
-        at = carried.at(until)
-        assert at is not None
-        digest = joined(digest, int(carried.digests[at]), int(carried.ends[at]) - until)
-        until = int(carried.ends[at])
+        following, own = carried.runs[until]
+        digest = joined(digest, own, following - until)
+        until = following
     return digest

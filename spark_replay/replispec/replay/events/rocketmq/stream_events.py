@@ -38,6 +38,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
     written,
 )
 from replispec.replay.events.rocketmq.tenures import Tenure
+from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -234,6 +235,7 @@ def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
 
 def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
+    whole = controllers_were_seen(rows, groups)
     edits: Counter[str] = Counter()
     for row in rows:
         if row.kind == ObservationKind.CLEANED and row.text is not None:
@@ -255,10 +257,11 @@ def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> I
                 members=None if row.members is None else frozenset(row.members),
                 edits=edits[row.group],
                 learners=frozenset(history.learners[row.group]),
+                whole=whole,
             )
             yield StreamEvent("facts", "fact", event)
         elif row.kind == ObservationKind.ALTERATION:
-            yield StreamEvent("alterations", "alteration", _alteration(row, history))
+            yield StreamEvent("alterations", "alteration", _alteration(row, history, whole=whole))
 
 
 def _naming(rows: list[Observation]) -> dict[str | None, str]:
@@ -270,7 +273,7 @@ def _naming(rows: list[Observation]) -> dict[str | None, str]:
     return naming
 
 
-def _alteration(row: Observation, history: History) -> SimpleNamespace:
+def _alteration(row: Observation, history: History, *, whole: bool) -> SimpleNamespace:
     assert row.group is not None
     epoch = row.master_epoch
     tenure = None if epoch is None else history.tenures[row.group].get(epoch)
@@ -281,6 +284,7 @@ def _alteration(row: Observation, history: History) -> SimpleNamespace:
         master_epoch=UNKNOWN if epoch is None else epoch,
         accepted=row.accepted,
         master=UNKNOWN if tenure is None else tenure.name(row.named_by),
+        whole=whole,
     )
 
 

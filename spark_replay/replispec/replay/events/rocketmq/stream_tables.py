@@ -242,10 +242,10 @@ def sends_table(
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
-    lost = {code: value for code, value in enumerate(left.values) if value is not None}
     cut = np.full(len(sends), len(left.values))
-    for code, end in lost.items():
-        cut[(left.codes == code) & (offsets.numbers >= end)] = code
+    for code, (end, _) in enumerate(left.values):
+        if end is not None:
+            cut[(left.codes == code) & (offsets.numbers >= end)] = code
     epoch, group = sends.coded("epoch"), sends.coded("group")
     given = np.zeros(len(sends), np.int64)
     given[repeated(sends)] = [falls.is_given_again(row) for row in again]
@@ -257,7 +257,7 @@ def sends_table(
     known = {
         "group": group,
         "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
-        "cut_to": Coded(cut, [*left.values, None]),
+        "cut_to": Coded(cut, [*(end if is_later else UNKNOWN for end, is_later in left.values), None]),
         "given_again": Coded(given, [False, True]),
         "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
         "followed": sends.told_alike(sends.alike("group", "epoch"), followed),

@@ -21,6 +21,7 @@ from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.decisions import NOTIFIED
 from replispec.replay.events.rocketmq.facts import BY_ADDRESS
 from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
 from replispec.replay.machines.rocketmq.broker_set_history import (
     ANYTHING,
     MACHINE,
@@ -52,7 +53,7 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
     by_address = {
         row.controller for row in rows if row.kind == ObservationKind.FACT and row.named_by == BY_ADDRESS
     }
-    holed = _is_holed(rows, groups)
+    holed = not controllers_were_seen(rows, groups)
     begun = {row.group for row in rows if row.kind == ObservationKind.CLEANED and row.text is None}
     sets: dict[str, _Set] = {}
     for row in rows:
@@ -68,18 +69,6 @@ def walk_broker_sets(rows: Sequence[Observation], groups: BrokerGroups, found: F
     for group, one in sets.items():
         for row, verdict, says in one.walk():
             found[group, MACHINE.finding].note(verdict, says, row)
-
-
-def _is_holed(rows: Sequence[Observation], groups: BrokerGroups) -> bool:
-    """True when bytes of a controller's connection were lost."""
-    holed = {row.connection for row in rows if row.kind == ObservationKind.UNSEEN}
-    return any(
-        not groups.controllers or not groups.controllers.keys().isdisjoint(_ends(each)) for each in holed
-    )
-
-
-def _ends(connection: str) -> list[str]:
-    return connection.rpartition("#")[0].split("<->")
 
 
 def _is_claim(row: Observation, groups: BrokerGroups) -> bool:

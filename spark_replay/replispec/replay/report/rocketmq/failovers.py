@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
-from replispec.replay.events.event_tables import Counted, Flags
+from replispec.replay.events.event_tables import Flags
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.stream_events import GroupEvents, Judged
@@ -146,7 +146,7 @@ class _Anatomy:
             rows = np.flatnonzero(own & (events.numbers("time_ns").numbers <= until_ns))
             offsets = events.numbers("offset").take(rows)
             if events is self._frames:
-                offsets = Counted(offsets.numbers + events.numbers("body_size").numbers[rows], offsets.absent)
+                offsets = offsets.plus(events.numbers("body_size").numbers[rows])
             ends += [int(offsets.numbers[offsets.absent == 0].max())] if not offsets.absent.all() else []
         return max(ends, default=None)
 

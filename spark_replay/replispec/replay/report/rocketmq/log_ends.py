@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
-from replispec.replay.events.event_tables import Coded, Counted, Numbers, Rows, coded, split
+from replispec.replay.events.event_tables import Coded, Numbers, Rows, coded, split
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.stream_events import GroupEvents
 from replispec.replay.report.model import Curve, CurveKind, Lag
@@ -81,8 +81,8 @@ def _points(own: GroupEvents) -> list[_Points]:
     transfers = frames.are(ObservationKind.BATCH, ObservationKind.HEARTBEAT)
     transfers &= ~frames.coded("address").where(None)
     stored = sends.numbers("offset")
-    sizes, begins = frames.numbers("body_size").numbers, frames.numbers("offset")
-    ends = Counted(begins.numbers + sizes, begins.absent)
+    begins = frames.numbers("offset")
+    ends = begins.plus(frames.numbers("body_size").numbers)
     speaking = frames.coded("connection")
     owners = coded([replicas.get(name, name) for name in speaking.values])
     replica = Coded(owners.codes[speaking.codes], owners.values)

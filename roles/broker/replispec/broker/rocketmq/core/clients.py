@@ -5,11 +5,11 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ClientManageProcessor, ConsumerManag
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from replispec.runtime.primitives.bindings import TEXT_MAX
-from replispec.wire.rocketmq.client import HeartbeatData
+from replispec.wire.rocketmq.client import ConsumerData
 
 GROUPS_MAX: Final = 1_000
 """Groups that one client may belong to; those beyond are not noted."""
@@ -27,10 +27,9 @@ class Clients:
         self._joined: dict[int, set[str]] = {}
         self._members = 0
 
-    def heartbeat_received(self, connection: int, data: HeartbeatData) -> None:
+    def heartbeat_received(self, connection: int, client: str, groups: Sequence[ConsumerData]) -> None:
         """A client says which groups it belongs to. Longer names than anybody needs are not noted."""
-        client = data.client_id or ""
-        for each in (data.consumer_data_set or [])[:GROUPS_MAX]:
+        for each in groups[:GROUPS_MAX]:
             group = each.group_name or ""
             if max(len(client), len(group)) <= TEXT_MAX and self._admits(connection, group):
                 self._join(connection, group, client)

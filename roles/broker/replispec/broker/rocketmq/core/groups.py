@@ -1,33 +1,28 @@
-"""What clients say of themselves, and how far they have read.
+"""What clients say of themselves, and how far they have read, on the machine `broker_groups`.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, ClientManageProcessor, ConsumerManageProcessor.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Final
+
 from replispec.broker.rocketmq.core.clients import Clients
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.runtime.rocketmq.framing import Command
+from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
 from replispec.runtime.rocketmq.remoting.server import LANGUAGE, Request, RequestServer
-from replispec.wire.rocketmq.client import (
-    ClientHeartbeatResponse,
-    ConsumerList,
-    GetConsumerListRequest,
-    HeartbeatData,
-    NotifyConsumerIdsChangedRequest,
-    QueryConsumerOffsetRequest,
-    QueryConsumerOffsetResponse,
-    UnregisterClientRequest,
-    UpdateConsumerOffsetRequest,
-)
-from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import RemotingFlag
+from replispec.wire.rocketmq.machines import broker_groups as machine
+from replispec.wire.rocketmq.machines import broker_groups_wire as wire
 from replispec.wire.rocketmq.remoting import RemotingHeader
 
 
 class Groups:
-    """Answers consumers and producers about themselves. Each method raises RemoteProtocolError for a
-    request that cannot be read."""
+    """Answers consumers and producers about themselves. It is what only this broker knows; see `local` of the
+    machine."""
 
     def __init__(self, server: RequestServer, offsets: ConsumerOffsets, pulls: Pulls, version: int) -> None:
         self._server = server
@@ -36,58 +31,58 @@ class Groups:
         self._version = version
         self._opaque = 0
         self.clients = Clients(self._notify)
+        self.table: Final = Answering(
+            machine.MACHINE,
+            Bound(
+                lambda code, fields, data, release: wire.event_of(code, fields, data, self, release),
+                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
+                wire.REQUESTS,
+                wire.STEADY,
+            ),
+            {
+                "note_client": self._note_client,
+                "drop_client": self._drop_client,
+                "keep_position": self._keep_position,
+            },
+            version=version,
+        ).table
 
-    def heartbeat(self, request: Request) -> None:
-        """A client lives."""
-        self.clients.heartbeat_received(request.connection, HeartbeatData.decode(request.command.body))
-        response = ClientHeartbeatResponse(is_support_heart_beat_v2="false", is_sub_change="false")
-        request.answer(ResponseCode.SUCCESS, ext_fields=response.to_ext_fields())
+    # What the machine asks
 
-    def unregister(self, request: Request) -> None:
-        """A client leaves a group."""
-        header = UnregisterClientRequest.from_ext_fields(request.command.header.ext_fields or {})
-        request.answer(ResponseCode.SUCCESS)
-        if header.consumer_group:
-            self.clients.left(request.connection, header.consumer_group)
+    def position(self, group: str, topic: str, queue_id: int, /) -> int | None:
+        """What a group reads next of a queue; None when it never said."""
+        return self._offsets.get(group, topic, queue_id)
 
-    def members(self, request: Request) -> None:
-        """Who is in a group."""
-        header = GetConsumerListRequest.from_ext_fields(request.command.header.ext_fields or {})
-        found = self.clients.members(header.consumer_group or "")
-        if not found:
-            request.answer(ResponseCode.SYSTEM_ERROR, remark="no consumer for this group")
-            return
-        request.answer(ResponseCode.SUCCESS, body=ConsumerList(found).encode())
+    def oldest(self, topic: str, queue_id: int, /) -> int:
+        """Where the oldest message of a queue is."""
+        return self._pulls.oldest(topic, queue_id)
 
-    def query_offset(self, request: Request) -> None:
-        """How far a group has read a queue."""
-        header = QueryConsumerOffsetRequest.from_ext_fields(request.command.header.ext_fields or {})
-        topic, queue_id = header.topic or "", header.queue_id or 0
-        found = self._offsets.get(header.consumer_group or "", topic, queue_id)
-        if found is None and header.set_zero_if_not_found is not False:
-            # Whoever has not begun reads from the beginning, where nothing of it was deleted.
-            found = 0 if self._pulls.oldest(topic, queue_id) == 0 else None
-        if found is None:
-            request.answer(ResponseCode.QUERY_NOT_FOUND, remark="not found, maybe a new consumer group")
-            return
-        request.answer(ResponseCode.SUCCESS, ext_fields=QueryConsumerOffsetResponse(found).to_ext_fields())
+    def members(self, group: str, /) -> Sequence[str]:
+        """The ids of a group's clients."""
+        return self.clients.members(group)
 
-    def update_offset(self, request: Request) -> None:
-        """A group has read a queue up to somewhere."""
-        header = UpdateConsumerOffsetRequest.from_ext_fields(request.command.header.ext_fields or {})
-        group, topic, queue_id = header.consumer_group or "", header.topic or "", header.queue_id or 0
-        self._offsets.put(group, topic, queue_id, header.commit_offset or 0, request.now_ms)
-        request.answer(ResponseCode.SUCCESS)
+    # Effects of the machine
+
+    def _note_client(self, request: Request, event: machine.Lived) -> None:
+        self.clients.heartbeat_received(request.connection, event.client_id, event.consumers or ())
+
+    def _drop_client(self, request: Request, event: machine.Left) -> None:
+        if event.group:
+            self.clients.left(request.connection, event.group)
+
+    def _keep_position(self, request: Request, event: machine.PositionSaid) -> None:
+        self._offsets.put(event.group, event.topic, event.queue_id, event.position, request.now_ms)
 
     def _notify(self, connection: int, group: str) -> None:
         """Tell a client that its group is another; whether it hears of it is never known."""
         self._opaque += 1
+        call = wire.tell_members(machine.Changed(group))
         header = RemotingHeader(
-            code=RequestCode.NOTIFY_CONSUMER_IDS_CHANGED,
+            code=call.code,
             language=LANGUAGE,
             version=self._version,
             opaque=self._opaque,
             flag=RemotingFlag.ONEWAY,
-            ext_fields=NotifyConsumerIdsChangedRequest(group).to_ext_fields(),
+            ext_fields=call.header.to_ext_fields(),
         )
-        self._server.tell(connection, Command(header).encode())
+        self._server.tell(connection, Command(header, call.body).encode())

@@ -5,9 +5,9 @@ Source: apache/rocketmq rocketmq-all-5.4.0, ConsumerOffsetManager.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
-from replispec.broker.rocketmq.core.topics import QUEUES_MAX
 from replispec.runtime.primitives.bindings import TEXT_MAX
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.storage import FilesReader, ReplaceFile, StorageFailed
@@ -36,7 +36,7 @@ class ConsumerOffsets:
         data = files.read(constants.CONSUMER_OFFSETS_FILE)
         if data is not None:
             try:
-                self._table = _plain(ConsumerOffsetTable.decode(data))
+                self._table = _plain(ConsumerOffsetTable.decode(data).offset_table or {})
             except RemoteProtocolError as error:
                 raise StorageFailed(f"{constants.CONSUMER_OFFSETS_FILE}: {error}") from error
         self._positions = sum(map(len, self._table.values()))
@@ -58,16 +58,16 @@ class ConsumerOffsets:
 
     def _admits(self, key: str, queue: int) -> bool:
         is_known = key in self._table or (len(self._table) < ENTRIES_MAX and len(key) <= 2 * TEXT_MAX)
-        return is_known and 0 <= queue < QUEUES_MAX and self._positions < POSITIONS_MAX
+        return is_known and 0 <= queue < constants.QUEUES_MAX and self._positions < POSITIONS_MAX
 
     def table(self) -> ConsumerOffsetTable:
         """All of them, as replicas are told."""
         offsets = {key: QueueOffsets(dict(queues)) for key, queues in self._table.items()}
         return ConsumerOffsetTable(DataVersion(0, 0, 0), {}, offsets)
 
-    def adopt(self, table: ConsumerOffsetTable, now_ms: int) -> None:
+    def adopt(self, positions: Mapping[str, QueueOffsets], now_ms: int) -> None:
         """Take over a master's."""
-        received = _plain(table)
+        received = _plain(positions)
         if any(self._table.get(key) != queues for key, queues in received.items()):
             self._table.update(list(received.items())[:ENTRIES_MAX])
             self._positions = sum(map(len, self._table.values()))
@@ -94,5 +94,5 @@ class ConsumerOffsets:
         return self._due_ms
 
 
-def _plain(table: ConsumerOffsetTable) -> dict[str, dict[int, int]]:
-    return {key: dict(queues.offsets or {}) for key, queues in (table.offset_table or {}).items()}
+def _plain(positions: Mapping[str, QueueOffsets]) -> dict[str, dict[int, int]]:
+    return {key: dict(queues.offsets or {}) for key, queues in positions.items()}

@@ -1,5 +1,7 @@
 """Messages for consumers, at once or as soon as there are some, and where queues begin and end.
 
+It runs the machine `broker_pulls`.
+
 Source: RIP-44 "ConfirmOffset"; apache/rocketmq rocketmq-all-5.4.0, PullMessageProcessor,
 PullRequestHoldService, AdminBrokerProcessor.
 """
@@ -13,19 +15,13 @@ from typing import Final
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Queue
-from replispec.runtime.rocketmq.remoting.server import Request
-from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
-from replispec.wire.rocketmq.client import (
-    GetMaxOffsetRequest,
-    GetMaxOffsetResponse,
-    GetMinOffsetRequest,
-    GetMinOffsetResponse,
-    SearchOffsetRequest,
-    SearchOffsetResponse,
-)
-from replispec.wire.rocketmq.codes import Permission, PullFlag, ResponseCode
+from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
+from replispec.wire.rocketmq.codes import Permission
+from replispec.wire.rocketmq.machines import broker_pulls as machine
+from replispec.wire.rocketmq.machines import broker_pulls_wire as wire
 from replispec.wire.rocketmq.store import LogRecord
 
 ANSWER_BYTES_MAX: Final = 256 * 1024
@@ -38,12 +34,13 @@ HELD_MS_MAX: Final = 60_000
 @dataclass(slots=True)
 class _Held:
     request: Request
-    header: PullMessageRequest
+    pulled: machine.Pulled
     until_ms: int
 
 
 class Pulls:
-    """Answers pulls. Nothing that is not in the store's index is ever shown."""
+    """Answers pulls. Nothing that is not in the store's index is ever shown. It is what only this broker
+    knows; see `local` of the machine."""
 
     def __init__(self, store: MessageStore, topics: Topics, offsets: ConsumerOffsets) -> None:
         self._store = store
@@ -52,34 +49,41 @@ class Pulls:
         self._held: dict[tuple[str, int], list[_Held]] = {}
         self._held_count = 0
         self.given_count = 0
+        self._answering = Answering(
+            machine.MACHINE,
+            Bound(
+                lambda code, fields, data, release: wire.event_of(code, fields, data, self, rules, release),
+                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
+                wire.REQUESTS,
+                wire.STEADY,
+            ),
+            {"give_messages": self._give_messages},
+            version=BROKER_RELEASE,
+        )
+        self._take = self._answering.take
+        self.table: Final = self._answering.table
 
-    def take(self, request: Request) -> None:
-        """Answer a pull, or hold it. Raises RemoteProtocolError when it cannot be read."""
-        header = PullMessageRequest.from_ext_fields(request.command.header.ext_fields or {})
-        topic, queue_id = header.topic or "", header.queue_id or 0
-        refusal = self._refusal(header, topic, queue_id)
-        if refusal is not None:
-            request.answer(refusal[0], remark=refusal[1])
+    def _give_messages(self, request: Request, pulled: machine.Pulled) -> None:
+        """Answer a pull, or hold it."""
+        if pulled.read_up_to is not None and pulled.read_up_to > 0:
+            queue = pulled.group, pulled.topic, pulled.queue_id
+            self._offsets.put(*queue, pulled.read_up_to, request.now_ms)
+        wait_ms = min(pulled.wait_ms, HELD_MS_MAX)
+        if self._answer(request, pulled):
             return
-        flags = header.sys_flag or 0
-        if flags & PullFlag.COMMIT_OFFSET and (header.commit_offset or 0) > 0:
-            group, position = header.consumer_group or "", header.commit_offset or 0
-            self._offsets.put(group, topic, queue_id, position, request.now_ms)
-        wait_ms = min(header.suspend_timeout_millis or 0, HELD_MS_MAX) if flags & PullFlag.SUSPEND else 0
-        if self._answer(request, header) or wait_ms <= 0 or self._held_count >= HELD_MAX:
-            if not request.answered:
-                self._none(request, header)
+        if wait_ms <= 0 or self._held_count >= HELD_MAX:
+            self._none(request, pulled)
             return
-        held = _Held(request, header, request.now_ms + wait_ms)
-        self._held.setdefault((topic, queue_id), []).append(held)
+        held = _Held(request, pulled, request.now_ms + wait_ms)
+        self._held.setdefault((pulled.topic, pulled.queue_id), []).append(held)
         self._held_count += 1
 
     def shown(self) -> None:
         """More messages may be shown: answer those that waited for them."""
         for key, waiting in tuple(self._held.items()):
             queue = self._store.index.queues.get(key)
-            if queue is not None and any((one.header.queue_offset or 0) < queue.next for one in waiting):
-                self._keep(key, [one for one in waiting if not self._answer(one.request, one.header)])
+            if queue is not None and any(one.pulled.position < queue.next for one in waiting):
+                self._keep(key, [one for one in waiting if not self._answer(one.request, one.pulled)])
 
     def closed(self, connection: int) -> None:
         """A connection is gone; no pull waits on it any more."""
@@ -93,80 +97,72 @@ class Pulls:
             if late:
                 self._keep(key, [one for one in waiting if now_ms < one.until_ms])
                 for one in late:
-                    self._none(one.request, one.header)
+                    self._none(one.request, one.pulled)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         return min((one.until_ms for waiting in self._held.values() for one in waiting), default=None)
 
-    def max_offset(self, request: Request) -> None:
-        """Where the next message of a queue that is shown goes. Raises RemoteProtocolError."""
-        header = GetMaxOffsetRequest.from_ext_fields(request.command.header.ext_fields or {})
-        _, end = self._bounds(header.topic or "", header.queue_id or 0)
-        request.answer(ResponseCode.SUCCESS, ext_fields=GetMaxOffsetResponse(end).to_ext_fields())
+    # What the machine asks
 
-    def min_offset(self, request: Request) -> None:
-        """Where the oldest message of a queue is. Raises RemoteProtocolError."""
-        header = GetMinOffsetRequest.from_ext_fields(request.command.header.ext_fields or {})
-        first, _ = self._bounds(header.topic or "", header.queue_id or 0)
-        request.answer(ResponseCode.SUCCESS, ext_fields=GetMinOffsetResponse(first).to_ext_fields())
+    def has_topic(self, topic: str, /) -> bool:
+        """Whether the broker has this topic."""
+        return self._topics.get(topic) is not None
 
-    def search_offset(self, request: Request) -> None:
-        """Where the first message is that was stored at a time or later. Raises RemoteProtocolError."""
-        header = SearchOffsetRequest.from_ext_fields(request.command.header.ext_fields or {})
-        queue = self._store.index.queues.get((header.topic or "", header.queue_id or 0))
-        found = 0 if queue is None else self._first_at(queue, header.timestamp or 0)
-        request.answer(ResponseCode.SUCCESS, ext_fields=SearchOffsetResponse(found).to_ext_fields())
+    def may_read(self, topic: str, /) -> bool:
+        """Whether messages of this topic may be read."""
+        config = self._topics.get(topic)
+        return config is not None and rules.has_bit(config.perm or 0, Permission.READ)
 
-    def oldest(self, topic: str, queue_id: int) -> int:
+    def read_queues(self, topic: str, /) -> int:
+        """How many queues of this topic may be read."""
+        config = self._topics.get(topic)
+        return 0 if config is None else config.read_queue_nums or 0
+
+    def oldest(self, topic: str, queue_id: int, /) -> int:
         """The position of the oldest message of a queue."""
         return self._bounds(topic, queue_id)[0]
 
-    def _refusal(
-        self, header: PullMessageRequest, topic: str, queue_id: int
-    ) -> tuple[ResponseCode, str] | None:
-        config = self._topics.get(topic)
-        if config is None:
-            return ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic[:200]}] not exist"
-        if not (config.perm or 0) & Permission.READ:
-            return ResponseCode.NO_PERMISSION, f"the topic[{topic}] pulling message is forbidden"
-        if not 0 <= queue_id < (config.read_queue_nums or 0):
-            return ResponseCode.SYSTEM_ERROR, f"queueId[{queue_id}] is illegal"
-        if (header.expression_type or constants.TAG_FILTER) != constants.TAG_FILTER:
-            return ResponseCode.SYSTEM_ERROR, "the broker does not support filters but tags"
-        return None
+    def next(self, topic: str, queue_id: int, /) -> int:
+        """Where the next message of a queue that is shown goes."""
+        return self._bounds(topic, queue_id)[1]
+
+    def stored_since(self, topic: str, queue_id: int, timestamp: int, /) -> int:
+        """Where the first message is that was stored at a time or later."""
+        queue = self._store.index.queues.get((topic, queue_id))
+        return 0 if queue is None else self._first_at(queue, timestamp)
+
+    # Queues
 
     def _bounds(self, topic: str, queue_id: int) -> tuple[int, int]:
         queue = self._store.index.queues.get((topic, queue_id))
         return (0, 0) if queue is None else (queue.first, queue.next)
 
-    def _answer(self, request: Request, header: PullMessageRequest) -> bool:
+    def _answer(self, request: Request, pulled: machine.Pulled) -> bool:
         """Answer unless there is nothing yet at the position asked for."""
-        topic, queue_id = header.topic or "", header.queue_id or 0
-        first, end = self._bounds(topic, queue_id)
-        position = header.queue_offset or 0
+        first, end = self._bounds(pulled.topic, pulled.queue_id)
+        position = pulled.position
         if position == end:
             return False
         if not first <= position < end:
-            self._moved(request, first if position < first else end, first, end)
+            self._take(request, machine.Moved(first if position < first else end, first, end))
             return True
-        queue = self._store.index.queues[topic, queue_id]
-        bodies = self._records(queue, position, header)
+        queue = self._store.index.queues[pulled.topic, pulled.queue_id]
+        bodies = self._records(queue, pulled)
         if not bodies:
-            self._moved(request, first, first, end)
+            self._take(request, machine.Moved(first, first, end))
             return True
         self.given_count += len(bodies)
-        answer = PullMessageResponse(constants.MASTER_ID, position + len(bodies), first, end)
-        request.answer(ResponseCode.SUCCESS, ext_fields=answer.to_ext_fields(), body=b"".join(bodies))
+        self._take(request, machine.Found(position + len(bodies), first, end, b"".join(bodies)))
         return True
 
-    def _records(self, queue: Queue, position: int, header: PullMessageRequest) -> list[bytes]:
+    def _records(self, queue: Queue, pulled: machine.Pulled) -> list[bytes]:
         """Records from a position on, as many as fit into one answer, at least one that is there."""
-        count_max = max(1, min(header.max_msg_nums or 1, MESSAGES_MAX))
-        bytes_max = min(header.max_msg_bytes or ANSWER_BYTES_MAX, ANSWER_BYTES_MAX)
+        count_max = max(1, min(pulled.messages_max, MESSAGES_MAX))
+        bytes_max = min(pulled.bytes_max or ANSWER_BYTES_MAX, ANSWER_BYTES_MAX)
         found: list[bytes] = []
         size = 0
-        while len(found) < count_max and (entry := queue.at(position + len(found))) is not None:
+        while len(found) < count_max and (entry := queue.at(pulled.position + len(found))) is not None:
             size += entry.size
             record = self._store.log.read(entry.offset, entry.size)
             if record is None or (found and size > bytes_max):
@@ -174,14 +170,9 @@ class Pulls:
             found.append(record)
         return found
 
-    def _moved(self, request: Request, to: int, first: int, end: int) -> None:
-        answer = PullMessageResponse(constants.MASTER_ID, to, first, end)
-        request.answer(ResponseCode.PULL_OFFSET_MOVED, ext_fields=answer.to_ext_fields())
-
-    def _none(self, request: Request, header: PullMessageRequest) -> None:
-        first, end = self._bounds(header.topic or "", header.queue_id or 0)
-        answer = PullMessageResponse(constants.MASTER_ID, header.queue_offset or 0, first, end)
-        request.answer(ResponseCode.PULL_NOT_FOUND, ext_fields=answer.to_ext_fields())
+    def _none(self, request: Request, pulled: machine.Pulled) -> None:
+        first, end = self._bounds(pulled.topic, pulled.queue_id)
+        self._take(request, machine.NotFound(pulled.position, first, end))
 
     def _keep(self, key: tuple[str, int], waiting: list[_Held]) -> None:
         self._held_count += len(waiting) - len(self._held[key])

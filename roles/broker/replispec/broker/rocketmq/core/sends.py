@@ -1,4 +1,5 @@
-"""Messages of producers: stored, brought to the disk, copied, and only then acknowledged.
+"""Messages of producers: stored, brought to the disk, copied, and only then acknowledged, on the machine
+`broker_sends`.
 
 Source: RIP-44 "A solution without losing messages"; apache/rocketmq rocketmq-all-5.4.0,
 SendMessageProcessor, GroupTransferService.
@@ -14,22 +15,20 @@ from typing import Final, Protocol
 
 from replispec.broker.rocketmq.core.addresses import host
 from replispec.broker.rocketmq.core.topics import NAME, Topics
+from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener
-from replispec.runtime.rocketmq.remoting.server import Request
+from replispec.runtime.rocketmq.remoting.answering import Answering, Bound, give
+from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import (
-    SendMessageRequest,
-    SendMessageResponse,
-    SendMessageV2Request,
-    TopicConfig,
-)
 from replispec.wire.rocketmq.client import BatchMessage
-from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission, RequestCode, ResponseCode
+from replispec.wire.rocketmq.codes import LogMagic, MessageFlag, Permission
+from replispec.wire.rocketmq.machines import broker_sends as machine
+from replispec.wire.rocketmq.machines import broker_sends_wire as wire
 from replispec.wire.rocketmq.options import BrokerOptions
 from replispec.wire.rocketmq.store import LogRecord
 
@@ -41,27 +40,15 @@ _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
 
 
-class SendRefused(Exception):
-    """A message is not stored: the code and the words of the answer."""
-
-    def __init__(self, code: ResponseCode, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-
-
-class _TopicWanted(Exception):
-    """A message is the first of its topic, which has to be there before it."""
-
-    def __init__(self, topic: TopicConfig) -> None:
-        super().__init__(topic.topic_name)
-        self.topic = topic
+class _Unfit(Exception):
+    """What was sent cannot be stored as a message."""
 
 
 @dataclass(slots=True)
 class _Waiting:
     request: Request
     end: int
-    answer: SendMessageResponse
+    acknowledged: machine.Acknowledged
     replicas_by_ms: int
     disk_by_ms: int
 
@@ -89,7 +76,8 @@ class MasterLog(Protocol):
 
 
 class Sends:
-    """Takes messages and answers in the order in which they were stored."""
+    """Takes messages and answers in the order in which they were stored. It is what only this broker knows;
+    see `local` of the machine."""
 
     def __init__(
         self, outbox: Outbox, store: MessageStore, topics: Topics, options: BrokerOptions, master: MasterLog
@@ -106,27 +94,99 @@ class Sends:
         self.store_port = options.listen_port
         self.stored_count = 0
         self._is_refusing = False
+        self._now_ms = 0
         # What waits for the log's next file, in the order in which it came.
         self._held: deque[Request] = deque()
+        self.sync_members_min: Final = options.min_in_sync_replicas
+        self.body_bytes_max: Final = options.max_message_size
+        self._answering = Answering(
+            machine.MACHINE,
+            Bound(
+                lambda code, fields, data, release: wire.event_of(code, fields, data, self, rules, release),
+                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
+                wire.REQUESTS,
+                wire.STEADY,
+            ),
+            {"store": self._store_sent},
+            version=BROKER_RELEASE,
+        )
+        self._answer = self._answering.take
+        self.table: Final = dict.fromkeys(wire.REQUESTS, self._asked)
 
-    def take(self, request: Request) -> None:
-        """Store the message or messages of a request; it is answered when they are safe."""
-        self._take(request, request.now_ms)
+    # What the machine asks
 
-    def _take(self, request: Request, now_ms: int) -> None:
+    @property
+    def serves(self) -> bool:
+        """Whether the broker is master and may take messages."""
+        return self._master.serves
+
+    @property
+    def sync_members(self) -> int:
+        """How many brokers the SyncStateSet has."""
+        return self._master.sync_members
+
+    @property
+    def is_full(self) -> bool:
+        """Whether as many messages wait to be acknowledged as may."""
+        return len(self._waiting) + len(self._held) >= WAITING_MAX
+
+    def is_topic(self, name: str, /) -> bool:
+        """Whether a text may name a topic."""
+        return NAME.fullmatch(name) is not None
+
+    def has_topic(self, topic: str, /) -> bool:
+        """Whether the broker has this topic."""
+        return self._topics.get(topic) is not None
+
+    def may_make(self, topic: str, /) -> bool:
+        """Whether a first message to this topic makes it."""
+        return self._topics.for_message(topic, 1) is not None
+
+    def may_write(self, topic: str, /) -> bool:
+        """Whether messages of this topic are taken."""
+        config = self._topics.get(topic)
+        return config is None or rules.has_bit(config.perm or 0, Permission.WRITE)
+
+    def write_queues(self, topic: str, /) -> int:
+        """How many queues of this topic are written."""
+        config = self._topics.get(topic)
+        return constants.QUEUE_ID_MAX if config is None else config.write_queue_nums or 0
+
+    # Storing
+
+    def _asked(self, request: Request) -> None:
+        """Store what a request sends; it is answered when that is safe. Raises Refused."""
+        self._ask(request, request.now_ms)
+
+    def _ask(self, request: Request, now_ms: int) -> None:
+        self._now_ms = now_ms
         try:
-            header, body = _read(request), request.command.body
-            records = self._records(header, body, request)
+            self._answering.asked(request)
+        except RemoteProtocolError as error:
+            self._answer(request, machine.Unreadable(str(error)))
+
+    def _asked_again(self, request: Request, now_ms: int) -> None:
+        """Likewise for a request that had to wait; nobody is left who would catch a refusal."""
+        try:
+            self._ask(request, now_ms)
+        except Refused as refusal:
+            give(request, refusal.answer)
+
+    def _store_sent(self, request: Request, sent: machine.Sent) -> None:
+        now_ms = self._now_ms
+        if not self.has_topic(sent.topic):
+            wanted = self._topics.for_message(sent.topic, sent.queues_wanted)
+            assert wanted is not None, "a message to a topic that may not be made is refused"
+            self._topics.create(wanted, now_ms, partial(self._take_when_kept, request))
+            return
+        try:
+            records = self._records(sent, request)
             if self._held or not self._has_room(records):
                 self._hold(request)
                 return
             placed = self._put(records)
-        except SendRefused as refused:
-            request.answer(refused.code, remark=str(refused))
-        except RemoteProtocolError as error:
-            request.answer(ResponseCode.MESSAGE_ILLEGAL, remark=str(error))
-        except _TopicWanted as wanted:
-            self._topics.create(wanted.topic, now_ms, partial(self._take_when_kept, request))
+        except _Unfit as unfit:
+            self._answer(request, machine.Unreadable(str(unfit)))
         except StorageFailed as error:
             self._refuse(request, str(error))
             if self._store.log.broken:
@@ -141,17 +201,17 @@ class Sends:
         if reason:
             self._refuse(request, reason)
         else:
-            self._take(request, now_ms)
+            self._asked_again(request, now_ms)
 
     def _has_room(self, records: list[LogRecord]) -> bool:
-        """Whether the log has files for these. Raises Refused."""
+        """Whether the log has files for these. Raises _Unfit."""
         at_most = sum(len(each.body) + len(each.properties) + RECORD_BYTES_BESIDE_MAX for each in records)
         if self._store.log.has_room(at_most):
             return True
         try:
             return self._store.log.reserve([len(each.encode()) for each in records])
         except ValueError as error:
-            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+            raise _Unfit(str(error)) from error
 
     def _hold(self, request: Request) -> None:
         self._held.append(request)
@@ -165,152 +225,100 @@ class Sends:
             if reason:
                 self._refuse(request, reason)
             else:
-                self._take(request, now_ms)
+                self._asked_again(request, now_ms)
 
     def _refuse(self, request: Request, reason: str) -> None:
         """The disk refused; told once in the log until a message is stored again, each time to the sender."""
         if not self._is_refusing:
             self._is_refusing = True
             self._outbox.note(Level.ERROR, "a message cannot be kept", reason=reason)
-        request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=f"store: {reason}")
+        self._answer(request, machine.Unkept(reason))
 
     def advance(self, safe: int) -> None:
         """Everything before this offset is safe: acknowledge it."""
         waiting = self._waiting
         while waiting and waiting[0].end <= safe:
             one = waiting.popleft()
-            one.request.answer(ResponseCode.SUCCESS, ext_fields=one.answer.to_ext_fields())
+            self._answer(one.request, one.acknowledged)
 
     def durable(self, offset: int) -> None:
         """What lies before this offset is on the disk; decides which code a late message is told."""
         self._durable = offset
 
-    def refuse_all(self, reason: str) -> None:
-        """This broker is no longer master: the outcome of pending sends is unknown."""
+    def refuse_all(self, *, stops: bool) -> None:
+        """This broker stops, or is no longer master: the outcome of pending sends is unknown."""
         refused = [*(one.request for one in self._waiting), *self._held]
         self._waiting.clear()
         self._held.clear()
         for request in refused:
-            request.answer(ResponseCode.SERVICE_NOT_AVAILABLE, remark=reason)
+            self._answer(request, machine.GivenUp(stops))
 
     def ticked(self, now_ms: int) -> None:
         """Tell those that waited too long what they waited for."""
         while self._waiting and now_ms >= self._due_ms(self._waiting[0]):
             one = self._waiting.popleft()
-            late_disk = is_durable(self._options.replication) and one.end > self._durable
-            code = ResponseCode.FLUSH_DISK_TIMEOUT if late_disk else ResponseCode.FLUSH_SLAVE_TIMEOUT
-            request = one.request
-            request.answer(code, ext_fields=one.answer.to_ext_fields(), remark="not acknowledged in time")
+            said = one.acknowledged
+            place = said.msg_id, said.queue_id, said.queue_offset
+            self._answer(one.request, machine.Late(*place, on_disk=not self._lacks_disk(one)))
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         return self._due_ms(self._waiting[0]) if self._waiting else None
 
     def _due_ms(self, one: _Waiting) -> int:
-        late_disk = is_durable(self._options.replication) and one.end > self._durable
-        return one.disk_by_ms if late_disk else one.replicas_by_ms
+        return one.disk_by_ms if self._lacks_disk(one) else one.replicas_by_ms
 
-    def _records(self, header: SendMessageV2Request, body: bytes, request: Request) -> list[LogRecord]:
-        """The records of a request. Raises Refused, RemoteProtocolError, _TopicWanted."""
-        if not self._master.serves:
-            raise SendRefused(ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
-        if not rules.may_store(self._master.sync_members, self._options.min_in_sync_replicas):
-            raise SendRefused(ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough")
-        if len(self._waiting) + len(self._held) >= WAITING_MAX:
-            raise SendRefused(ResponseCode.SYSTEM_BUSY, "too many messages wait to be acknowledged")
-        topic = header.topic or ""
-        if not NAME.fullmatch(topic):
-            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, f"{topic[:200]!r} is no name of a topic")
-        if len(body) > self._options.max_message_size:
-            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, f"{len(body)} bytes are too many for a message")
-        if (header.sys_flag or 0) & MessageFlag.TRANSACTION:
-            raise SendRefused(ResponseCode.NO_PERMISSION, "transactions are not supported")
-        queue_id = self._queue(header, topic)
-        properties = (header.properties or "").encode()
-        if request.code == RequestCode.SEND_BATCH_MESSAGE or header.batch:
-            parts = _batch(body)
+    def _lacks_disk(self, one: _Waiting) -> bool:
+        """Whether it is the disk that a message waits for."""
+        return is_durable(self._options.replication) and one.end > self._durable
+
+    def _records(self, sent: machine.Sent, request: Request) -> list[LogRecord]:
+        """The records of a request. Raises _Unfit, RemoteProtocolError."""
+        if sent.is_batch:
+            parts = _batch(sent.body)
         else:
-            parts = [BatchMessage(flag=header.flag or 0, body=body, properties=properties)]
+            parts = [BatchMessage(flag=sent.flag, body=sent.body, properties=sent.properties.encode())]
         if any(len(part.properties) > constants.PROPERTIES_BYTES_MAX for part in parts):
-            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, "the properties are too long")
+            raise _Unfit("the properties are too long")
         born_ip, born_port = _host(request.peer)
         return [
             LogRecord(
                 magic=LogMagic.MESSAGE_V1,
-                queue_id=queue_id,
+                queue_id=sent.queue_id,
                 flag=part.flag,
-                sys_flag=(header.sys_flag or 0) & ~_IPV6_HOSTS,
-                born_timestamp=header.born_timestamp or request.now_ms,
+                sys_flag=sent.sys_flag & ~_IPV6_HOSTS,
+                born_timestamp=sent.born_timestamp or request.now_ms,
                 born_ip=born_ip,
                 born_port=born_port,
                 store_timestamp=request.now_ms,
                 store_ip=self._store_ip,
                 store_port=self.store_port,
-                reconsume_times=header.reconsume_times or 0,
+                reconsume_times=sent.reconsume_times,
                 body=part.body,
-                topic=topic,
+                topic=sent.topic,
                 properties=part.properties,
             )
             for part in parts
         ]
 
-    def _queue(self, header: SendMessageV2Request, topic: str) -> int:
-        """The queue of a message. Raises Refused, _TopicWanted."""
-        config = self._topics.get(topic)
-        if config is None:
-            wanted = self._topics.for_message(topic, header.default_topic_queue_nums or 1)
-            if wanted is None:
-                raise SendRefused(ResponseCode.TOPIC_NOT_EXIST, f"topic[{topic}] not exist")
-            raise _TopicWanted(wanted)
-        if not (config.perm or 0) & Permission.WRITE:
-            raise SendRefused(ResponseCode.NO_PERMISSION, f"the topic[{topic}] sending message is forbidden")
-        queue_id = header.queue_id if header.queue_id is not None and header.queue_id >= 0 else 0
-        if queue_id >= (config.write_queue_nums or 0):
-            raise SendRefused(ResponseCode.SYSTEM_ERROR, f"request queueId[{queue_id}] is illegal")
-        return queue_id
-
     def _put(self, records: list[LogRecord]) -> list[Placed]:
-        """Store them one after the other. Raises Refused, StorageFailed."""
+        """Store them one after the other. Raises _Unfit, StorageFailed."""
         try:
             placed = [self._store.put(record) for record in records]
         except ValueError as error:
-            raise SendRefused(ResponseCode.MESSAGE_ILLEGAL, str(error)) from error
+            raise _Unfit(str(error)) from error
         self.stored_count += len(placed)
         return placed
 
     def _wait(self, request: Request, placed: list[Placed], now_ms: int) -> None:
         broker = f"{self._store_host}:{self.store_port}"
         ids = [rules.message_id(broker, each.offset) for each in placed]
-        answer = SendMessageResponse(
-            msg_id=",".join(ids),
-            queue_id=placed[0].record.queue_id,
-            queue_offset=placed[0].record.queue_offset,
-        )
+        first = placed[0].record
+        acknowledged = machine.Acknowledged(",".join(ids), first.queue_id, first.queue_offset)
         end = placed[-1].offset + placed[-1].size
         replicas_by_ms = now_ms + self._options.slave_timeout_ms
         disk_by_ms = now_ms + self._options.sync_flush_timeout_ms
-        self._waiting.append(_Waiting(request, end, answer, replicas_by_ms, disk_by_ms))
-
-
-def _read(request: Request) -> SendMessageV2Request:
-    """The header in its newer form. Raises RemoteProtocolError."""
-    fields = request.command.header.ext_fields or {}
-    if request.code != RequestCode.SEND_MESSAGE:
-        return SendMessageV2Request.from_ext_fields(fields)
-    old = SendMessageRequest.from_ext_fields(fields)
-    return SendMessageV2Request(
-        producer_group=old.producer_group,
-        topic=old.topic,
-        default_topic=old.default_topic,
-        default_topic_queue_nums=old.default_topic_queue_nums,
-        queue_id=old.queue_id,
-        sys_flag=old.sys_flag,
-        born_timestamp=old.born_timestamp,
-        flag=old.flag,
-        properties=old.properties,
-        reconsume_times=old.reconsume_times,
-        batch=old.batch,
-    )
+        self._waiting.append(_Waiting(request, end, acknowledged, replicas_by_ms, disk_by_ms))
 
 
 def _batch(body: bytes) -> list[BatchMessage]:

@@ -1,25 +1,21 @@
-"""What a replica copies from its master beside the log: topics, and how far consumers have read.
+"""What a replica copies from its master beside the log, on the machine `beside_log`.
 
 Source: apache/rocketmq rocketmq-all-5.4.0, SlaveSynchronize.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.topics import Topics
+from replispec.runtime.primitives.bindings import Call
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.rocketmq.membership import MachineRunner, Nothing
 from replispec.runtime.rocketmq.remoting.calls import Calls, Failure, Outcome
 from replispec.runtime.world import Level, Outbox
 from replispec.wire.rocketmq import constants
-from replispec.wire.rocketmq.broker import TopicConfigTable
-from replispec.wire.rocketmq.client import (
-    ConsumerOffsetTable,
-    GetAllConsumerOffsetRequest,
-    GetAllTopicConfigRequest,
-)
-from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.client import GetAllConsumerOffsetRequest, GetAllTopicConfigRequest
+from replispec.wire.rocketmq.machines import beside_log as machine
+from replispec.wire.rocketmq.machines import beside_log_wire as wire
 
 
 class SlaveSync:
@@ -30,8 +26,10 @@ class SlaveSync:
         self._calls = calls
         self._topics = topics
         self._offsets = offsets
+        self._runner = MachineRunner(machine.MACHINE, self)
         self._address: str | None = None
         self._due_ms: int | None = None
+        self._now_ms = 0
 
     def follow(self, address: str, now_ms: int) -> None:
         """Copy from the master at this address, at once."""
@@ -44,44 +42,65 @@ class SlaveSync:
 
     def ticked(self, now_ms: int, *, force: bool = False) -> None:
         """Ask when it is time."""
-        address = self._address
-        if address is None or not (force or (self._due_ms is not None and now_ms >= self._due_ms)):
-            return
-        self._due_ms = now_ms + constants.SLAVE_SYNC_MS
-
-        def ask(code: RequestCode, fields: dict[str, str | None], use: Callable[[bytes, int], None]) -> None:
-            def answered(outcome: Outcome, at_ms: int) -> None:
-                if address == self._address:
-                    self._use(outcome, use, at_ms)
-
-            wait_ms = constants.ANSWER_TIMEOUT_MS
-            self._calls.ask(address, code, answered, now_ms=now_ms, timeout_ms=wait_ms, ext_fields=fields)
-
-        ask(
-            RequestCode.GET_ALL_TOPIC_CONFIG,
-            GetAllTopicConfigRequest().to_ext_fields(),
-            self._topics_received,
-        )
-        ask(
-            RequestCode.GET_ALL_CONSUMER_OFFSET,
-            GetAllConsumerOffsetRequest().to_ext_fields(),
-            self._offsets_received,
-        )
+        is_due = force or (self._due_ms is not None and now_ms >= self._due_ms)
+        if self._address is not None and is_due:
+            self._due_ms = now_ms + constants.SLAVE_SYNC_MS
+            self._take(machine.Due(), now_ms)
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
         return self._due_ms
 
-    def _use(self, outcome: Outcome, use: Callable[[bytes, int], None], now_ms: int) -> None:
-        if isinstance(outcome, Failure) or outcome.header.code != ResponseCode.SUCCESS:
-            return
+    def _take(self, event: machine.Event, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._runner.take(event)
+
+    # Effects of the machine
+
+    def ask_topics(self, _event: machine.Due) -> Nothing:
+        """Ask for all topics."""
+        self._ask(wire.ask_topics())
+        return ()
+
+    def ask_positions(self, _event: machine.Due) -> Nothing:
+        """Ask how far all groups have read."""
+        self._ask(wire.ask_positions())
+        return ()
+
+    def adopt_topics(self, event: machine.TopicsTold) -> Nothing:
+        """Take over the master's topics."""
+        self._topics.adopt(event.topics, self._now_ms, self._topics_kept)
+        return ()
+
+    def adopt_positions(self, event: machine.PositionsTold) -> Nothing:
+        """Take over how far groups have read."""
+        self._offsets.adopt(event.positions, self._now_ms)
+        return ()
+
+    def _ask(self, call: Call[GetAllTopicConfigRequest] | Call[GetAllConsumerOffsetRequest]) -> None:
+        address = self._address
+        assert address is not None, "a master was named"
+
+        def answered(outcome: Outcome, at_ms: int) -> None:
+            if address == self._address:
+                self._take(self._told(call.code, outcome), at_ms)
+
+        fields, wait_ms = call.header.to_ext_fields(), constants.ANSWER_TIMEOUT_MS
+        self._calls.ask(
+            address, call.code, answered, now_ms=self._now_ms, timeout_ms=wait_ms, ext_fields=fields
+        )
+
+    def _told(self, asked: int, outcome: Outcome) -> machine.Event:
+        """The event that an answer is; one that cannot be read is noted."""
+        if isinstance(outcome, Failure):
+            return machine.Failed()
+        header = outcome.header
         try:
-            use(outcome.body, now_ms)
+            event = wire.outcome_of(asked, header.code, header.ext_fields or {}, outcome.body)
         except RemoteProtocolError as error:
             self._note(str(error))
-
-    def _topics_received(self, body: bytes, now_ms: int) -> None:
-        self._topics.adopt(TopicConfigTable.decode(body), now_ms, self._topics_kept)
+            event = None
+        return event or machine.Failed()
 
     def _topics_kept(self, reason: str, _now_ms: int) -> None:
         if reason:
@@ -89,6 +108,3 @@ class SlaveSync:
 
     def _note(self, reason: str) -> None:
         self._outbox.note(Level.WARNING, "what the master keeps cannot be copied", reason=reason)
-
-    def _offsets_received(self, body: bytes, now_ms: int) -> None:
-        self._offsets.adopt(ConsumerOffsetTable.decode(body), now_ms)

@@ -6,7 +6,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, TopicConfigManager, TopicValidator.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,6 @@ from replispec.wire.rocketmq.codes import Permission
 NAME: Final = re.compile(constants.TOPIC_NAME)
 READ_WRITE: Final = Permission.READ | Permission.WRITE
 TOPICS_MAX: Final = 20_000
-QUEUES_MAX: Final = 1_024
 
 
 Kept = Callable[[str, int], None]
@@ -100,9 +99,9 @@ class Topics:
         self._next.waiting.append(kept)
         self._write(now_ms)
 
-    def adopt(self, table: TopicConfigTable, now_ms: int, kept: Kept) -> None:
+    def adopt(self, topics: Mapping[str, TopicConfig], now_ms: int, kept: Kept) -> None:
         """Take over a master's topics; `kept` is told when they are on the disk, if there is a change."""
-        received = dict(list((table.topic_config_table or {}).items())[:TOPICS_MAX])
+        received = dict(list(topics.items())[:TOPICS_MAX])
         changed = {name: config for name, config in received.items() if self._table.get(name) != config}
         if changed:
             self._next.topics.update(changed)

@@ -21,6 +21,7 @@ from replispec.wire.rocketmq.machines import broker_set_wire as wire
 from replispec.wire.rocketmq.machines.broker_set import MACHINE, Event
 
 _ANSWERS: Final = frozenset(wire.ANSWERS)
+_RECORDED: Final = frozenset(wire.RECORDED)
 
 
 class BrokerSet:
@@ -35,7 +36,7 @@ class BrokerSet:
 
     def decides(self, event: Event) -> bool:
         """Whether anything on record would change; what changes nothing is answered without the log."""
-        if not isinstance(event, wire.RECORDED):
+        if type(event) not in _RECORDED:
             return False
         edge = edge_of(MACHINE, self.state, self.variables, event, rules)
         return bool(edge.assign) or edge.to is not self.state or not _ANSWERS.issuperset(edge.do)
@@ -69,7 +70,7 @@ class BrokerSet:
         self, effect: str, event: Event, local: wire.Local, release: Release | None
     ) -> Answer | Prepared:
         """What the effect answers; encoded once while nothing changes that it is made of."""
-        if effect not in wire.STEADY or isinstance(event, wire.RECORDED):
+        if effect not in wire.STEADY or type(event) in _RECORDED:
             return wire.answer_of(effect, self.name, self.variables, event, local, release)
         kept = self._kept.get(effect)
         if kept is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from replispec.runtime.primitives.bindings import Answer, Notice
+from replispec.runtime.primitives.immutable import immutable
 from replispec.runtime.rocketmq.remoting import Prepared
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Recorded:
     """Something is on record now; `what` is for people."""
 

@@ -21,6 +21,7 @@ _RELEASES: Final = {
     int(each): (IMPLEMENTATION, tuple(int(part) for part in each.name.removeprefix("V").split("_")))
     for each in Release
 }
+_BINARY: Final = SerializeType.ROCKETMQ
 _KINDS: Final = {int(kind): kind for kind in SerializeType}
 
 
@@ -52,7 +53,7 @@ class Command:
 
     def encode(self) -> bytes:
         """The frame. Raises LocalProtocolError when a value does not fit the chosen encoding."""
-        binary = self.serialize_type is SerializeType.ROCKETMQ
+        binary = self.serialize_type is _BINARY
         header = self.header.encode_binary() if binary else self.header.encode_json()
         return RemotingFrame(serialize_type=self.serialize_type, header=header, body=self.body).encode()
 
@@ -61,7 +62,7 @@ def decode_command(data: bytes) -> Command:
     """The command that one whole frame is. Raises RemoteProtocolError when it breaks the protocol."""
     frame = RemotingFrame.decode(data)
     kind = _KINDS[frame.serialize_type]
-    binary = kind is SerializeType.ROCKETMQ
+    binary = kind is _BINARY
     header = (
         RemotingHeader.decode_binary(frame.header) if binary else RemotingHeader.decode_json(frame.header)
     )

@@ -4,6 +4,7 @@ from replispec.runtime.rocketmq.membership.answers import note_failure, read_ans
 from replispec.runtime.rocketmq.membership.controllers import Controllers
 from replispec.runtime.rocketmq.membership.epoch_cache import epoch_cache
 from replispec.runtime.rocketmq.membership.identity import Identity, IdentityFiles, IdentityRefused
+from replispec.runtime.rocketmq.membership.log_questions import LogQuestions
 from replispec.runtime.rocketmq.membership.machine_runner import MachineRunner, Nothing
 from replispec.runtime.rocketmq.membership.name_servers import Announcement, NameServers
 from replispec.runtime.rocketmq.membership.registration import Registration
@@ -15,6 +16,7 @@ __all__ = [
     "Identity",
     "IdentityFiles",
     "IdentityRefused",
+    "LogQuestions",
     "MachineRunner",
     "NameServers",
     "Nothing",

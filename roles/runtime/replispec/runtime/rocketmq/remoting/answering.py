@@ -5,9 +5,10 @@ What is answered is said by the bindings of a machine, never here; see spec/stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
 from replispec.runtime.primitives.bindings import Answer, Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
@@ -43,11 +44,27 @@ class Answering:
     ) -> None:
         self._machine = machine
         self._bound = bound
+        self._read = bound.read
+        self._said = bound.answer
         self._acts = acts
         self._version = version
         self._state = machine.initial
         self._variables = machine.variables
         self._kept: dict[str, Prepared] = {}
+        self._plans = dict(self._plain())
+
+    def _plain(self) -> Iterator[tuple[type, tuple[Act, ...]]]:
+        """What is done on events of which nothing but their class decides, in a machine with one state."""
+        machine = self._machine
+        if len({state for state, _ in machine.transitions}) > 1:
+            return
+        for (_, kind), (edge, *others) in machine.transitions.items():
+            if edge.guard is None and not edge.assign and not others:
+                yield kind, tuple(map(self._act_of, edge.do))
+
+    def _act_of(self, effect: str) -> Act:
+        answer = self._answer_kept if effect in self._bound.steady else self._answer
+        return self._acts.get(effect) or partial(answer, effect)
 
     @property
     def table(self) -> dict[int, Callable[[Request], None]]:
@@ -56,49 +73,52 @@ class Answering:
 
     def asked(self, request: Request) -> None:
         """Take a request. Raises Refused, and RemoteProtocolError when it cannot be read."""
-        self.take(request, self.event_of(request))
-
-    def event_of(self, request: Request) -> Any:
-        """The event that a request is. Raises as `asked`."""
         command = request.command
         header = command.header
-        event = self._bound.read(header.code, header.ext_fields or {}, command.body, command.release)
+        event = self._read(header.code, header.ext_fields or {}, command.body, command.release)
         if event is None:
             raise LocalProtocolError(f"request {header.code} is no event of {self._machine.name}")
-        return event
+        self.take(request, event)
 
     def take(self, request: Request, event: Any) -> None:
         """Take an event of a request: what it is, or what came of it."""
+        acts = self._plans.get(type(event))
+        for act in self._decided(event) if acts is None else acts:
+            act(request, event)
+
+    def _decided(self, event: Any) -> tuple[Act, ...]:
         edge = edge_of(self._machine, self._state, self._variables, event, rules)
         if edge.assign:
             self._variables = assigned(edge.assign, self._variables, event, rules)
         self._state = edge.to
-        for effect in edge.do:
-            if effect in self._acts:
-                self._acts[effect](request, event)
-            else:
-                self._answer(request, effect, event)
+        return tuple(map(self._act_of, edge.do))
 
-    def _answer(self, request: Request, effect: str, event: Any) -> None:
-        """Answer; what is always the same is encoded once."""
+    def _answer(self, effect: str, request: Request, event: Any) -> None:
+        said = self._said(effect, self._variables, event, request.command.release)
+        request.answer(said.code, ext_fields=said.ext_fields, body=said.body, remark=said.remark)
+
+    def _answer_kept(self, effect: str, request: Request, event: Any) -> None:
+        """Answer what is always the same, encoded once; a remark is not among it."""
         kept = self._kept.get(effect)
-        if kept is not None:
-            request.answer_prepared(kept)
-            return
-        answer = self._bound.answer(effect, self._variables, event, request.command.release)
-        if effect not in self._bound.steady or answer.remark is not None:
-            give(request, answer)
-            return
-        kept = Prepared(answer.code, ext_fields=answer.ext_fields, body=answer.body, version=self._version)
-        self._kept[effect] = kept
+        if kept is None:
+            said = self._said(effect, self._variables, event, request.command.release)
+            if said.remark is not None:
+                give(request, said)
+                return
+            kept = Prepared(said.code, ext_fields=said.ext_fields, body=said.body, version=self._version)
+            self._kept[effect] = kept
         request.answer_prepared(kept)
 
 
 class Requests:
     """All requests that a node serves, by their code; what none serves or reads is refused."""
 
-    def __init__(self, handlers: Mapping[int, Callable[[Request], None]]) -> None:
-        self._handlers: Final = dict(handlers)
+    def __init__(self) -> None:
+        self._handlers: dict[int, Callable[[Request], None]] = {}
+
+    def serve(self, handlers: Mapping[int, Callable[[Request], None]]) -> None:
+        """Hand requests with these codes to these."""
+        self._handlers.update(handlers)
 
     def take(self, request: Request) -> None:
         """Hand a request to whoever serves it."""

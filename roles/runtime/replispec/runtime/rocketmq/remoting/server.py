@@ -24,6 +24,7 @@ LANGUAGE: Final = LanguageCode.PYTHON.name
 BROKER_RELEASE: Final = Release.V5_4_0
 """The release whose broker ours is towards others."""
 _ANSWER: Final = int(RemotingFlag.RESPONSE)
+_JSON: Final = SerializeType.JSON
 
 
 @dataclass(slots=True, eq=False)
@@ -199,8 +200,9 @@ class RequestServer:
 
     def answer_prepared(self, request: Request, answer: Prepared) -> None:
         """Likewise with what was encoded before; see `Request.answer_prepared`."""
-        command, opaque = request.command, request.command.header.opaque
-        if opaque < 0 or command.serialize_type is not SerializeType.JSON:
+        command = request.command
+        opaque = command.header.opaque
+        if opaque < 0 or command.serialize_type is not _JSON:
             self.answer(request, answer.code, answer.ext_fields, answer.body, None)
             return
         peer = self._peers.get(request.connection)
@@ -223,9 +225,11 @@ class RequestServer:
 
     def _send_answers(self, connection: int, peer: _Peer) -> None:
         """Send what was answered; ask to be told when the peer's further requests should be looked at."""
-        limits = self._limits
-        data = peer.answers[0] if len(peer.answers) == 1 else b"".join(peer.answers)
-        peer.answers.clear()
+        limits, answers = self._limits, peer.answers
+        if not answers and not peer.waiting and peer.unsent_bytes <= limits.unsent_bytes_max:
+            return
+        data = answers[0] if len(answers) == 1 else b"".join(answers)
+        answers.clear()
         drained = bool(peer.waiting) and peer.unanswered <= limits.unanswered_max // 2
         tell = not peer.awaits_writable and (drained or peer.unsent_bytes > limits.unsent_bytes_max)
         peer.awaits_writable = peer.awaits_writable or tell
@@ -234,20 +238,18 @@ class RequestServer:
 
     def _serve(self, connection: int, peer: _Peer, now_ms: int) -> None:
         limits, waiting = self._limits, peer.waiting
+        unanswered_max, unsent_bytes_max = limits.unanswered_max, limits.unsent_bytes_max
         peer.serving = True
-        while (
-            waiting
-            and peer.unanswered < limits.unanswered_max
-            and peer.unsent_bytes <= limits.unsent_bytes_max
-        ):
+        while waiting and peer.unanswered < unanswered_max and peer.unsent_bytes <= unsent_bytes_max:
             try:
                 command = decode_command(waiting.popleft())
             except RemoteProtocolError as error:
                 self._drop(connection, peer, str(error))
                 return
-            if command.is_answer:
+            wants_answer = command.wants_answer
+            if not wants_answer and command.is_answer:
                 continue
-            peer.unanswered += command.wants_answer
+            peer.unanswered += wants_answer
             self._handle(Request(connection, peer.address, peer.listener, command, now_ms, self))
             if connection not in self._peers:
                 return

@@ -35,6 +35,7 @@ from replispec.runtime.rocketmq.rules.sync_state_set import (
     may_store,
     must_leave,
 )
+from replispec.runtime.rocketmq.rules.texts import excerpt, has_bit, properties_in
 
 __all__ = [
     "acknowledged_offset",
@@ -47,6 +48,8 @@ __all__ = [
     "epochs_after_deletion",
     "epochs_as_master",
     "epochs_before",
+    "excerpt",
+    "has_bit",
     "ids_in",
     "listed_ids",
     "lists_ids",
@@ -59,6 +62,7 @@ __all__ = [
     "next_start",
     "peer",
     "peer_addresses",
+    "properties_in",
     "start_inside",
     "string_hash",
     "survives",

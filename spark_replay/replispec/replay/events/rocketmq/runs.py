@@ -1,0 +1,204 @@
+"""Which run of its broker a connection was in: from a start of the broker to its end.
+
+When a broker stops all its connections end, so those that overlap in the order of the capture are taken for
+one run. What they carry overrules that: a broker registers once a run, and in what order it did the epochs
+say that it was answered; it speaks in each; within a run no place of the log is given to two messages, and no
+message lies behind what its master says of the log while a later run of it holds that place. Where a
+connection contradicts the run that overlaps tell, its run is not told, and nothing is concluded from it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.machines import broker_registration
+
+_OF_REPLICATION = frozenset(
+    (
+        ObservationKind.ANSWER,
+        ObservationKind.REPORT,
+        ObservationKind.BATCH,
+        ObservationKind.HEARTBEAT,
+        ObservationKind.HANDSHAKE,
+    )
+)
+_OWN_WORD = (ObservationKind.ALIVE, ObservationKind.BROKER)
+_EVENTS: Final = broker_registration.MACHINE.events
+_GRANTED: Final = _EVENTS[broker_registration.ApplicationGranted].name
+_Rank = tuple[bool, int]
+
+
+@dataclass(slots=True)
+class _Connection:
+    """What one connection to or from a broker tells: where it lies in the capture, by how its broker was
+    registered on it, and by masterEpoch the ends of the log in the broker's own words, and which message has
+    which place."""
+
+    name: str
+    first: int
+    last: int
+    rank: _Rank | None = None
+    ends: dict[int | None, list[int]] = field(default_factory=lambda: defaultdict(list))
+    places: dict[int | None, dict[int, str | None]] = field(default_factory=lambda: defaultdict(dict))
+
+
+def are_different(one: str | None, other: str | None) -> bool:
+    """Whether two acknowledgements of one place, by the ids in them, are of two messages: a proxy passes an
+    acknowledgement on, with the message's own id."""
+    return one is None or one != other
+
+
+def main_address(groups: BrokerGroups, row: Observation) -> str | None:
+    """The main address of the broker that a row's address belongs to."""
+    return None if row.address is None else groups.main.get(row.address, row.address)
+
+
+def runs_of(rows: Sequence[Observation], groups: BrokerGroups) -> dict[str, int | None]:
+    """The run of its broker in which each connection was, from 0 on; None where nothing tells it.
+
+    `rows`: in the order of the capture.
+    """
+    brokers: dict[str, list[_Connection]] = defaultdict(list)
+    for broker, connection in _connections(rows, groups):
+        brokers[broker].append(connection)
+    runs: dict[str, int | None] = {}
+    for connections in brokers.values():
+        numbered = dict(_numbered(sorted(connections, key=lambda each: (each.first, each.last))))
+        numbered |= dict(_without_a_word(connections, numbered))
+        runs |= numbered
+        runs |= dict.fromkeys(_contradicted(connections, numbered), None)
+    return runs
+
+
+def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[tuple[str, _Connection]]:
+    """Every connection that a broker has, with the broker's main address."""
+    owners: dict[str, str] = {}
+    found: dict[str, _Connection] = {}
+    granted: set[str] = set()
+    for row in rows:
+        if row.order <= 0:
+            continue
+        own = found.setdefault(row.connection, _Connection(row.connection, row.order, row.order))
+        own.last = row.order
+        tells = row.kind in _OWN_WORD and row.name is not None
+        broker = main_address(groups, row)
+        if broker is not None and (
+            tells or row.kind == ObservationKind.ACKNOWLEDGED or row.kind in _OF_REPLICATION
+        ):
+            owners.setdefault(row.connection, broker)
+        if row.kind == ObservationKind.ACKNOWLEDGED and row.offset is not None:
+            own.places[row.epoch].setdefault(row.offset, row.text)
+        elif row.kind == ObservationKind.ALIVE and row.max_offset is not None:
+            own.ends[row.epoch].append(row.max_offset)
+        elif row.kind == ObservationKind.REGISTRATION and row.message == _GRANTED:
+            granted.add(row.connection)
+        elif row.kind == ObservationKind.FACT and row.code == RequestCode.CONTROLLER_REGISTER_BROKER:
+            own.rank = own.rank or (row.connection not in granted, row.sync_state_set_epoch or 0)
+    for name, broker in owners.items():
+        yield broker, found[name]
+
+
+def _numbered(connections: Sequence[_Connection]) -> Iterator[tuple[str, int | None]]:
+    """Connections, in the order of their beginnings, with their run: one that begins after all before it have
+    ended begins another run, and so do, in one that overlaps make, registrations whose order is told."""
+    run = 0
+    for one in _overlapping(connections):
+        ranks = sorted(each.rank for each in one if each.rank is not None)
+        told = {rank: run + at for at, rank in enumerate(ranks)}
+        if len(told) < 2 or len(told) < len(ranks):
+            yield from ((each.name, run) for each in one)
+            run += 1
+            continue
+        yield from ((each.name, None if each.rank is None else told[each.rank]) for each in one)
+        run += len(told)
+
+
+def _overlapping(connections: Iterable[_Connection]) -> Iterator[list[_Connection]]:
+    one: list[_Connection] = []
+    for each in connections:
+        if one and each.first > max(before.last for before in one):
+            yield one
+            one = []
+        one.append(each)
+    if one:
+        yield one
+
+
+def _contradicted(connections: Sequence[_Connection], runs: Mapping[str, int | None]) -> Iterator[str]:
+    """The connections that cannot have been, or perhaps were not, in the run that overlaps tell."""
+    by_run: dict[int, list[_Connection]] = defaultdict(list)
+    for each in connections:
+        run = runs[each.name]
+        if run is not None:
+            by_run[run].append(each)
+    for run, own in by_run.items():
+        yield from _at_one_place(own)
+        later = [each for other, others in by_run.items() if other > run for each in others]
+        for epoch in {epoch for each in own for epoch in each.places}:
+            ends = [end for each in own for end in each.ends.get(epoch, ())]
+            after = [end for each in later for end in each.ends.get(epoch, ())]
+            for each in own:
+                places = each.places.get(epoch)
+                if places and ends and after and _may_be_later(places, max(ends), after):
+                    yield each.name
+
+
+def _without_a_word(
+    connections: Iterable[_Connection], runs: Mapping[str, int | None]
+) -> Iterator[tuple[str, int | None]]:
+    """Connections of runs in which the broker itself says nothing, while it does in others, with the run
+    before them, or else the one behind, that gave none of their places to another message."""
+    by_run: dict[int, list[_Connection]] = defaultdict(list)
+    for each in connections:
+        run = runs[each.name]
+        if run is not None:
+            by_run[run].append(each)
+    spoken = {run for run, own in by_run.items() if any(each.ends or each.rank for each in own)}
+    given = {run: _given(by_run[run]) for run in spoken}
+    for run in by_run.keys() - spoken if spoken else ():
+        before = max((each for each in spoken if each < run), default=None)
+        behind = min((each for each in spoken if each > run), default=None)
+        near = [each for each in (before, behind) if each is not None]
+        for each in by_run[run]:
+            yield each.name, next((other for other in near if _fits(each, given[other])), None)
+
+
+def _given(connections: Iterable[_Connection]) -> dict[tuple[int | None, int], str | None]:
+    """Which message has which place, by epoch and place."""
+    return {
+        (epoch, place): message
+        for each in connections
+        for epoch, places in each.places.items()
+        for place, message in places.items()
+    }
+
+
+def _fits(one: _Connection, given: Mapping[tuple[int | None, int], str | None]) -> bool:
+    return not any(
+        (epoch, place) in given and are_different(given[epoch, place], message)
+        for epoch, places in one.places.items()
+        for place, message in places.items()
+    )
+
+
+def _at_one_place(connections: Iterable[_Connection]) -> Iterator[str]:
+    """The connections that give one place to two messages."""
+    given: dict[tuple[int | None, int], tuple[str, str | None]] = {}
+    for each in connections:
+        for epoch, places in each.places.items():
+            for place, message in places.items():
+                other, before = given.setdefault((epoch, place), (each.name, message))
+                if other != each.name and are_different(before, message):
+                    yield other
+                    yield each.name
+
+
+def _may_be_later(places: Iterable[int], end: int, later: Sequence[int]) -> bool:
+    """True when messages lie behind the end that their master told, and all lie where a later run's may."""
+    return min(places) >= min(later) and end <= max(places) < max(later)

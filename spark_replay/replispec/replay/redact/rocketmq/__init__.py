@@ -1,0 +1,1 @@
+"""What lies in the frames of Apache RocketMQ, replaced."""

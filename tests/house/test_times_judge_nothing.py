@@ -1,0 +1,50 @@
+"""Connections are captured late against each other: a verdict rests on causes, never on the clock."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from tests.house.tree import ROOT
+
+REPLAY = ROOT / "spark_replay" / "replispec" / "replay"
+JUDGING = ("machines", "judges", "events/rocketmq")
+TIME = "time_ns"
+# Modules of which times decide still, and why. What is mended goes from here; nothing comes to it.
+BY_TIME = {
+    "events/rocketmq/confirms.py": "a SyncStateSet that changes within five seconds leaves a verdict open",
+    "events/rocketmq/grants.py": "a question within five seconds of a grant may have come before it",
+    "events/rocketmq/leaders.py": "timeouts of heartbeats are times by nature",
+    "events/rocketmq/tenures.py": "which of its offices a master answered in, ten seconds off any change",
+}
+
+
+def names_time(node: ast.AST) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr == TIME for each in ast.walk(node))
+
+
+def compares_times(source: str) -> bool:
+    """True when a comparison or a difference, or what is sought in a sorted list, holds a time."""
+    return any(
+        names_time(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Compare | ast.BinOp)
+        or (isinstance(node, ast.Call) and ast.unparse(node.func).startswith("bisect"))
+    )
+
+
+def judging_modules() -> list[Path]:
+    return sorted(path for folder in JUDGING for path in (REPLAY / folder).rglob("*.py"))
+
+
+def test_no_other_module_of_judgement_compares_times() -> None:
+    modules = judging_modules()
+    assert modules
+    found = {path.relative_to(REPLAY).as_posix() for path in modules if compares_times(path.read_text())}
+    assert found == BY_TIME.keys()
+
+
+def test_a_comparison_of_times_is_seen() -> None:
+    assert compares_times("late = row.time_ns > other.time_ns")
+    assert compares_times("gap = row.time_ns - first")
+    assert not compares_times("proof = Proof(row.time_ns, row.connection)")
