@@ -16,6 +16,7 @@ from tests.replay.expectations import (
     BATCH_IN_EPOCH,
     BROKER_SET,
     CONFIRM_COVERS,
+    CONFIRMED_SURVIVE,
     EPOCHS_GROW,
     GRANTED_ONCE,
     HEARTBEATS,
@@ -94,6 +95,7 @@ def lost_messages(lost: int, *, kept: int = 10, start_seen: StartSeen = "handsha
     world.announce(2)
     if start_seen == "first write":
         world.send(3)
+        world.ledger.expect(CONFIRMED_SURVIVE, "unknown")
     if start_seen == "epoch query":
         world.query_epochs(2)
     if start_seen == "handshake":
@@ -114,6 +116,7 @@ def lost_batch(messages: int) -> Scenario:
     world.die(1)
     world.take_over(2)
     world.announce(2)
+    world.query_epochs(2)
     world.send_batch(2)
     return world.scenario()
 
@@ -127,6 +130,7 @@ def two_groups() -> Scenario:
     other.die(1)
     other.take_over(2)
     other.announce(2)
+    other.query_epochs(2)
     other.send(1)
     quiet.replicate(2)
     quiet.ledger.add(other.ledger)
@@ -226,6 +230,7 @@ def epoch_falls() -> Scenario:
     world = two_brokers()
     world.take_over(2)
     world.announce(2)
+    world.query_epochs(2)
     world.send(1)
     world.ask(2)
     world.ask(2, master=1, epoch=1, members=(1, 2), set_epoch=2)

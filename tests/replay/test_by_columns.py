@@ -96,7 +96,7 @@ def assert_alike(name: str, events: list[tuple[str, dict[str, Any]]]) -> PartFin
     shown = ((table.name(row), table.shown(row)) for row in range(len(table)))
     folds = set(table.names.values) if name == LOSING else set()
     judge = judge_events(invariant, rules, shown, one_by_one, of_sends=of_sends)
-    rows = np.flatnonzero([each != "epoch_started" and each != "epoch_named" for each, _ in events])
+    rows = np.flatnonzero([each != "epoch_started" and each != "epoch_unseen" for each, _ in events])
     own = table.take(rows) if folds else table
     first = invariant.variables if isinstance(invariant, OrderInvariant) else None
     before: Callable[[Any], Any] = judge.variables_of if folds else lambda _: first

@@ -172,6 +172,7 @@ def replay(
     could be read (only encrypted tunnels, for example); the others were replayed.
     """
     _check(captures)
+    _check_time(from_ns, until_ns)
     if rotated and merged is not None:
         raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
     compared = None if compare is None else _summary(compare)
@@ -257,6 +258,11 @@ def _tell(summary: Summary, report: Path, shape: str) -> None:
                 stream.write(summary_text(summary, report, sys.stdout.isatty()).encode())
     except ReaderGone:
         pass
+
+
+def _check_time(from_ns: int | None, until_ns: int | None) -> None:
+    if from_ns is not None and until_ns is not None and from_ns >= until_ns:
+        raise click.UsageError("--from is not before --until: no packet lies between them")
 
 
 def _check(captures: Sequence[Path]) -> None:

@@ -82,7 +82,7 @@ class InvariantSpec:
     """One invariant of shape set, order, pairing or as_of.
 
     `event`, `where`, `value` and `otherwise` belong to set and as_of; `variables` and `steps` to
-    the folds; `check` to as_of.
+    the folds; `check` to as_of. `unseen` says what the capture lacks where something was not seen.
     """
 
     id: str
@@ -95,6 +95,7 @@ class InvariantSpec:
     says: str
     clauses: tuple[str, ...]
     place: Place
+    unseen: str = ""
     event: str = ""
     where: Expression | None = None
     value: Expression | None = None

@@ -30,7 +30,7 @@ from replispec.compiler.read.yaml_source import Scalar, Tree
 
 _ID: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _Present = frozenset[ex.Expression]
-_COMMON: Final = ("id", "about", "shape", "stream", "group", "key", "evaluated", "says", "clause")
+_COMMON: Final = ("id", "about", "shape", "stream", "group", "key", "evaluated", "says", "unseen", "clause")
 _SHAPES: Final = {
     "set": ("event", "where", "value", "otherwise"),
     "order": ("variables", "steps"),
@@ -122,6 +122,7 @@ class _Reader:
             says=tree.text("says"),
             clauses=tree.texts("clause"),
             place=tree.place,
+            unseen=tree.text("unseen", ""),
         )
         if not invariant.group:
             raise SpecificationError(

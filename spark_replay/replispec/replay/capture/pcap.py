@@ -60,11 +60,13 @@ def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> ar
         captured = length_at(data, at + 8)[0]
         at += RECORD_HEADER_SIZE + captured
     if at > size and captured > RECORD_BYTES_MAXIMUM:
-        warnings.append(CaptureWarning(split.name, found.pop(), f"a damaged record claims {captured} bytes"))
+        warnings.append(
+            CaptureWarning(split.name, found.pop(), f"a damaged record claims {captured} bytes", unread=True)
+        )
     elif at > size:
-        warnings.append(CaptureWarning(split.name, found[-1], "the file ends inside a packet"))
+        warnings.append(CaptureWarning(split.name, found[-1], "the file ends inside a packet", unread=True))
     elif last < at < split.end:
-        warnings.append(CaptureWarning(split.name, at, "the file ends inside a record header"))
+        warnings.append(CaptureWarning(split.name, at, "the file ends inside a record header", unread=True))
     return found
 
 

@@ -76,7 +76,7 @@ class BlockWalk:
         return None
 
     def _stop(self, at: int, reason: str) -> None:
-        self.warnings.append(CaptureWarning(self.split.name, at, reason))
+        self.warnings.append(CaptureWarning(self.split.name, at, reason, unread=True))
 
     def _add_interface(self, at: int, length: int) -> bool:
         """Take an interface description block; False when it makes no sense."""

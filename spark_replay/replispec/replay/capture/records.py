@@ -31,11 +31,15 @@ class CaptureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CaptureWarning:
-    """Something that was read around: the file's base name, the byte, and what happened."""
+    """Something that was read around: the file's base name, the byte, and what happened.
+
+    `unread`: packets that were captured, or may have been, are missing because of it.
+    """
 
     file: str
     offset: int
     reason: str
+    unread: bool = False
 
     def __str__(self) -> str:
         return f"{self.file}: {self.reason} (at byte {self.offset})"

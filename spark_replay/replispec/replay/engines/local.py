@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from replispec.replay.capture.records import CaptureWarning
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.engines.family import judged
 from replispec.replay.engines.results import (
@@ -96,8 +97,7 @@ def capture_row(source: Source, decoded: DecodedCapture) -> CaptureRow:
     frames = decoded.frames
     remoting = pc.sum(pc.equal(frames.column("protocol"), REMOTING)).as_py() or 0
     counts = (remoting, frames.num_rows - remoting)
-    warnings = tuple(str(warning) for warning in decoded.warnings)
-    return stream_figures(source, counts, decoded.holes, decoded.streams, decoded.wire, warnings)
+    return stream_figures(source, counts, decoded.holes, decoded.streams, decoded.wire, decoded.warnings)
 
 
 def stream_figures(
@@ -106,7 +106,7 @@ def stream_figures(
     holes: pa.Table,
     streams: pa.Table,
     wire: Wire,
-    warnings: tuple[str, ...],
+    warnings: Sequence[CaptureWarning],
 ) -> CaptureRow:
     """The figures of one capture; `frames` are those of remoting and of replication."""
     foreign = streams.filter(~pc.field("protocol").isin([REMOTING, *REPLICATION, TLS]))
@@ -125,7 +125,8 @@ def stream_figures(
         tls_at=tuple(sorted({_listener(*ends) for ends in zip(*map(encrypted.column, ENDS), strict=True)})),
         first_time_ns=pc.min(streams.column("first_time_ns")).as_py(),
         last_time_ns=pc.max(streams.column("last_time_ns")).as_py(),
-        warnings=warnings,
+        warnings=tuple(map(str, warnings)),
+        unread=tuple(str(warning) for warning in warnings if warning.unread),
         holes_by_reason=dict(sorted(Counter(holes.column("kind").to_pylist()).items())),
         packets_tcp=remarks[names.TCP],
         packets_vouched=wire.checked,

@@ -88,6 +88,6 @@ def _capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, 
             decoded.holes.filter(own),
             decoded.streams.filter(own),
             wire,
-            tuple(str(warning) for warning in said),
+            said,
         )
     return rows

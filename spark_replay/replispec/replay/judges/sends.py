@@ -26,7 +26,7 @@ class LossRow:
 class SendsRow:
     """The acknowledged messages of one group.
 
-    `followed`: of them, behind which the start of a later epoch was seen. `begun_anew`: the group's life
+    `followed`: of them, behind which the start of every later epoch was seen. `begun_anew`: the group's life
     ended: its broker set was removed, or set up again.
     """
 

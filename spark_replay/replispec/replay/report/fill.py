@@ -83,6 +83,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
         connections_tls=row.connections_tls,
         bytes_tls=row.bytes_tls,
         tls_at=row.tls_at,
+        unread=row.unread,
         wire=(*wire_lines(row), *_merged_lines(row)),
     )
 

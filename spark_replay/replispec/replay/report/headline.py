@@ -1,14 +1,15 @@
 """The first thing a reader sees: were acknowledged messages lost, and against what was that checked?
 
 Green is a promise: every acknowledged message was compared with a later master's log, and nothing that a
-log held is seen to be cut or to differ. Short of that the tone is amber, and the lines say what is missing.
+log held is seen to be cut or to differ, in captures that were read whole. Short of that the tone is amber,
+and the lines say what is missing.
 """
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from replispec.replay.report.model import Loss, ReportFinding, ReportModel, Sends, Verdict
+from replispec.replay.report.model import CaptureInfo, Loss, ReportFinding, ReportModel, Sends, Verdict
 from replispec.replay.report.wording import counted, loss_line, tls_line
 
 MESSAGE = "acknowledged message"
@@ -30,7 +31,8 @@ def headline(model: ReportModel) -> Headline:
     cut = tuple(_cut(each) for each in model.findings if _is_cut(each, model))
     unread = tuple(tls_line(each) for each in model.captures if each.connections_tls)
     anew, alone = tuple(_begun_anew(model.sends)), tuple(_not_followed(model.sends))
-    missing = (*unknown, *cut, *anew, *alone, *unread)
+    gaps = tuple(_gaps(model.captures))
+    missing = (*unknown, *cut, *anew, *alone, *gaps, *unread)
     if model.losses:
         return _lost(model, (*unknown, *cut, *anew, *unread))
     if not judged:
@@ -46,6 +48,8 @@ def headline(model: ReportModel) -> Headline:
         followed = sum(each.followed for each in model.sends)
         text = f"No loss was seen; {followed:,} of {counted(total, MESSAGE)} checked against a later master"
         return Headline("unjudged", text, missing)
+    if gaps:
+        return Headline("unjudged", "No loss was found, but not everything that was sent was read", missing)
     checked = f"{counted(total, MESSAGE)} checked against every later master."
     return Headline("kept", f"No {MESSAGE} was lost", (checked, *unread))
 
@@ -62,7 +66,7 @@ def _lost(model: ReportModel, missing: Iterable[str]) -> Headline:
 
 def _may_be_more(model: ReportModel) -> bool:
     files = {loss.file for loss in model.losses}
-    if any(capture.holes and capture.file in files for capture in model.captures):
+    if any((capture.holes or capture.unread) and capture.file in files for capture in model.captures):
         return True
     return any(finding.unknown for finding in model.findings if finding.invariant == model.survival)
 
@@ -72,6 +76,14 @@ def _lost_messages(losses: tuple[Loss, ...]) -> str:
     groups = list(dict.fromkeys(loss.group for loss in losses))
     owner = f" of {groups[0]}" if len(groups) == 1 else f" of {len(groups)} broker groups"
     return f"{counted(total, MESSAGE)}{owner} {'was' if total == 1 else 'were'} lost"
+
+
+def _gaps(captures: Iterable[CaptureInfo]) -> Iterator[str]:
+    """What was sent and not read, in which a later master or its start may be."""
+    for each in captures:
+        if each.holes:
+            yield f"Not read: {each.file} lacks bytes in {counted(each.holes, 'place')}."
+        yield from (f"Not read: {reason}." for reason in each.unread)
 
 
 def _not_judged(finding: ReportFinding) -> str:

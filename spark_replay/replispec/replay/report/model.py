@@ -80,7 +80,7 @@ class CaptureInfo:
     """One capture; `error` says why it could not be replayed, or not to its end (empty: it could).
 
     `files`: its files when it was rotated. `connections_tls` with `bytes_tls` were encrypted, their
-    listeners are at `tls_at`. `wire`: what its packets are, a line each.
+    listeners are at `tls_at`. `wire`: what its packets are, a line each. `unread`: what hid captured packets.
     """
 
     file: str
@@ -97,6 +97,7 @@ class CaptureInfo:
     bytes_tls: int = 0
     tls_at: tuple[str, ...] = ()
     wire: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ class CaptureRow:
     headers around packets by name. `datagrams_joined`: IP packets put together from fragments. Of a capture
     that was merged from those of many hosts: their `clocks`, the endpoints that some call otherwise
     (`renamings`), how many packets were `copies` of others, and of how many connections
-    (`connections_doubtful`) it is not known whether they are one with another.
+    (`connections_doubtful`) it is not known whether they are one with another. `unread`: of
+    the warnings those that leave captured packets unread.
     """
 
     file: str
@@ -55,6 +56,7 @@ class CaptureRow:
     opened: dict[str, int] = field(default_factory=dict)
     unopened: dict[str, int] = field(default_factory=dict)
     datagrams_joined: int = 0
+    unread: tuple[str, ...] = ()
     clocks: tuple[HostClock, ...] = ()
     renamings: tuple[Renaming, ...] = ()
     copies: int = 0
@@ -62,7 +64,7 @@ class CaptureRow:
 
 
 def nothing_decoded(row: CaptureRow) -> str:
-    """What was seen instead, when a capture holds packets and no frame at all; else empty.
+    """What was seen instead, when a capture holds no frame at all; else empty.
 
     Such a capture proves nothing, and to pass over it would look like an all-clear.
     """
@@ -78,7 +80,7 @@ def nothing_decoded(row: CaptureRow) -> str:
     if row.bytes_foreign or row.bytes_undecoded:
         seen.append(f"{row.bytes_foreign + row.bytes_undecoded} bytes that are no frame")
     seen.extend(f"{count} {name}" for name, count in row.unopened.items())
-    return f"nothing was decoded; seen: {', '.join(seen)}" if seen else ""
+    return f"nothing was decoded; seen: {', '.join(seen) or 'no TCP packets'}"
 
 
 @dataclass(slots=True)

@@ -163,7 +163,7 @@ def _between(before: _Part, part: _Part) -> Iterator[CaptureWarning]:
         yield CaptureWarning(part.name, part.first_offset, reason)
     elif silent_ns > SILENCE_NS_MAXIMUM:
         reason = f"begins {_seconds(silent_ns)} after {before.name} ends: a file between them may be missing"
-        yield CaptureWarning(part.name, part.first_offset, reason)
+        yield CaptureWarning(part.name, part.first_offset, reason, unread=True)
 
 
 def _seconds(duration_ns: int) -> str:

@@ -58,6 +58,8 @@ def _section(invariant: InvariantSpec) -> Iterator[str]:
     yield f"- A finding is about: {', '.join(f'`{name}`' for name in invariant.group)}"
     yield f"- One evaluation: {invariant.evaluated}"
     yield f"- A finding says: {invariant.says}"
+    if invariant.unseen:
+        yield f"- Unknown where not enough was seen: {invariant.unseen}"
     yield f"- Clauses: {clause_links(invariant.clauses, '')}"
     if invariant.key:
         yield f"- Events belong together by: {', '.join(f'`{name}`' for name in invariant.key)}"

@@ -26,7 +26,6 @@ from replispec.compiler.emit.python.tree import (
     Ref,
     homes,
 )
-from replispec.compiler.language.text import to_english
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.invariant import (
     CheckSpec,
@@ -115,6 +114,8 @@ class _Emitter:
         yield f"group={strings(invariant.group)}"
         yield f"evaluated={invariant.evaluated!r}"
         yield f"says={runtime_template(invariant.says)!r}"
+        if invariant.unseen:
+            yield f"unseen={invariant.unseen!r}"
         if divergences := tuple(invariant.divergences()):
             yield f"divergences={strings(divergences)}"
         keys = ", ".join(f"event.{name}" for name in invariant.key)
@@ -156,7 +157,6 @@ class _Emitter:
             parts.append(f"otherwise={self._otherwise(check.otherwise)}")
         if check.says:
             parts.append(f"says={runtime_template(check.says)!r}")
-        parts.append(f"text={to_english(check.holds)!r}")
         return f"{_INVARIANTS.Check}({', '.join(parts)})"
 
     def _otherwise(self, entries: tuple[OtherwiseSpec, ...]) -> str:

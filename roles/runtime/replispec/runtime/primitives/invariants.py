@@ -73,13 +73,12 @@ class Otherwise:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A condition that must hold, in words its `text`; the first fitting entry of `otherwise` judges when it
+    """A condition that must hold; the first fitting entry of `otherwise` judges when it
     does not."""
 
     holds: Condition
     otherwise: tuple[Otherwise, ...] = ()
     says: str = ""
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class Invariant:
 
     `stream` names the stream of events, `group` the attributes that a finding is about,
     `evaluated` says what one evaluation is, `says` is the sentence of a finding. `key` tells which
-    events of a group belong together. `divergences` words the deviations that are known.
+    events of a group belong together. `divergences` words the known deviations, `unseen` what was not seen.
     """
 
     id: str
@@ -119,6 +118,7 @@ class Invariant:
     group: tuple[str, ...]
     evaluated: str
     says: str
+    unseen: str = ""
     divergences: tuple[str, ...] = ()
     key: Callable[[Any, Any], tuple[Hashable, ...]]
 
@@ -291,17 +291,17 @@ def _judged(
     return Verdict.VIOLATED, _said(says, variables, event), ""
 
 
-def _checked(checks: Sequence[Check], says: str, variables: Any, event: Any, rules: Any) -> Evidence:
+def _checked(checks: Sequence[Check], rule: Invariant, variables: Any, event: Any, rules: Any) -> Evidence:
     """The worst of several checks, as one evaluation."""
     found = Evidence(Verdict.OK, "", event)
     for check in checks:
-        sentence = check.says or says
+        sentence = check.says or rule.says
         try:
             if check.holds(variables, event, rules):
                 continue
             verdict, said, divergence = _judged(check.otherwise, sentence, variables, event, rules)
         except UnknownRead:
-            verdict, said, divergence = Verdict.UNKNOWN, f"not seen enough to tell: {check.text}", ""
+            verdict, said, divergence = Verdict.UNKNOWN, rule.unseen or "not seen enough to tell", ""
         if verdict.rank > found.verdict.rank:
             found = Evidence(verdict, said, event, divergence=divergence)
     return found
@@ -318,7 +318,7 @@ def stepped(
                 continue
         except UnknownRead:
             return _undecided(steps[at:], variables, event)
-        found = _checked(step.checks, invariant.says, variables, event, rules) if step.checks else None
+        found = _checked(step.checks, invariant, variables, event, rules) if step.checks else None
         return found, assigned(step.assign, variables, event, rules)
     return None, variables
 
@@ -343,7 +343,7 @@ def judged_at_end(
             return None
     except UnknownRead:
         return Evidence(Verdict.UNKNOWN, "not seen enough to tell whether this counts", event)
-    return _checked((invariant.check,), invariant.says, variables_of(event), event, rules)
+    return _checked((invariant.check,), invariant, variables_of(event), event, rules)
 
 
 class _SetFold:

@@ -78,6 +78,7 @@ class Witnesses:
     def __init__(self) -> None:
         self._told: dict[int, Counter[int]] = defaultdict(Counter)
         self._listed: set[int] = set()
+        self._histories: dict[int, int] = {}
 
     def hear(self, row: Observation) -> None:
         """Take a row of the group that tells starts; others tell none."""
@@ -85,6 +86,9 @@ class Witnesses:
             for entry in row.epochs or ():
                 self._told[entry["epoch"]][entry["start_offset"]] += 1
                 self._listed.add(entry["epoch"])
+            if row.epochs:
+                first, last = row.epochs[0]["epoch"], row.epochs[-1]["epoch"]
+                self._histories[last] = min(first, self._histories.get(last, first))
         elif row.kind in _HEADERS and knows_epoch(row):
             assert row.epoch is not None
             assert row.epoch_start_offset is not None
@@ -108,3 +112,23 @@ class Witnesses:
             if sure:
                 starts[epoch] = min(sure)
         return starts
+
+    def unseen(self, named: Collection[int]) -> int:
+        """The latest masterEpoch of which nothing tells where it starts; -1 when there is none.
+
+        Every epoch up to the latest one had a master, as controllers count by one. What the history of a log
+        with the latest epoch leaves out wrote nothing that is in that log. `named`: epochs that had a master.
+        """
+        known = self.believed(named)
+        every = sorted({*known, *named}, reverse=True)
+        if not every:
+            return -1
+        first = self._histories.get(every[0])
+        expected = every[0]
+        for epoch in every:
+            if epoch < expected and (first is None or expected < first):
+                return expected
+            if epoch not in known and (first is None or epoch < first):
+                return epoch
+            expected = epoch - 1
+        return -1

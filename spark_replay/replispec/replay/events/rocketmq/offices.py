@@ -17,6 +17,7 @@ from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import combined, split
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.runtime.primitives.unknown import UNKNOWN
 
 Offices = dict[int, tuple[str, Observation]]
 """By epoch: the master's main address, and the row that tells it first."""
@@ -63,13 +64,14 @@ def followed(
     groups: BrokerGroups,
     masters: Masters,
     starts: Mapping[str, Mapping[int, int]],
+    unseen: Mapping[str, int],
     *,
     all_ack: bool,
 ) -> Iterator[SimpleNamespace]:
     """The events of the stream `offices`, of the last office of each broker.
 
     `frames` are those of replication, with their groups; `starts`: where the epochs of each group begin, as
-    far as known.
+    far as known; `unseen`: the latest of them of which nothing tells that for sure.
     """
     held = {
         group: {
@@ -80,12 +82,13 @@ def followed(
     for (group, epoch), row in sorted(_confirmed(frames, groups, held).items(), key=lambda each: each[0]):
         later = [start for each, start in starts.get(group, {}).items() if each > epoch]
         if later:
+            sure = unseen.get(group, -1) <= epoch or (row.confirm_offset or 0) > min(later)
             yield SimpleNamespace(
                 row=row,
                 group=group,
                 epoch=epoch,
                 confirmed=row.confirm_offset,
-                next_start=min(later),
+                next_start=min(later) if sure else UNKNOWN,
                 all_ack=all_ack,
             )
 

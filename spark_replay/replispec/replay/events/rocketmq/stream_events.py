@@ -69,10 +69,14 @@ class StreamEvent:
 
 @dataclass(slots=True)
 class History:
-    """What a capture tells of each group: who was master of which epoch, and where epochs start."""
+    """What a capture tells of each group: who was master of which epoch, and where epochs start.
+
+    `unseen`: the latest epoch of which nothing tells that, -1 when there is none.
+    """
 
     tenures: dict[str, dict[int, Tenure]] = field(default_factory=lambda: defaultdict(dict))
     starts: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
+    unseen: dict[str, int] = field(default_factory=dict)
     learners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
 
@@ -157,7 +161,9 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
         *_epochs(starts, history),
         *(
             StreamEvent("offices", "followed", event)
-            for event in followed(frames, groups, _addresses(history), starts, all_ack=all_ack)
+            for event in followed(
+                frames, groups, _addresses(history), starts, history.unseen, all_ack=all_ack
+            )
         ),
         *(
             StreamEvent("leaders", "leader_changed", event)
@@ -169,7 +175,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     replication = replication_table(frames, SetChanges(rows))
     tables = [
         replication,
-        sends_table(sends, falls, again, starts),
+        sends_table(sends, falls, again, starts, history.unseen),
         ranges(frames),
         _table("sends", "acknowledged", _unseen(rows, groups)),
         _table("logs", "log_end", falls.ends()),
@@ -209,11 +215,14 @@ def _history(
         witnesses[str(row.group)].hear(row)
     for group, offices in masters_by_handshake(rows, groups).items():
         tenures = history.tenures[group]
-        named = {epoch: tenure.address for epoch, tenure in tenures.items()}
-        for epoch, (address, row) in filled(named, offices, witnesses[group].epochs()).items():
+        masters = {epoch: tenure.address for epoch, tenure in tenures.items()}
+        for epoch, (address, row) in filled(masters, offices, witnesses[group].epochs()).items():
             tenures[epoch] = Tenure(address, address, row.order, row.time_ns)
-    for group, each in witnesses.items():
-        history.starts[group].update(each.believed(history.tenures[group].keys()))
+    for group in {*witnesses, *history.tenures}:
+        each = witnesses[group]
+        named = history.tenures[group].keys()
+        history.starts[group].update(each.believed(named))
+        history.unseen[group] = each.unseen(named)
     return history
 
 
@@ -283,14 +292,14 @@ def _alteration(row: Observation, history: History, *, whole: bool) -> SimpleNam
 
 
 def _epochs(starts: Mapping[str, Mapping[int, int]], history: History) -> Iterator[StreamEvent]:
-    """Where epochs start, and which have a master."""
+    """Where epochs start, and of which that was not seen."""
     for name in sorted(starts):
         for epoch in sorted(starts[name]):
             event = SimpleNamespace(row=None, group=name, epoch=epoch, start_offset=starts[name][epoch])
             yield StreamEvent("sends", "epoch_started", event)
-    for name in sorted(history.tenures):
-        for epoch in sorted(history.tenures[name]):
-            yield StreamEvent("sends", "epoch_named", SimpleNamespace(row=None, group=name, epoch=epoch))
+    for name, epoch in sorted(history.unseen.items()):
+        if epoch >= 0:
+            yield StreamEvent("sends", "epoch_unseen", SimpleNamespace(row=None, group=name, epoch=epoch))
 
 
 def _unseen(rows: Iterable[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:

@@ -230,8 +230,15 @@ def _any(**told: Any) -> Any:
 # ---- sends -----------------------------------------------------------------------------------------
 
 
-def sends_table(sends: Columns, falls: LogFalls, again: Sequence[Observation], starts: Starts) -> EventTable:
-    """The events `acknowledged` of the stream `sends`; `again`: the rows that `repeated` tells."""
+def sends_table(
+    sends: Columns,
+    falls: LogFalls,
+    again: Sequence[Observation],
+    starts: Starts,
+    unseen: Mapping[str, int],
+) -> EventTable:
+    """The events `acknowledged` of the stream `sends`; `again`: the rows that `repeated` tells; `unseen`: by
+    group the latest epoch of which nothing tells where it starts."""
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
@@ -244,7 +251,8 @@ def sends_table(sends: Columns, falls: LogFalls, again: Sequence[Observation], s
     given[repeated(sends)] = [falls.is_given_again(row) for row in again]
 
     def followed(row: Observation) -> bool:
-        return row.epoch is not None and max(starts[str(row.group)]) > row.epoch
+        group = str(row.group)
+        return row.epoch is not None and unseen.get(group, -1) <= row.epoch < max(starts[group])
 
     known = {
         "group": group,
