@@ -171,8 +171,7 @@ def replay(
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used, or nothing in it
     could be read (only encrypted tunnels, for example); the others were replayed.
     """
-    _check(captures)
-    _check_time(from_ns, until_ns)
+    _check(captures, from_ns, until_ns)
     if rotated and merged is not None:
         raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
     compared = None if compare is None else _summary(compare)
@@ -260,13 +259,10 @@ def _tell(summary: Summary, report: Path, shape: str) -> None:
         pass
 
 
-def _check_time(from_ns: int | None, until_ns: int | None) -> None:
+def _check(captures: Sequence[Path], from_ns: int | None, until_ns: int | None) -> None:
+    """Refuse what cannot work before anything is started. Raises click.ClickException."""
     if from_ns is not None and until_ns is not None and from_ns >= until_ns:
         raise click.UsageError("--from is not before --until: no packet lies between them")
-
-
-def _check(captures: Sequence[Path]) -> None:
-    """Refuse what cannot work before anything is started. Raises click.ClickException."""
     twice = [name for name, count in Counter(path.name for path in captures).items() if count > 1]
     if twice:
         raise click.UsageError(f"two captures are called {twice[0]}: results are told apart by this name")
