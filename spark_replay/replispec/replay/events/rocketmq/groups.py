@@ -23,43 +23,58 @@ _NAMING = (ObservationKind.BROKER, ObservationKind.ALIVE, ObservationKind.GRANTE
 class BrokerGroups:
     """Names and addresses told in one capture.
 
-    `controllers`: controller address -> controller group; `names`: broker's main address -> broker name;
-    `main`: replication address -> main address; `spoken`: broker name -> controller groups it spoke with;
+    `controllers`: controller address -> controller group; `names`: broker's main address -> broker names,
+    each with the positions in the capture at which it was told first and last; `main`: replication address
+    -> main address; `spoken`: broker name -> controller groups it spoke with; `spoken_at`: the same by broker
+    name and main address;
     `ids`: main address -> broker id; `versions`: main address -> versions in the headers of the broker there;
     """
 
     controllers: dict[str, str] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)
+    names: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
     main: dict[str, str] = field(default_factory=dict)
     spoken: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    spoken_at: dict[tuple[str, str], set[str]] = field(default_factory=lambda: defaultdict(set))
     ids: dict[str, int] = field(default_factory=dict)
     versions: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     lives: Lives = field(default_factory=Lives)
 
     def group(self, row: Observation) -> str:
         """The group that it is about: "CONTROLLERGROUP/NAME", from the second life on with "#K" after it."""
-        name = row.name or self.name_at(row.address)
+        name = row.name or self.name_at(row.address, row)
         if name is None:
             return f"{UNKNOWN_GROUP} ({row.address or row.controller})"
         return self.group_of(name, row)
 
     def group_of(self, name: str, row: Observation) -> str:
         """The group of a broker name where a row stands, as `group` says it."""
-        controller_group = self._controller_group(name, row.controller)
-        key = controller_group, name
+        key = self._controller_group(name, row.controller, row.address), name
         return _in_life(key, self.lives.number(key, row))
 
     def key(self, row: Observation) -> Key | None:
         """Controller group and broker name, whichever life; None when the row does not tell both."""
         if row.name is None or row.controller is None:
             return None
-        return self._controller_group(row.name, row.controller), row.name
+        return self._controller_group(row.name, row.controller, row.address), row.name
 
-    def name_at(self, address: str | None) -> str | None:
-        """The broker name at a main or replication address; None when nobody told it."""
+    def name_at(self, address: str | None, row: Observation | None = None) -> str | None:
+        """The broker name at a main or replication address where a row stands; None when nobody told it, or
+        two brokers used it and the row lies in the time of neither alone: that is not guessed."""
         if address is None:
             return None
-        return self.names.get(address) or self.names.get(self.main.get(address, ""))
+        told = self.names.get(address) or self.names.get(self.main.get(address, ""), {})
+        if len(told) < 2:
+            return next(iter(told), None)
+        if row is None:
+            return None
+        first = min(told, key=lambda name: told[name][0])
+        last = max(told, key=lambda name: told[name][1])
+        held = {
+            name
+            for name, (since, until) in told.items()
+            if (since <= row.order or name == first) and (row.order <= until or name == last)
+        }
+        return held.pop() if len(held) == 1 else None
 
     def version_at(self, address: str | None) -> int | None:
         """The version of the broker at a main or replication address; None when not told, or changed."""
@@ -69,15 +84,15 @@ class BrokerGroups:
     def address_of(self, name: str | None, broker_id: int | None) -> str | None:
         """The main address of a broker by its name and id; None when not told."""
         for address, each in self.ids.items():
-            if each == broker_id and self.names.get(address) == name:
+            if each == broker_id and name in self.names.get(address, ()):
                 return address
         return None
 
     def has_told(self, name: str | None, broker_id: str | None, address: str | None) -> bool:
         """Whether a broker of this name, and of this id if it told one, said that it has this address."""
         own = self.ids.get(address or "")
-        known = self.names.get(address or "")
-        return known is not None and (name is None or known == name) and str(own or broker_id) == broker_id
+        known = self.names.get(address or "", {})
+        return bool(known) and (name is None or name in known) and str(own or broker_id) == broker_id
 
     def ended(self) -> frozenset[str]:
         """The lives of groups that another one followed."""
@@ -87,11 +102,17 @@ class BrokerGroups:
             for number in range(1, len(ends) + 1)
         )
 
-    def _controller_group(self, name: str, controller: str | None) -> str:
+    def _controller_group(self, name: str, controller: str | None, address: str | None) -> str:
+        """The group of a controller; else the one that the broker at the address spoke with, or all of the
+        name did. Of two clusters that use one name, what tells neither stays with its address alone."""
         if controller is not None:
             return self.controllers.get(controller, f"{UNKNOWN_GROUP} ({controller})")
         spoken = self.spoken.get(name, set())
-        return next(iter(spoken)) if len(spoken) == 1 else UNKNOWN_GROUP
+        if len(spoken) < 2:
+            return next(iter(spoken), UNKNOWN_GROUP)
+        here = self.main.get(address or "", address or "")
+        spoken = self.spoken_at.get((name, here), set())
+        return next(iter(spoken)) if len(spoken) == 1 else f"{UNKNOWN_GROUP} ({here})"
 
 
 def _in_life(key: Key, life: int) -> str:
@@ -107,7 +128,10 @@ def learn_groups(rows: Iterable[Observation]) -> BrokerGroups:
         _learn_address(groups, row)
     for row in ordered:
         if row.kind in _NAMING and row.name and row.controller:
-            groups.spoken[row.name].add(groups._controller_group(row.name, row.controller))
+            controller_group = groups._controller_group(row.name, row.controller, row.address)
+            groups.spoken[row.name].add(controller_group)
+            if row.address:
+                groups.spoken_at[row.name, row.address].add(controller_group)
     groups.lives = learn_lives(ordered, groups.key)
     return groups
 
@@ -118,7 +142,9 @@ def _learn_address(groups: BrokerGroups, row: Observation) -> None:
     if row.kind not in _NAMING:
         return
     if row.address and row.name:
-        groups.names[row.address] = row.name
+        told = groups.names.setdefault(row.address, {})
+        since, _ = told.get(row.name, (row.order, row.order))
+        told[row.name] = since, row.order
     if row.address and row.ha_address:
         groups.main[row.ha_address] = row.address
     if row.address and row.broker_id is not None:

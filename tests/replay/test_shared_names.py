@@ -1,0 +1,69 @@
+"""Two clusters in one capture may share a broker name, or use one address after the other.
+
+Nothing is lost in these captures and nobody errs: a replay may know less, but must not mix them up.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.replay import world as worlds
+from tests.replay.pcap_writer import pcap
+from tests.replay.scenarios import two_brokers
+from tests.replay.test_order import judged, violated
+from tests.replay.world import World
+
+
+def test_two_clusters_with_one_broker_name_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = two_brokers(messages=5)
+    monkeypatch.setattr(worlds, "CONTROLLER", ("10.0.9.1", 9878))
+    monkeypatch.setattr(worlds, "NAME_SERVER", ("10.0.9.2", 9876))
+    monkeypatch.setattr(worlds, "CONTROLLER_GROUP", "OtherControllers")
+    other = two_brokers(World(subnet=2, traffic=first.traffic), messages=4)
+    fail_over(other, 1)
+    found = judged(pcap(first.traffic.packets()))
+    assert not found.losses
+    assert not violated(found)
+    checked = {each.group for each in found.findings if each.invariant == "acknowledged-send-survives"}
+    assert "OtherControllers/broker-a" in checked
+    assert not [group for group in checked if group.startswith("unknown")]
+
+
+def test_a_loss_of_one_of_two_clusters_with_one_broker_name_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = two_brokers(messages=5)
+    monkeypatch.setattr(worlds, "CONTROLLER", ("10.0.9.1", 9878))
+    monkeypatch.setattr(worlds, "NAME_SERVER", ("10.0.9.2", 9876))
+    monkeypatch.setattr(worlds, "CONTROLLER_GROUP", "OtherControllers")
+    other = two_brokers(World(subnet=2, traffic=first.traffic), messages=4)
+    other.send(3)
+    fail_over(other, 1)
+    found = judged(pcap(first.traffic.packets()))
+    assert [(each.group, each.acknowledged) for each in found.losses] == [("OtherControllers/broker-a", 3)]
+
+
+def test_an_address_that_another_group_uses_later_loses_nothing() -> None:
+    first = two_brokers(messages=30)
+    fail_over(first, 2)
+    later = World(name="broker-b", traffic=first.traffic)
+    later.come_up(1)
+    later.elect(1)
+    later.announce(1)
+    later.subnet = 3
+    later.come_up(2)
+    later.announce(2)
+    later.follow(2)
+    later.heartbeat(2)
+    later.alter((1, 2))
+    later.send(3)
+    later.replicate(2)
+    fail_over(later, 2)
+    found = judged(pcap(first.traffic.packets()))
+    assert not found.losses
+    assert not violated(found)
+
+
+def fail_over(world: World, messages: int) -> None:
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.send(messages)
