@@ -63,7 +63,7 @@ print(json.dumps({
 # and Wireshark read messages alone: they know no edge and no guard, and a machine knows no key.
 SHOWN: dict[str, tuple[object, object]] = {
     "key codec": (["brokerName", "masterEpoch"], ["brokerName", "epochOfMaster"]),
-    "key verdict": (["ok", True], ["unknown", True, "not seen enough to tell"]),
+    "key verdict": (["ok", True], ["unknown", True, "was not seen"]),
     "key markdown": ("| `masterEpoch` | master_epoch |", "| `epochOfMaster` | master_epoch |"),
     "key tshark": (True, False),
     "edge machine": ("TRANSFER", "LocalProtocolError"),

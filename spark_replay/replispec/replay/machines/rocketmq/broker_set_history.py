@@ -164,6 +164,22 @@ class History:
                 return number
         return self.number - 1 if any(self.after(step)) else None
 
+    def may_follow(self, step: Step) -> bool:
+        """Whether a step may be taken now when every version came about with what `step` has unseen: the
+        shortest explanation of a version need not be the true one."""
+        after = self._versions[0].possible
+        for later in self._versions[1:]:
+            if not any(after) or self.work <= 0:
+                return False
+            self.work -= 1
+            after = self._again(after, later.step, step.kinds)
+        return any(self._taken(_Version(after, Step()), step))
+
+    def _again(self, possible: Possible, step: Step, kinds: tuple[type, ...]) -> Possible:
+        """Where a step leads that is taken again, with more that may have happened unseen."""
+        every = tuple(dict.fromkeys((*step.kinds, *kinds)))
+        return self._taken(_Version(possible, Step()), replace(step, kinds=every))
+
     def _fits(self, at: int, step: Step) -> bool:
         version = self._versions[at]
         after = self._taken(version, step)
@@ -173,8 +189,7 @@ class History:
             if not any(after) or self.work <= 0:
                 return False
             self.work -= 1
-            kinds = tuple(dict.fromkeys((*later.step.kinds, *step.kinds)))
-            after = self._taken(_Version(after, Step()), replace(later.step, kinds=kinds))
+            after = self._again(after, later.step, step.kinds)
             if _are_all_same(after, later.possible):
                 return True
         return any(after)

@@ -320,7 +320,7 @@ class _Order:
             self._history.goes_on(after, step)
             self._done(thread, self._history.number - 1)
             return
-        if self._history.had(step, thread.since) is not None:
+        if self._history.had(step, thread.since) is not None or self._history.may_follow(step):
             self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
         elif not self._history.is_kept(thread.since):
             self._judge(event, Verdict.UNKNOWN, f"{event.says} may follow from what lies too far back")
