@@ -33,7 +33,7 @@ KEYS: Final = {
     "shown": "The endpoint that is shown for another one.",
     "connections": "On how many connections an endpoint is shown under another name.",
     "connections_doubtful": "How many connections may be one with another one that counts by itself.",
-    "unread": "Of the warnings those that leave captured packets unread: a damaged record, a file that ends inside one.",
+    "unread": "Of the warnings those that leave captured packets unread, as a damaged record does.",
     "frames_remoting": "Remoting commands that were decoded; the column `remoting` of the table.",
     "remoting": "Remoting commands that were decoded.",
     "frames_ha": "Replication frames that were decoded; the column `HA frames` of the table.",
