@@ -167,3 +167,52 @@ def test_a_run_without_a_word_of_its_broker_is_the_one_whose_places_it_does_not_
     alone = sent("b", 100, 200, 300, first=33)
     again = [beat(40, 100, "d"), beat(41, 400, "d")]
     assert survival(*rows, *alone, *again) == (Verdict.VIOLATED, [100, 200, 2])
+
+
+# ---- a log that falls within one run ---------------------------------------------------------------
+
+NEXT = "10.0.0.3:10911"
+
+
+def test_a_log_that_one_connection_tells_to_fall_leaves_open_what_lay_behind() -> None:
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), beat(24, 150, "c"), *sent("b", 310, first=25)]
+    assert survival(*rows) == (Verdict.UNKNOWN, [])
+
+
+def test_a_later_fall_leaves_open_what_an_earlier_one_did_not_prove_lost() -> None:
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), beat(40, 150, "d"), beat(41, 150, "d")]
+    judged = judge_capture(
+        "x.pcap", to_tables([*named(FIRST), fact(10, 1, "1", FIRST), *rows, beat(42, 50, "d")])
+    )
+    counts = next(each.counts for each in judged.findings if each.invariant == SEND_SURVIVES)
+    assert counts[Verdict.OK] == 1
+    assert counts[Verdict.VIOLATED] + counts.get(Verdict.UNKNOWN, 0) == 2
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([beat(24, 300, "c"), beat(25, 310, "c")], id="it grows"),
+        pytest.param([beat(24, 201, "c")], id="nothing acknowledged lay behind"),
+        pytest.param([beat(24, 100, "d")], id="another connection of the run"),
+        pytest.param([fact(24, 2, "2", NEXT), beat(25, 0, "c")], id="deposed"),
+        pytest.param([beat(24, 0, "c", epoch=2)], id="another epoch"),
+    ],
+)
+def test_a_connection_whose_log_does_not_fall_under_a_message_leaves_it_as_it_is(
+    rows: list[Observation],
+) -> None:
+    known = [*sent("a", 0, 100, 200), beat(23, 300, "c"), *rows, beat(30, 300, "d")]
+    judged = judge_capture("x.pcap", to_tables([*named(FIRST), fact(10, 1, "1", FIRST), *known]))
+    counts = next(each.counts for each in judged.findings if each.invariant == SEND_SURVIVES)
+    without = judge_capture(
+        "x.pcap",
+        to_tables(
+            [
+                *named(FIRST),
+                fact(10, 1, "1", FIRST),
+                *(each for each in known if each.kind != ObservationKind.ALIVE),
+            ]
+        ),
+    )
+    assert counts == next(each.counts for each in without.findings if each.invariant == SEND_SURVIVES)

@@ -2,14 +2,15 @@
 
 A log falls only where its broker stops and starts again. So what is told in a later run of the broker is
 compared with what was told in an earlier one. Within a run nothing is concluded from the order of frames on
-different connections. A place that was given to two messages has lost one of them, whatever the order.
+different connections; where one connection tells that the log fell, what became of what was behind is open.
+A place that was given to two messages has lost one of them, whatever the order.
 Offsets are bytes of the commit log.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -109,6 +110,7 @@ class LogFalls:
             if told is not None:
                 told.ends.append(end)
                 told.most = max(told.most, end)
+        self._fallen = _within_connections(self._ends)
         self._given: dict[tuple[_Key, int], list[Observation]] = defaultdict(list)
         for row in rows:
             if row.kind == ObservationKind.ACKNOWLEDGED:
@@ -135,9 +137,19 @@ class LogFalls:
         """Where the log ended in a later run that did not hold an acknowledged message any more, or None;
         UNKNOWN when nothing tells whether that run was later."""
         left, is_later = self.left_of(row)
-        if left is None or row.offset is None or left > row.offset:
+        if left is not None and row.offset is not None and left <= row.offset:
+            return left if is_later else UNKNOWN
+        fallen = self.fallen_to(row)
+        return None if fallen is None or row.offset is None or fallen > row.offset else UNKNOWN
+
+    def fallen_to(self, row: Observation) -> int | None:
+        """Where the log of an acknowledged message ended at the least when it fell within a connection that
+        was not in an earlier run than the message; what was acknowledged before that fall nothing tells."""
+        key, own = _key(row), self._run(row)
+        if key is None:
             return None
-        return left if is_later else UNKNOWN
+        falls = ((self._runs.get(name, 0), end) for name, end in self._fallen.get(key, {}).items())
+        return min((end for run, end in falls if own is None or run is None or own <= run), default=None)
 
     def left_of(self, row: Observation) -> tuple[int | None, bool]:
         """How long the log of an acknowledged message was at the least in a later run, if one cut it; when
@@ -211,3 +223,15 @@ def _key(row: Observation) -> _Key | None:
     if row.epoch is None or row.address is None or row.offset is None:
         return None
     return row.group, row.address, row.epoch
+
+
+def _within_connections(ends: Iterable[tuple[Observation, _Key, int]]) -> dict[_Key, dict[str, int]]:
+    """By log and connection the least end that came behind a larger one, in the order of its bytes."""
+    longest: dict[tuple[_Key, str, int], int] = {}
+    fallen: dict[_Key, dict[str, int]] = defaultdict(dict)
+    for row, key, end in sorted(ends, key=lambda each: each[0].sequence):
+        at = key, row.connection, row.direction
+        if end < longest.setdefault(at, end):
+            fallen[key][row.connection] = min(end, fallen[key].get(row.connection, end))
+        longest[at] = max(end, longest[at])
+    return fallen

@@ -243,6 +243,10 @@ def sends_table(
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
     cut = np.full(len(sends), len(left.values))
+    fallen = sends.told_alike(owners, falls.fallen_to)
+    for code, end in enumerate(fallen.values):
+        if end is not None:
+            cut[(fallen.codes == code) & (offsets.numbers >= end)] = len(left.values) + 1
     for code, (end, _) in enumerate(left.values):
         if end is not None:
             cut[(left.codes == code) & (offsets.numbers >= end)] = code
@@ -257,7 +261,9 @@ def sends_table(
     known = {
         "group": group,
         "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
-        "cut_to": Coded(cut, [*(end if is_later else UNKNOWN for end, is_later in left.values), None]),
+        "cut_to": Coded(
+            cut, [*(end if is_later else UNKNOWN for end, is_later in left.values), None, UNKNOWN]
+        ),
         "given_again": Coded(given, [False, True]),
         "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
         "followed": sends.told_alike(sends.alike("group", "epoch"), followed),
