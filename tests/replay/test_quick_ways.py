@@ -101,7 +101,9 @@ def observed(fields: Sequence[dict[str, str | None] | None], code: int) -> Event
     return observe(table(rows), HOLES.empty_table(), streams())
 
 
-def one_by_one(_frames: Delivered, answers: Integers, _durations: Integers) -> tuple[pa.Table, Integers]:
+def one_by_one(
+    _frames: Delivered, _pairs: pairing.Pairs, answers: Integers, _durations: Integers
+) -> tuple[pa.Table, Integers]:
     return SCHEMAS[ObservationKind.ACKNOWLEDGED].empty_table(), answers
 
 

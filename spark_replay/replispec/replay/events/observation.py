@@ -268,13 +268,14 @@ class Alteration(Told):
 class Acknowledged(Told):
     """A producer was told that its message is stored at `offset` of the broker at `address`.
 
-    `epoch` is told by `join`.
+    `request_order` is the `order` of the request that this answers; `epoch` is told by `join`.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
     address: str | None = None
     offset: int | None = None
     text: str | None = None
+    request_order: int | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
 

@@ -56,7 +56,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
     """
     waited = durations(frames, pairs)
     single, answers = _interesting(frames, pairs)
-    stored, others = acknowledged(frames, answers, waited)
+    stored, others = acknowledged(frames, pairs, answers, waited)
     reader = _Reader(frames, pairs, waited)
     told: set[tuple[object, ...]] = set()
     found = [*reader.pairings()]
@@ -330,6 +330,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             address=address,
             offset=offset,
             text=header.transaction_id,
+            request_order=None if command.request is None else command.request.place.order,
         )
 
 

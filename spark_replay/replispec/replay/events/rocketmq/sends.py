@@ -15,6 +15,7 @@ from replispec.replay.events.columns import named, places, table_of
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.frames.ext_fields import HeaderColumns
 from replispec.replay.pairing.delivery import Delivered, Integers
+from replispec.replay.pairing.pairs import Pairs
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.broker import SendMessageResponse
@@ -28,8 +29,11 @@ for _value in range(_NO_DIGIT):
     _VALUES[[ord(f"{_value:x}"), ord(f"{_value:X}")]] = _value
 
 
-def acknowledged(frames: Delivered, answers: Integers, durations_ns: Integers) -> tuple[pa.Table, Integers]:
-    """The observations of the plain ones among answers to sends (places in `frames`); the other answers."""
+def acknowledged(
+    frames: Delivered, pairs: Pairs, answers: Integers, durations_ns: Integers
+) -> tuple[pa.Table, Integers]:
+    """The observations of the plain ones among answers to sends (places in `frames`, each with its request);
+    the other answers."""
     header = HeaderColumns(SendMessageResponse, frames.frames, frames.rows[answers])
     ids = header.text("msg_id")
     sized = np.asarray(pc.fill_null(pc.equal(pc.binary_length(ids), _ID_DIGITS), False))
@@ -46,6 +50,7 @@ def acknowledged(frames: Delivered, answers: Integers, durations_ns: Integers) -
         "address": named(pa.array(addresses, pa.string()), which[sound]),
         "offset": _numbers(digits[sound, -_OFFSET_DIGITS:]),
         "text": header.text("transaction_id").take(pa.array(at)),
+        "request_order": frames.order[pairs.request_of[kept]],
         "duration_ns": durations_ns[kept],
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
