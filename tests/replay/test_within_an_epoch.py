@@ -169,6 +169,27 @@ def test_a_run_without_a_word_of_its_broker_is_the_one_whose_places_it_does_not_
     assert survival(*rows, *alone, *again) == (Verdict.VIOLATED, [100, 200, 2])
 
 
+HEADER = {"address": FIRST, "epoch": 1, "epoch_start_offset": 0, "offset": 300, "confirm_offset": 300}
+
+
+@pytest.mark.parametrize("kind", [ObservationKind.REPORT, ObservationKind.HANDSHAKE])
+def test_what_a_replica_sends_to_a_master_that_has_stopped_makes_no_two_runs_one(
+    kind: ObservationKind,
+) -> None:
+    transfer = seen(ObservationKind.HEARTBEAT, 22, **HEADER)
+    into_the_void = seen(kind, 45, address=FIRST)
+    ha = [replace(transfer, connection="ha", direction=1), replace(into_the_void, connection="ha")]
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), *ha, beat(40, 150, "d"), beat(41, 150, "d")]
+    assert survival(*rows) == (Verdict.VIOLATED, [200, 200, 1])
+
+
+def test_a_master_that_goes_on_sending_on_a_connection_has_not_stopped() -> None:
+    transfer = seen(ObservationKind.HEARTBEAT, 22, **HEADER)
+    ha = [replace(transfer, connection="ha"), replace(transfer, connection="ha", order=45)]
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), *ha, beat(40, 150, "d"), beat(41, 150, "d")]
+    assert survival(*rows) == (Verdict.OK, [])
+
+
 # ---- a log that falls within one run ---------------------------------------------------------------
 
 NEXT = "10.0.0.3:10911"

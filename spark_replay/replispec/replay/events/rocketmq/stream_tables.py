@@ -289,7 +289,8 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     """Of the messages, and of the frames of MANY, those that tell as much of runs and logs as all do, and the
     messages of `repeated`.
 
-    Of every connection the first and the last, of its messages of one epoch the least and the largest places.
+    Of every connection the first and the last in each direction, of its messages of one epoch the least and
+    the largest places.
     """
     many = np.flatnonzero(frames.are(*MANY))
     places = sends.numbers("offset").numbers
@@ -299,7 +300,7 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     every = np.union1d(np.union1d(ends, logs), again)
     rows = sends.rows(every)
     known = dict(zip(every.tolist(), rows, strict=True))
-    ends = _ends(frames.alike("connection", "address")[many], many)
+    ends = _ends(frames.alike("connection", "address", "direction")[many], many)
     return [*rows, *frames.rows(many[ends])], [known[at] for at in again.tolist()]
 
 
