@@ -74,6 +74,11 @@ def across_connections(packets: Packets, rng: random.Random, most_ns: int) -> li
     return mess.connections_apart(packets, rng, most_ns)
 
 
+def some_late(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Some connections come up to 2 s late, together or each by its own time."""
+    return mess.some_connections_late(packets, rng, 2 * SECOND)
+
+
 def jittered(packets: Packets, rng: random.Random) -> list[Seen]:
     """All packets change places, up to 50 ms."""
     return mess.jitter(packets, rng, 50 * MILLISECOND)
@@ -178,6 +183,7 @@ DEFECTS = {
     "reordered across connections": Defect(jittered),
     "connections 50 ms apart": Defect(partial(across_connections, most_ns=50 * MILLISECOND)),
     "connections 2 s apart": Defect(partial(across_connections, most_ns=2 * SECOND)),
+    "some connections late": Defect(some_late),
     "lost packets": Defect(lossy),
     "repeated packets": Defect(repeated, keeps=True),
     "damaged copies": Defect(with_damaged_copies, keeps=True),

@@ -140,6 +140,28 @@ def connections_drift(packets: Sequence[Seen], rng: random.Random, most_ns: int)
     return delayed(packets, delay)
 
 
+def some_connections_late(packets: Sequence[Seen], rng: random.Random, most_ns: int) -> list[Seen]:
+    """Some connections, up to all, are seen up to so much later than the others: all of them by one delay, as
+    from one interface, or each by its own; either may change evenly from the first packet to the last."""
+    first = min(each.time_ns for each in packets)
+    span = max(each.time_ns for each in packets) - first + 1
+    known = sorted({each.connection for each in packets if each.connection is not None})
+    together, drifts = rng.random() < 0.5, rng.random() < 0.5
+    delays: dict[tuple[bytes, ...] | None, tuple[int, int]] = {}
+    own = (0, 0)
+    for at, connection in enumerate(rng.sample(known, rng.randrange(1, len(known) + 1))):
+        if at == 0 or not together:
+            begins = rng.randrange(most_ns)
+            own = begins, rng.randrange(most_ns) if drifts else begins
+        delays[connection] = own
+
+    def delay(each: Seen) -> int:
+        begins, ends = delays.get(each.connection, (0, 0))
+        return begins + (ends - begins) * (each.time_ns - first) // span
+
+    return delayed(packets, delay)
+
+
 def lossy(packets: Sequence[Seen], rng: random.Random, share: float) -> list[Seen]:
     """Each packet is lost with this probability."""
     return [each for each in packets if rng.random() >= share]

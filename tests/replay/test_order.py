@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -21,7 +22,8 @@ from replispec.replay.judges.rocketmq.judge import Judgement, judge_capture
 from tests.house.tree import ROOT
 from tests.replay import mess
 from tests.replay.faults import taken, written
-from tests.replay.pcap_writer import pcap
+from tests.replay.pcap_writer import Packet, pcap
+from tests.replay.scenarios import two_brokers
 from tests.replay.seeded import SEEDED, Fault
 from tests.replay.test_mess import SEEDS
 
@@ -32,6 +34,9 @@ NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 DELAYS: dict[str, Mess] = {
     "up to 500 ms": lambda packets, rng: mess.connections_apart(packets, rng, 500 * MILLISECOND),
     "up to 2 s": lambda packets, rng: mess.connections_apart(packets, rng, 2_000 * MILLISECOND),
+    "some of them, up to 2 s": lambda packets, rng: mess.some_connections_late(
+        packets, rng, 2_000 * MILLISECOND
+    ),
     "drifting, up to 2 s": lambda packets, rng: mess.connections_drift(packets, rng, 2_000 * MILLISECOND),
 }
 SHARES = (0.005, 0.05)
@@ -74,6 +79,50 @@ def test_a_delay_of_whole_connections_alters_no_verdict_and_no_loss(name: str, k
         found = judged(mess.written(header, DELAYS[kind](seen, random.Random(f"{name} {kind} {seed}"))))
         assert verdicts(found) == verdicts(clean(name)), f"seed {seed}"
         assert found.losses == clean(name).losses, f"seed {seed}"
+
+
+def master_dies_after_replicas_came(replicas: int, rng: random.Random) -> list[Packet]:
+    """Replicas connect shortly before their master dies, and of their connections some are seen late. Nothing
+    is lost."""
+    world = two_brokers(messages=5)
+    world.traffic.wait(20)
+    links = []
+    for number in range(3, 3 + replicas):
+        world.come_up(number)
+        world.announce(number)
+        world.follow(number)
+        links += [world.brokers[number].replication, world.brokers[number].to_controller]
+    for number in range(3, 3 + replicas):
+        world.heartbeat(number)
+    world.send(5)
+    world.replicate(2)
+    world.heartbeat_controller(1)
+    world.traffic.wait(rng.random())
+    world.die(1)
+    world.traffic.wait(10)
+    world.take_over(2)
+    world.announce(2)
+    world.send(1)
+    world.come_back(1)
+    world.announce(1)
+    world.follow(1)
+    world.replicate(1)
+    late = {id(link): rng.randrange(2_000 * MILLISECOND) for link in links if rng.random() < 0.7}
+    return sorted(
+        (
+            replace(packet, time_ns=packet.time_ns + late.get(id(link), 0))
+            for link in world.traffic.links
+            for packet in link.talk.packets
+        ),
+        key=lambda packet: packet.time_ns,
+    )
+
+
+@pytest.mark.parametrize("seed", range(10 * SEEDS))
+def test_replicas_that_are_seen_late_come_to_no_other_run_of_their_master(seed: int) -> None:
+    rng = random.Random(seed)
+    found = judged(pcap(master_dies_after_replicas_came(1 + seed % 3, rng), nanoseconds=True))
+    assert (violated(found), lost(found)) == (set(), 0)
 
 
 @pytest.mark.parametrize(("name", "share"), [*product(NAMES, SHARES)])
