@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from replispec.compiler.emit.python.keyed import BOUNDS, is_map
 from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, FunctionDef, Names, own
@@ -23,8 +23,6 @@ def keys_constant(message: Message) -> Constant:
 def second_json_members(message: Message) -> list[FunctionDef]:
     """The methods that read and write the JSON form."""
     plain = ", ".join([*(f"plain.{field.name}" for field in message.fields), "{}"])
-    fields = sorted(message.fields, key=lambda field: field.key)
-    pairs = ", ".join(f'("{field.key}", self.{field.name})' for field in fields)
     taken = [f"{field.name}={_take(message, field)}" for field in message.fields]
     taken.append(f"unknown={{}} if fields.keys() <= cls.KEYS else {_JSONS.unknown_keys}(fields, cls.KEYS)")
     return [
@@ -66,10 +64,29 @@ def second_json_members(message: Message) -> list[FunctionDef]:
             "encode_json",
             "self",
             "bytes",
-            [f"return {_JSONS.dumps}({_JSONS.present}(({pairs}), self.unknown))"],
+            list(_writing(message)),
             "The JSON form: compact, absent fields left out. Raises LocalProtocolError.",
         ),
     ]
+
+
+def _writing(message: Message) -> Iterator[str]:
+    """The lines that write, in the order of the keys: what may be absent is asked, field by field."""
+    yield "fields: dict[str, object] = {}"
+    for field in sorted(message.fields, key=lambda field: field.key):
+        put, value = f'fields["{field.key}"] =', f"self.{field.name}"
+        if _may_be_absent(field):
+            yield f"if {value} is not None:"
+            yield f"    {put} {value}"
+        else:
+            yield f"{put} {value}"
+    yield "fields.update(self.unknown)"
+    yield f"return {_JSONS.dumps}(fields)"
+
+
+def _may_be_absent(field: Field) -> bool:
+    """Whether the JSON form may be without a field: a text, or a map; names and numbers are there."""
+    return is_map(field) or (field.type == "string" and not field.name_in_json)
 
 
 def _plain_name(message: Message) -> str:
