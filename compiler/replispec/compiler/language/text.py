@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -184,12 +184,20 @@ class _Python(_Writer):
     def _first(self, tried: list[ex.Expression]) -> str:
         """The first one that is there. A call asks for all; what is worth asking for only then is no call."""
         *texts, last = map(self.write, tried)
+        if _is_zero_else(tried):
+            return f"{texts[0]} or {last}"
         helper = self._helpers.get("first")
         if helper is None or any(True for node in tried[1:] for _ in ex.children(node)):
             return f"({' '.join(f'{each} if {each} is not None else' for each in texts)} {last})"
         for each in reversed(texts):
             last = f"{helper}({each}, {last})"
         return last
+
+    def inside(self, node: ex.Expression, outer: ex.Expression, *, right: bool = False) -> str:
+        """Likewise; what is written with an `or` is in parentheses, too."""
+        text = super().inside(node, outer, right=right)
+        is_call = not self._all_known or node in self._named or not isinstance(node, ex.Function)
+        return text if is_call or not _is_zero_else(list(_firsts(node))) else f"({text})"
 
     def literal(self, value: int | str | bool | None) -> str:
         return repr(value)
@@ -323,6 +331,14 @@ class _English(_Writer):
         if isinstance(node.right, ex.Literal) and node.right.value is None:
             return f"{self.inside(node.left, node)} is {'absent' if node.operator == '==' else 'present'}"
         return f"{self.inside(node.left, node)} {_ENGLISH[node.operator]} {self.inside(node.right, node)}"
+
+
+def _is_zero_else(tried: Sequence[ex.Expression]) -> bool:
+    """Whether a value or, where there is none, the zero of its type is meant: `or` says the same."""
+    match tried:
+        case (_, ex.Literal(value)):
+            return value is not None and not value
+    return False
 
 
 def _firsts(node: ex.Expression) -> Iterator[ex.Expression]:

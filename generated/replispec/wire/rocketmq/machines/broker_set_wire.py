@@ -152,14 +152,14 @@ def _register_broker_to_controller(
         Registered(
             broker_id=header.broker_id,
             address=asked_text(header.broker_address, "brokerAddress", _MISSING),
-            cluster_name=first_of(header.cluster_name, ""),
+            cluster_name=header.cluster_name or "",
         ),
     )
 
 
 def _get_replica_info(ext_fields: ExtFields, _data: bytes, _instances: Instances, _rules: Rules) -> Asked:
     header = GetReplicaInfoRequest.from_ext_fields(ext_fields)
-    instance = first_of(header.broker_name, "")
+    instance = header.broker_name or ""
     return Asked(instance, InfoAsked())
 
 
