@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused, encoded, first_of
+from replispec.runtime.primitives.bindings import Answer, Refused, encoded
 from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes, constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
@@ -84,10 +84,10 @@ def event_of(
 
 def _create_topic(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = CreateTopicRequest.from_ext_fields(ext_fields)
-    read_queue_nums = first_of(header.read_queue_nums, 0)
-    write_queue_nums = first_of(header.write_queue_nums, 0)
+    read_queue_nums = header.read_queue_nums or 0
+    write_queue_nums = header.write_queue_nums or 0
     if (
-        not local.is_topic(first_of(header.topic, ""))
+        not local.is_topic(header.topic or "")
         or read_queue_nums < 1
         or read_queue_nums > constants.QUEUES_MAX
         or write_queue_nums < 1
@@ -101,7 +101,7 @@ def _create_topic(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
 
 def _get_topic_config(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = GetTopicConfigRequest.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
+    topic = header.topic or ""
     if local.topic(topic) is None:
         raise Refused(codes.ResponseCode.TOPIC_NOT_EXIST, "no such topic")
     return TopicAsked(topic=topic)

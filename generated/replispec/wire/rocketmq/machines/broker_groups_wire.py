@@ -61,17 +61,17 @@ def event_of(
 
 def _client_heartbeat(_ext_fields: ExtFields, data: bytes, _local: Local) -> Event:
     body = HeartbeatData.decode(data) if data else HeartbeatData()
-    return Lived(client_id=first_of(body.client_id, ""), consumers=body.consumer_data_set)
+    return Lived(client_id=body.client_id or "", consumers=body.consumer_data_set)
 
 
 def _unregister_client(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     header = UnregisterClientRequest.from_ext_fields(ext_fields)
-    return Left(group=first_of(header.consumer_group, ""))
+    return Left(group=header.consumer_group or "")
 
 
 def _get_consumer_list(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = GetConsumerListRequest.from_ext_fields(ext_fields)
-    consumer_group = first_of(header.consumer_group, "")
+    consumer_group = header.consumer_group or ""
     if len(local.members(consumer_group)) == 0:
         raise Refused(codes.ResponseCode.SYSTEM_ERROR, "no consumer for this group")
     return MembersAsked(group=consumer_group)
@@ -79,12 +79,13 @@ def _get_consumer_list(ext_fields: ExtFields, _data: bytes, local: Local) -> Eve
 
 def _query_consumer_offset(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = QueryConsumerOffsetRequest.from_ext_fields(ext_fields)
-    consumer_group = first_of(header.consumer_group, "")
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
+    consumer_group = header.consumer_group or ""
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
     position = local.position(consumer_group, topic, queue_id)
     if position is None and (
-        not first_of(header.set_zero_if_not_found, True) or local.oldest(topic, queue_id) != 0
+        not (True if header.set_zero_if_not_found is None else header.set_zero_if_not_found)
+        or local.oldest(topic, queue_id) != 0
     ):
         raise Refused(codes.ResponseCode.QUERY_NOT_FOUND, "not found, maybe a new consumer group")
     return PositionAsked(position=first_of(position, 0))
@@ -93,10 +94,10 @@ def _query_consumer_offset(ext_fields: ExtFields, _data: bytes, local: Local) ->
 def _update_consumer_offset(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     header = UpdateConsumerOffsetRequest.from_ext_fields(ext_fields)
     return PositionSaid(
-        group=first_of(header.consumer_group, ""),
-        topic=first_of(header.topic, ""),
-        queue_id=first_of(header.queue_id, 0),
-        position=first_of(header.commit_offset, 0),
+        group=header.consumer_group or "",
+        topic=header.topic or "",
+        queue_id=header.queue_id or 0,
+        position=header.commit_offset or 0,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused, first_of
+from replispec.runtime.primitives.bindings import Answer, Refused
 from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes, constants
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
@@ -64,10 +64,10 @@ def event_of(
 
 def _pull_message(ext_fields: ExtFields, _data: bytes, local: Local, rules: Rules) -> Event:
     header = PullMessageRequest.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
-    sys_flag = first_of(header.sys_flag, 0)
-    expression_type = first_of(header.expression_type, "")
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
+    sys_flag = header.sys_flag or 0
+    expression_type = header.expression_type or ""
     if not local.has_topic(topic):
         raise Refused(codes.ResponseCode.TOPIC_NOT_EXIST, f"topic[{rules.excerpt(topic)}] not exist")
     if not local.may_read(topic):
@@ -79,14 +79,14 @@ def _pull_message(ext_fields: ExtFields, _data: bytes, local: Local, rules: Rule
     if expression_type != "" and expression_type != constants.TAG_FILTER:
         raise Refused(codes.ResponseCode.SYSTEM_ERROR, "the broker does not support filters but tags")
     return Pulled(
-        group=first_of(header.consumer_group, ""),
+        group=header.consumer_group or "",
         topic=topic,
         queue_id=queue_id,
-        position=first_of(header.queue_offset, 0),
-        messages_max=first_of(header.max_msg_nums, 0),
-        bytes_max=first_of(header.max_msg_bytes, 0),
+        position=header.queue_offset or 0,
+        messages_max=header.max_msg_nums or 0,
+        bytes_max=header.max_msg_bytes or 0,
         read_up_to=header.commit_offset if rules.has_bit(sys_flag, codes.PullFlag.COMMIT_OFFSET) else None,
-        wait_ms=first_of(header.suspend_timeout_millis, 0)
+        wait_ms=(header.suspend_timeout_millis or 0)
         if rules.has_bit(sys_flag, codes.PullFlag.SUSPEND)
         else 0,
     )
@@ -94,21 +94,17 @@ def _pull_message(ext_fields: ExtFields, _data: bytes, local: Local, rules: Rule
 
 def _get_max_offset(ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
     header = GetMaxOffsetRequest.from_ext_fields(ext_fields)
-    return EndAsked(topic=first_of(header.topic, ""), queue_id=first_of(header.queue_id, 0))
+    return EndAsked(topic=header.topic or "", queue_id=header.queue_id or 0)
 
 
 def _get_min_offset(ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
     header = GetMinOffsetRequest.from_ext_fields(ext_fields)
-    return OldestAsked(topic=first_of(header.topic, ""), queue_id=first_of(header.queue_id, 0))
+    return OldestAsked(topic=header.topic or "", queue_id=header.queue_id or 0)
 
 
 def _search_offset(ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
     header = SearchOffsetRequest.from_ext_fields(ext_fields)
-    return TimeAsked(
-        topic=first_of(header.topic, ""),
-        queue_id=first_of(header.queue_id, 0),
-        timestamp=first_of(header.timestamp, 0),
-    )
+    return TimeAsked(topic=header.topic or "", queue_id=header.queue_id or 0, timestamp=header.timestamp or 0)
 
 
 REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local, Rules], Event | None]]] = {

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused, first_of
+from replispec.runtime.primitives.bindings import Answer, Refused
 from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
@@ -65,9 +65,9 @@ def event_of(
 
 def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
     header = SendMessageV2Request.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
-    sys_flag = first_of(header.sys_flag, 0)
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
+    sys_flag = header.sys_flag or 0
     if not local.serves:
         raise Refused(codes.ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
     if not rules.may_store(local.sync_members, local.sync_members_min):
@@ -91,22 +91,22 @@ def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local
     return Sent(
         topic=topic,
         queue_id=max(queue_id, 0),
-        queues_wanted=first_of(header.default_topic_queue_nums, 1),
+        queues_wanted=1 if header.default_topic_queue_nums is None else header.default_topic_queue_nums,
         sys_flag=sys_flag,
-        flag=first_of(header.flag, 0),
-        born_timestamp=first_of(header.born_timestamp, 0),
-        reconsume_times=first_of(header.reconsume_times, 0),
-        properties=first_of(header.properties, ""),
-        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or first_of(header.batch, False),
+        flag=header.flag or 0,
+        born_timestamp=header.born_timestamp or 0,
+        reconsume_times=header.reconsume_times or 0,
+        properties=header.properties or "",
+        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or (header.batch or False),
         body=data,
     )
 
 
 def _send_message(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
     header = SendMessageRequest.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
-    sys_flag = first_of(header.sys_flag, 0)
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
+    sys_flag = header.sys_flag or 0
     if not local.serves:
         raise Refused(codes.ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
     if not rules.may_store(local.sync_members, local.sync_members_min):
@@ -130,13 +130,13 @@ def _send_message(ext_fields: ExtFields, data: bytes, code: int, local: Local, r
     return Sent(
         topic=topic,
         queue_id=max(queue_id, 0),
-        queues_wanted=first_of(header.default_topic_queue_nums, 1),
+        queues_wanted=1 if header.default_topic_queue_nums is None else header.default_topic_queue_nums,
         sys_flag=sys_flag,
-        flag=first_of(header.flag, 0),
-        born_timestamp=first_of(header.born_timestamp, 0),
-        reconsume_times=first_of(header.reconsume_times, 0),
-        properties=first_of(header.properties, ""),
-        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or first_of(header.batch, False),
+        flag=header.flag or 0,
+        born_timestamp=header.born_timestamp or 0,
+        reconsume_times=header.reconsume_times or 0,
+        properties=header.properties or "",
+        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or (header.batch or False),
         body=data,
     )
 

@@ -15,7 +15,6 @@ from replispec.runtime.primitives.bindings import (
     asked_text,
     check_body,
     encoded,
-    first_of,
 )
 from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
@@ -110,12 +109,12 @@ def _unregister_broker(ext_fields: ExtFields, _data: bytes, _local: Local) -> Ev
 
 def _broker_heartbeat(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     header = BrokerHeartbeatRequest.from_ext_fields(ext_fields)
-    return Lived(cluster_name=first_of(header.cluster_name, ""), address=first_of(header.broker_addr, ""))
+    return Lived(cluster_name=header.cluster_name or "", address=header.broker_addr or "")
 
 
 def _get_route_info(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = GetRouteInfoRequest.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
+    topic = header.topic or ""
     if local.route(topic) is None:
         raise Refused(codes.ResponseCode.TOPIC_NOT_EXIST, f"nobody holds the topic {header.topic}")
     return RouteAsked(topic=topic)
@@ -127,18 +126,14 @@ def _get_broker_cluster_info(_ext_fields: ExtFields, _data: bytes, _local: Local
 
 def _query_data_version(ext_fields: ExtFields, data: bytes, local: Local) -> Event:
     header = QueryDataVersionRequest.from_ext_fields(ext_fields)
-    cluster_name = first_of(header.cluster_name, "")
-    broker_addr = first_of(header.broker_addr, "")
+    cluster_name = header.cluster_name or ""
+    broker_addr = header.broker_addr or ""
     body = DataVersion.decode(data) if data else DataVersion()
     return VersionAsked(
         cluster_name=cluster_name,
         address=broker_addr,
         is_changed=local.is_changed(
-            cluster_name,
-            broker_addr,
-            first_of(body.counter, 0),
-            first_of(body.state_version, 0),
-            first_of(body.timestamp, 0),
+            cluster_name, broker_addr, body.counter or 0, body.state_version or 0, body.timestamp or 0
         ),
     )
 

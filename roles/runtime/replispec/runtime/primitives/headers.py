@@ -36,10 +36,10 @@ class _Reading(NamedTuple):
 
 
 class _Writing(NamedTuple):
-    """What writing needs: the values, the order for up to so many fields and the next ones, and in binary."""
+    """What writing needs: the values, the order by how many of them are there, and the order in binary."""
 
     values: Callable[[Any], tuple[Any, ...]]
-    orders: tuple[tuple[int, _Order], ...]
+    orders: tuple[_Order, ...]
     in_binary: _Order | None
     hash_capacity: int | None
 
@@ -94,10 +94,9 @@ class Header:
         if binary and in_binary is not None:
             order, hash_capacity = in_binary, None
         else:
-            count = len(values) - values.count(None)
-            order = next(each for most, each in orders if count <= most)
+            order = orders[len(values) - values.count(None)]
         fields: dict[str, str | None] = {
-            key: value if value.__class__ is str else _text(value)
+            key: value if value.__class__ is str else str(value) if value.__class__ is int else _flag(value)
             for at, key in order
             if (value := values[at]) is not None
         }
@@ -107,9 +106,9 @@ class Header:
         return fields if hash_capacity is None else hash_ordered(fields, hash_capacity)
 
 
-def _text(value: int) -> str:
-    """A number or a flag as Java writes it."""
-    return str(value) if value.__class__ is int else "true" if value else "false"
+def _flag(value: int) -> str:
+    """A flag as Java writes it; a number of a class of its own is a number."""
+    return ("true" if value else "false") if value.__class__ is bool else str(int(value))
 
 
 @dataclass_transform()
@@ -148,14 +147,17 @@ def _small_within(bounds: tuple[int, int]) -> Mapping[str | None, int]:
     return {text: number for text, number in _SMALL.items() if bounds[0] <= number <= bounds[1]}
 
 
-def _orders(keys: Sequence[str], hash_capacity: int | None) -> Iterator[tuple[int, _Order]]:
-    """The orders for up to so many fields each; the last is for all of them."""
-    if hash_capacity is None:
-        yield len(keys), tuple(enumerate(keys))
-        return
-    places = {key: at for at, key in enumerate(keys)}
-    for most, capacity in hash_capacities(hash_capacity, len(keys)):
-        yield most, tuple((at, key) for key, at in hash_ordered(places, capacity, count=0).items())
+def _orders(keys: Sequence[str], hash_capacity: int | None) -> Iterator[_Order]:
+    """The order in which no field is written, one, two, and so on until all: a map that grows has another."""
+    as_declared = tuple(enumerate(keys))
+    places = {key: at for at, key in as_declared}
+    grown = [] if hash_capacity is None else list(hash_capacities(hash_capacity, len(keys)))
+    by_capacity = [
+        (most, tuple((at, key) for key, at in hash_ordered(places, capacity, count=0).items()))
+        for most, capacity in grown
+    ]
+    for count in range(len(keys) + 1):
+        yield next((order for most, order in by_capacity if count <= most), as_declared)
 
 
 def _values_of(found: Sequence[Keyed]) -> Callable[[Any], tuple[Any, ...]]:
