@@ -355,7 +355,7 @@ def _layout_of(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mappi
 
 def _values_of(variables: Any) -> tuple[Any, ...]:
     """The values of all variables (a dataclass), in their order."""
-    kind: type[Any] = type(variables)
+    kind: Any = type(variables)
     values: tuple[Any, ...] = _layout_of(kind)[0](variables)
     return values
 
