@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 from itertools import cycle
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from replispec.replay.events.observation import Alive, Cleaned, Fact, Handshake, Observation
 from replispec.replay.events.rocketmq.addresses import behind_names, in_one_form
+from replispec.replay.hosts.merging import merge
 from replispec.replay.judges.rocketmq.judge import Judgement
 from replispec.replay.redact.run import redact
 from replispec.wire.rocketmq.store import OffsetMessageId, OffsetMessageIdV6
@@ -164,6 +166,30 @@ def test_a_redacted_capture_of_ipv6_tells_the_same(
     shown = (tmp_path / "shown.pcap").read_bytes()
     assert b"fd00" not in shown
     assert unnamed(told(judged(shown))) == unnamed(expected)
+
+
+def outside(end: Endpoint) -> Endpoint:
+    """What clients take for the place of a broker."""
+    return (end[0].replace("fd00::1:", "fd00::ff:"), end[1]) if end[1] == 10911 else end
+
+
+@pytest.mark.parametrize("write", [plain, bare, whole, bare_whole], ids=lambda each: each.__name__)
+def test_both_sides_of_a_translation_of_ipv6_are_called_as_the_traffic_says(
+    write: Write, expected: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    over_ipv6(monkeypatch, write)
+    packets = []
+    for each in with_a_loss().traffic.packets():
+        packets.append(each)
+        source, destination = outside(each.source), outside(each.destination)
+        if (source, destination) != (each.source, each.destination):
+            way_ns = 20_000 if source != each.source else -20_000
+            other = replace(each, source=source, destination=destination, time_ns=each.time_ns + way_ns)
+            packets.append(other)
+    (tmp_path / "one.pcap").write_bytes(pcap(sorted(packets, key=lambda each: each.time_ns)))
+    made = merge([tmp_path / "one.pcap"], tmp_path / "story.pcapng")
+    assert {each.shown for each in made.renamings} == {"[fd00::1:1]:10911", "[fd00::1:2]:10911"}
+    assert told(judged((tmp_path / "story.pcapng").read_bytes())) == expected
 
 
 @pytest.mark.parametrize("write", [mapped, named])
