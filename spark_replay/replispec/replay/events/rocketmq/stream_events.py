@@ -28,6 +28,7 @@ from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     replication_table,
@@ -151,7 +152,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in few]
     frames = with_groups(events.columns(*FRAMES), groups)
     history = _history(rows, witnesses_of(frames), groups, learners)
-    sends = with_groups(events.columns(ObservationKind.ACKNOWLEDGED), groups)
+    sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
     sends = with_epochs(sends, history.tenures, history.starts)
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
