@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -183,6 +183,8 @@ class _Python(_Writer):
 
     def _first(self, tried: list[ex.Expression]) -> str:
         """The first one that is there. A call asks for all; what is worth asking for only then is no call."""
+        if _stands_in(tried):
+            return or_else(self.write(tried[0]), self.write(tried[1]))
         *texts, last = map(self.write, tried)
         helper = self._helpers.get("first")
         if helper is None or any(True for node in tried[1:] for _ in ex.children(node)):
@@ -190,6 +192,12 @@ class _Python(_Writer):
         for each in reversed(texts):
             last = f"{helper}({each}, {last})"
         return last
+
+    def inside(self, node: ex.Expression, outer: ex.Expression, *, right: bool = False) -> str:
+        """The node within `outer`, in parentheses where it would otherwise be read differently."""
+        if self._all_known and node not in self._named and _stands_in(list(_firsts(node))):
+            return f"({self.write(node)})"
+        return super().inside(node, outer, right=right)
 
     def literal(self, value: int | str | bool | None) -> str:
         return repr(value)
@@ -332,6 +340,22 @@ def _firsts(node: ex.Expression) -> Iterator[ex.Expression]:
             yield from _firsts(each)
     else:
         yield node
+
+
+def _stands_in(tried: Sequence[ex.Expression]) -> bool:
+    """Whether one name is tried, and then a value that is known."""
+    match tried:
+        case [ex.SourceField() | ex.EventField() | ex.Variable(), ex.Literal(value)]:
+            return value is not None
+    return False
+
+
+def or_else(value: str, otherwise: str) -> str:
+    """Python's text for a value, or what stands for it where it is None; `value` is asked twice."""
+    if otherwise in ("0", "''", '""', "False"):
+        # The only other value that is no truth is the same one.
+        return f"{value} or {otherwise}"
+    return f"{otherwise} if {value} is None else {value}"
 
 
 def to_text(node: ex.Expression) -> str:

@@ -28,7 +28,6 @@ from replispec.runtime.primitives.jsons import (
     loads,
     name_of,
     number_of,
-    present,
     take_ext_fields,
     take_integer,
     take_named,
@@ -276,18 +275,16 @@ class RemotingHeader:
 
     def encode_json(self) -> bytes:
         """The JSON form: compact, absent fields left out. Raises LocalProtocolError."""
-        return dumps(
-            present(
-                (
-                    ("code", self.code),
-                    ("extFields", self.ext_fields),
-                    ("flag", self.flag),
-                    ("language", self.language),
-                    ("opaque", self.opaque),
-                    ("remark", self.remark),
-                    ("serializeTypeCurrentRPC", self.serialize_type_current_rpc),
-                    ("version", self.version),
-                ),
-                self.unknown,
-            )
-        )
+        fields: dict[str, object] = {"code": self.code}
+        if self.ext_fields is not None:
+            fields["extFields"] = self.ext_fields
+        fields["flag"] = self.flag
+        fields["language"] = self.language
+        fields["opaque"] = self.opaque
+        if self.remark is not None:
+            fields["remark"] = self.remark
+        if self.serialize_type_current_rpc is not None:
+            fields["serializeTypeCurrentRPC"] = self.serialize_type_current_rpc
+        fields["version"] = self.version
+        fields.update(self.unknown)
+        return dumps(fields)

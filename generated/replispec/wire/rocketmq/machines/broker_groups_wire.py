@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Call, Refused, first_of
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Call, Refused, first_of
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.client import (
     ClientHeartbeatResponse,
@@ -22,6 +21,7 @@ from replispec.wire.rocketmq.client import (
     UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.machines.broker_groups import (
+    MACHINE,
     Changed,
     Event,
     Left,
@@ -44,34 +44,19 @@ class Local(Protocol):
     def members(self, group: str, /) -> Sequence[str]: ...  # The ids of a group's clients, ascending.
 
 
-_MISSING: Final = codes.ResponseCode.SYSTEM_ERROR
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local)
-
-
 def _client_heartbeat(_ext_fields: ExtFields, data: bytes, _local: Local) -> Event:
     body = HeartbeatData.decode(data) if data else HeartbeatData()
-    return Lived(client_id=first_of(body.client_id, ""), consumers=body.consumer_data_set)
+    return Lived(client_id=body.client_id or "", consumers=body.consumer_data_set)
 
 
 def _unregister_client(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     header = UnregisterClientRequest.from_ext_fields(ext_fields)
-    return Left(group=first_of(header.consumer_group, ""))
+    return Left(group=header.consumer_group or "")
 
 
 def _get_consumer_list(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = GetConsumerListRequest.from_ext_fields(ext_fields)
-    consumer_group = first_of(header.consumer_group, "")
+    consumer_group = header.consumer_group or ""
     if len(local.members(consumer_group)) == 0:
         raise Refused(codes.ResponseCode.SYSTEM_ERROR, "no consumer for this group")
     return MembersAsked(group=consumer_group)
@@ -79,12 +64,13 @@ def _get_consumer_list(ext_fields: ExtFields, _data: bytes, local: Local) -> Eve
 
 def _query_consumer_offset(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = QueryConsumerOffsetRequest.from_ext_fields(ext_fields)
-    consumer_group = first_of(header.consumer_group, "")
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
+    consumer_group = header.consumer_group or ""
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
     position = local.position(consumer_group, topic, queue_id)
     if position is None and (
-        not first_of(header.set_zero_if_not_found, True) or local.oldest(topic, queue_id) != 0
+        not (True if header.set_zero_if_not_found is None else header.set_zero_if_not_found)
+        or local.oldest(topic, queue_id) != 0
     ):
         raise Refused(codes.ResponseCode.QUERY_NOT_FOUND, "not found, maybe a new consumer group")
     return PositionAsked(position=first_of(position, 0))
@@ -93,10 +79,10 @@ def _query_consumer_offset(ext_fields: ExtFields, _data: bytes, local: Local) ->
 def _update_consumer_offset(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     header = UpdateConsumerOffsetRequest.from_ext_fields(ext_fields)
     return PositionSaid(
-        group=first_of(header.consumer_group, ""),
-        topic=first_of(header.topic, ""),
-        queue_id=first_of(header.queue_id, 0),
-        position=first_of(header.commit_offset, 0),
+        group=header.consumer_group or "",
+        topic=header.topic or "",
+        queue_id=header.queue_id or 0,
+        position=header.commit_offset or 0,
     )
 
 
@@ -108,13 +94,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]]
     codes.RequestCode.UPDATE_CONSUMER_OFFSET: _update_consumer_offset,
 }
 """How each request is read, by its code."""
-
-
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
 
 
 def _answer_lived(_variables: Variables, _event: Lived, _local: Local) -> Answer:
@@ -149,8 +128,17 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(("answer_lived", "answer_left", "answer_said"))
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(
+        MACHINE,
+        REQUESTS,
+        ANSWERS,
+        steady=frozenset(("answer_lived", "answer_left", "answer_said")),
+        reads=(local,),
+        says=(local,),
+    )
 
 
 def tell_members(event: Changed) -> Call[NotifyConsumerIdsChangedRequest]:

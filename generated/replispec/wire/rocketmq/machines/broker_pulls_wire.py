@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused, first_of
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused
 from replispec.wire.rocketmq import codes, constants
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
 from replispec.wire.rocketmq.client import (
@@ -20,6 +19,7 @@ from replispec.wire.rocketmq.client import (
     SearchOffsetResponse,
 )
 from replispec.wire.rocketmq.machines.broker_pulls import (
+    MACHINE,
     EndAsked,
     Event,
     Found,
@@ -47,27 +47,12 @@ class Local(Protocol):
     def stored_since(self, topic: str, queue_id: int, timestamp: int, /) -> int: ...
 
 
-_MISSING: Final = codes.ResponseCode.SYSTEM_ERROR
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, rules: Rules, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local, rules)
-
-
 def _pull_message(ext_fields: ExtFields, _data: bytes, local: Local, rules: Rules) -> Event:
     header = PullMessageRequest.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
-    sys_flag = first_of(header.sys_flag, 0)
-    expression_type = first_of(header.expression_type, "")
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
+    sys_flag = header.sys_flag or 0
+    expression_type = header.expression_type or ""
     if not local.has_topic(topic):
         raise Refused(codes.ResponseCode.TOPIC_NOT_EXIST, f"topic[{rules.excerpt(topic)}] not exist")
     if not local.may_read(topic):
@@ -79,14 +64,14 @@ def _pull_message(ext_fields: ExtFields, _data: bytes, local: Local, rules: Rule
     if expression_type != "" and expression_type != constants.TAG_FILTER:
         raise Refused(codes.ResponseCode.SYSTEM_ERROR, "the broker does not support filters but tags")
     return Pulled(
-        group=first_of(header.consumer_group, ""),
+        group=header.consumer_group or "",
         topic=topic,
         queue_id=queue_id,
-        position=first_of(header.queue_offset, 0),
-        messages_max=first_of(header.max_msg_nums, 0),
-        bytes_max=first_of(header.max_msg_bytes, 0),
+        position=header.queue_offset or 0,
+        messages_max=header.max_msg_nums or 0,
+        bytes_max=header.max_msg_bytes or 0,
         read_up_to=header.commit_offset if rules.has_bit(sys_flag, codes.PullFlag.COMMIT_OFFSET) else None,
-        wait_ms=first_of(header.suspend_timeout_millis, 0)
+        wait_ms=(header.suspend_timeout_millis or 0)
         if rules.has_bit(sys_flag, codes.PullFlag.SUSPEND)
         else 0,
     )
@@ -94,21 +79,17 @@ def _pull_message(ext_fields: ExtFields, _data: bytes, local: Local, rules: Rule
 
 def _get_max_offset(ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
     header = GetMaxOffsetRequest.from_ext_fields(ext_fields)
-    return EndAsked(topic=first_of(header.topic, ""), queue_id=first_of(header.queue_id, 0))
+    return EndAsked(topic=header.topic or "", queue_id=header.queue_id or 0)
 
 
 def _get_min_offset(ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
     header = GetMinOffsetRequest.from_ext_fields(ext_fields)
-    return OldestAsked(topic=first_of(header.topic, ""), queue_id=first_of(header.queue_id, 0))
+    return OldestAsked(topic=header.topic or "", queue_id=header.queue_id or 0)
 
 
 def _search_offset(ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
     header = SearchOffsetRequest.from_ext_fields(ext_fields)
-    return TimeAsked(
-        topic=first_of(header.topic, ""),
-        queue_id=first_of(header.queue_id, 0),
-        timestamp=first_of(header.timestamp, 0),
-    )
+    return TimeAsked(topic=header.topic or "", queue_id=header.queue_id or 0, timestamp=header.timestamp or 0)
 
 
 REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local, Rules], Event | None]]] = {
@@ -119,13 +100,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local, Rules], Event | 
     codes.RequestCode.SEARCH_OFFSET_BY_TIMESTAMP: _search_offset,
 }
 """How each request is read, by its code."""
-
-
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
 
 
 def _answer_found(_variables: Variables, event: Found, _local: Local) -> Answer:
@@ -183,5 +157,7 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(())
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local, rules: Rules) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(MACHINE, REQUESTS, ANSWERS, reads=(local, rules), says=(local,))

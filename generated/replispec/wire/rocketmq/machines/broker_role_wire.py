@@ -55,7 +55,7 @@ def _notify_broker_role_changed(ext_fields: ExtFields, data: bytes) -> ReplicaIn
     return ReplicaInfoReceived(
         master=header.master_broker_id,
         address=header.master_address,
-        master_epoch=first_of(header.master_epoch, 0),
+        master_epoch=header.master_epoch or 0,
         members=frozenset(body.broker_ids or ()),
         set_epoch=first_of(body.sync_state_set_epoch, first_of(header.sync_state_set_epoch, 0)),
     )
@@ -89,7 +89,7 @@ def _register_broker_to_controller_answered(
             return ReplicaInfoReceived(
                 master=header.master_broker_id,
                 address=header.master_address,
-                master_epoch=first_of(header.master_epoch, 0),
+                master_epoch=header.master_epoch or 0,
                 members=frozenset(body.broker_ids or ()),
                 set_epoch=first_of(body.sync_state_set_epoch, first_of(header.sync_state_set_epoch, 0)),
             )
@@ -107,9 +107,9 @@ def _elect_master_answered(
             return ReplicaInfoReceived(
                 master=header.master_broker_id,
                 address=header.master_address,
-                master_epoch=first_of(header.master_epoch, 0),
+                master_epoch=header.master_epoch or 0,
                 members=frozenset(body.sync_state_set or ()),
-                set_epoch=first_of(header.sync_state_set_epoch, 0),
+                set_epoch=header.sync_state_set_epoch or 0,
             )
         case _:
             return None
@@ -125,9 +125,9 @@ def _get_replica_info_answered(
             return ReplicaInfoReceived(
                 master=header.master_broker_id,
                 address=header.master_address,
-                master_epoch=first_of(header.master_epoch, 0),
+                master_epoch=header.master_epoch or 0,
                 members=frozenset(body.broker_ids or ()),
-                set_epoch=first_of(body.sync_state_set_epoch, 0),
+                set_epoch=body.sync_state_set_epoch or 0,
             )
         case _:
             return None

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused, first_of
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.machines.broker_sends import (
+    MACHINE,
     Acknowledged,
     Event,
     GivenUp,
@@ -48,26 +48,11 @@ class Local(Protocol):
     def write_queues(self, topic: str, /) -> int: ...
 
 
-_MISSING: Final = codes.ResponseCode.MESSAGE_ILLEGAL
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, rules: Rules, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, code, local, rules)
-
-
 def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
     header = SendMessageV2Request.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
-    sys_flag = first_of(header.sys_flag, 0)
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
+    sys_flag = header.sys_flag or 0
     if not local.serves:
         raise Refused(codes.ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
     if not rules.may_store(local.sync_members, local.sync_members_min):
@@ -91,22 +76,22 @@ def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local
     return Sent(
         topic=topic,
         queue_id=max(queue_id, 0),
-        queues_wanted=first_of(header.default_topic_queue_nums, 1),
+        queues_wanted=1 if header.default_topic_queue_nums is None else header.default_topic_queue_nums,
         sys_flag=sys_flag,
-        flag=first_of(header.flag, 0),
-        born_timestamp=first_of(header.born_timestamp, 0),
-        reconsume_times=first_of(header.reconsume_times, 0),
-        properties=first_of(header.properties, ""),
-        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or first_of(header.batch, False),
+        flag=header.flag or 0,
+        born_timestamp=header.born_timestamp or 0,
+        reconsume_times=header.reconsume_times or 0,
+        properties=header.properties or "",
+        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or (header.batch or False),
         body=data,
     )
 
 
 def _send_message(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
     header = SendMessageRequest.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
-    queue_id = first_of(header.queue_id, 0)
-    sys_flag = first_of(header.sys_flag, 0)
+    topic = header.topic or ""
+    queue_id = header.queue_id or 0
+    sys_flag = header.sys_flag or 0
     if not local.serves:
         raise Refused(codes.ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
     if not rules.may_store(local.sync_members, local.sync_members_min):
@@ -130,13 +115,13 @@ def _send_message(ext_fields: ExtFields, data: bytes, code: int, local: Local, r
     return Sent(
         topic=topic,
         queue_id=max(queue_id, 0),
-        queues_wanted=first_of(header.default_topic_queue_nums, 1),
+        queues_wanted=1 if header.default_topic_queue_nums is None else header.default_topic_queue_nums,
         sys_flag=sys_flag,
-        flag=first_of(header.flag, 0),
-        born_timestamp=first_of(header.born_timestamp, 0),
-        reconsume_times=first_of(header.reconsume_times, 0),
-        properties=first_of(header.properties, ""),
-        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or first_of(header.batch, False),
+        flag=header.flag or 0,
+        born_timestamp=header.born_timestamp or 0,
+        reconsume_times=header.reconsume_times or 0,
+        properties=header.properties or "",
+        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or (header.batch or False),
         body=data,
     )
 
@@ -147,13 +132,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, int, Local, Rules], Eve
     codes.RequestCode.SEND_MESSAGE: _send_message,
 }
 """How each request is read, by its code."""
-
-
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
 
 
 def _answer_stored(_variables: Variables, event: Acknowledged, _local: Local) -> Answer:
@@ -206,5 +184,7 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(())
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local, rules: Rules) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(MACHINE, REQUESTS, ANSWERS, reads=(local, rules), says=(local,), reads_code=True)

@@ -78,6 +78,9 @@ class Local(Protocol):
     def has_room(self) -> bool: ...  # One more identity may be granted in this set.
 
 
+_MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
+
+
 @immutable
 class Asked:
     """The event that a request is, and the instance that it is about."""
@@ -91,9 +94,6 @@ class Instances(Protocol):
 
     def known(self, instance: str, /) -> tuple[Variables, Local]:
         """What is remembered of an instance, and what only the role knows of it."""
-
-
-_MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
 
 
 def event_of(
@@ -152,14 +152,14 @@ def _register_broker_to_controller(
         Registered(
             broker_id=header.broker_id,
             address=asked_text(header.broker_address, "brokerAddress", _MISSING),
-            cluster_name=first_of(header.cluster_name, ""),
+            cluster_name=header.cluster_name or "",
         ),
     )
 
 
 def _get_replica_info(ext_fields: ExtFields, _data: bytes, _instances: Instances, _rules: Rules) -> Asked:
     header = GetReplicaInfoRequest.from_ext_fields(ext_fields)
-    instance = first_of(header.broker_name, "")
+    instance = header.broker_name or ""
     return Asked(instance, InfoAsked())
 
 
@@ -175,7 +175,7 @@ def _elect_master(ext_fields: ExtFields, _data: bytes, instances: Instances, _ru
     return Asked(
         instance,
         ElectionAsked(
-            broker_id=first_of(header.broker_id, -1),
+            broker_id=-1 if header.broker_id is None else header.broker_id,
             preferred=header.broker_id if header.designate_elect is True and header.broker_id != -1 else None,
             heartbeats=local.heartbeats,
             unclean=local.unclean,
@@ -654,10 +654,12 @@ ELECTION_CAUSE_MASTER_MISSED: Final = 4
 def _recorded_heartbeats(items: Iterable[BrokerHeartbeatRequest]) -> list[dict[str, Any]]:
     return [
         {
-            "broker_id": first_of(each.broker_id, 0),
-            "epoch": first_of(each.epoch, -1),
-            "max_offset": first_of(each.max_offset, -1),
-            "election_priority": first_of(each.election_priority, constants.NO_PRIORITY),
+            "broker_id": each.broker_id or 0,
+            "epoch": -1 if each.epoch is None else each.epoch,
+            "max_offset": -1 if each.max_offset is None else each.max_offset,
+            "election_priority": constants.NO_PRIORITY
+            if each.election_priority is None
+            else each.election_priority,
         }
         for each in items
     ]

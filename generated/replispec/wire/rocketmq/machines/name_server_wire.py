@@ -9,15 +9,14 @@ from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import (
     Answer,
+    Bound,
     Kept,
     Refused,
     asked_for,
     asked_text,
     check_body,
     encoded,
-    first_of,
 )
-from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,
@@ -33,6 +32,7 @@ from replispec.wire.rocketmq.broker import (
 )
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Properties, Property
 from replispec.wire.rocketmq.machines.name_server import (
+    MACHINE,
     ClustersAsked,
     ConfigurationAsked,
     Event,
@@ -69,18 +69,6 @@ class Local(Protocol):
 _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
 
 
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local)
-
-
 def _register_broker(ext_fields: ExtFields, data: bytes, _local: Local) -> Event:
     header = RegisterBrokerRequest.from_ext_fields(ext_fields)
     check_body(data, header.body_crc32, 2147483647)
@@ -110,12 +98,12 @@ def _unregister_broker(ext_fields: ExtFields, _data: bytes, _local: Local) -> Ev
 
 def _broker_heartbeat(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
     header = BrokerHeartbeatRequest.from_ext_fields(ext_fields)
-    return Lived(cluster_name=first_of(header.cluster_name, ""), address=first_of(header.broker_addr, ""))
+    return Lived(cluster_name=header.cluster_name or "", address=header.broker_addr or "")
 
 
 def _get_route_info(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
     header = GetRouteInfoRequest.from_ext_fields(ext_fields)
-    topic = first_of(header.topic, "")
+    topic = header.topic or ""
     if local.route(topic) is None:
         raise Refused(codes.ResponseCode.TOPIC_NOT_EXIST, f"nobody holds the topic {header.topic}")
     return RouteAsked(topic=topic)
@@ -127,18 +115,14 @@ def _get_broker_cluster_info(_ext_fields: ExtFields, _data: bytes, _local: Local
 
 def _query_data_version(ext_fields: ExtFields, data: bytes, local: Local) -> Event:
     header = QueryDataVersionRequest.from_ext_fields(ext_fields)
-    cluster_name = first_of(header.cluster_name, "")
-    broker_addr = first_of(header.broker_addr, "")
+    cluster_name = header.cluster_name or ""
+    broker_addr = header.broker_addr or ""
     body = DataVersion.decode(data) if data else DataVersion()
     return VersionAsked(
         cluster_name=cluster_name,
         address=broker_addr,
         is_changed=local.is_changed(
-            cluster_name,
-            broker_addr,
-            first_of(body.counter, 0),
-            first_of(body.state_version, 0),
-            first_of(body.timestamp, 0),
+            cluster_name, broker_addr, body.counter or 0, body.state_version or 0, body.timestamp or 0
         ),
     )
 
@@ -157,13 +141,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]]
     codes.RequestCode.GET_NAMESRV_CONFIG: _get_name_server_config,
 }
 """How each request is read, by its code."""
-
-
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
 
 
 def _answer_registered(_variables: Variables, event: Taken, _local: Local) -> Answer:
@@ -217,5 +194,14 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(("refuse_overfull", "answer_unregistered", "answer_heartbeat"))
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(
+        MACHINE,
+        REQUESTS,
+        ANSWERS,
+        steady=frozenset(("refuse_overfull", "answer_unregistered", "answer_heartbeat")),
+        reads=(local,),
+        says=(local,),
+    )

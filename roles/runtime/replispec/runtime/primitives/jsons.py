@@ -10,7 +10,7 @@ Source: apache/rocketmq rocketmq-all-5.4.0, RemotingSerializable (fastjson2 2.0.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -140,13 +140,6 @@ def _as_text(value: object, what: str) -> str:
     if isinstance(value, int | float):
         return str(value)
     raise RemoteProtocolError(f"{what}: text was expected, not {_kind(value)}")
-
-
-def present(pairs: Iterable[tuple[str, object]], unknown: Mapping[str, object]) -> dict[str, object]:
-    """The pairs whose value is not None, in their order, then the unknown keys in theirs."""
-    fields = {key: value for key, value in pairs if value is not None}
-    fields.update(unknown)
-    return fields
 
 
 def unknown_keys(fields: Mapping[str, T], known: frozenset[str]) -> dict[str, T]:
