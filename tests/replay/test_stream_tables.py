@@ -31,7 +31,6 @@ from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.stream_events import Judged, join
 from replispec.replay.events.rocketmq.stream_tables import witnesses_of
-from replispec.replay.events.rocketmq.tenures import epoch_of
 from replispec.replay.events.tables import to_tables
 from replispec.runtime.primitives.unknown import UNKNOWN
 from tests.replay.event_rows import from_tables
@@ -126,10 +125,10 @@ def test_logs_of_several_runs_are_cut_where_all_messages_say_so(seed: int) -> No
 
 
 def assert_messages_are_told_alone(found: Judged, rows: list[Observation]) -> None:
-    tenures, starts = found.history.tenures, found.history.starts
+    tenures, offices = found.history.tenures, found.history.offices
 
     def with_epoch(row: Acknowledged) -> Acknowledged:
-        epoch = epoch_of(row, tenures[str(row.group)], starts[str(row.group)])
+        epoch = offices[str(row.group)].epoch_of(row) if row.group in offices else None
         return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
     ready = [with_epoch(row) if isinstance(row, Acknowledged) else row for row in rows]
