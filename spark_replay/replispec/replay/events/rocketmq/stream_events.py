@@ -158,7 +158,8 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     sends = with_epochs(sends, history.offices)
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
-    falls = LogFalls(in_capture_order([*rows, *logs]), groups, history.tenures)
+    every = in_capture_order([*rows, *logs])
+    falls = LogFalls(every, groups, history.tenures, history.starts, history.unseen)
     listed = [
         *_facts(rows, groups, history),
         *_epochs(starts, history),
