@@ -19,7 +19,7 @@ from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound, give
+from replispec.runtime.rocketmq.remoting.answering import Answering, give
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
@@ -36,7 +36,7 @@ WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
 RECORD_BYTES_BESIDE_MAX: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
-_HOSTS_KEPT: Final = 1024
+_HOSTS_MAX: Final = 1024
 """Connections whose address is known as bytes; one sends many messages."""
 _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
@@ -102,13 +102,7 @@ class Sends:
         self.sync_members_min: Final = options.min_in_sync_replicas
         self.body_bytes_max: Final = options.max_message_size
         self._answering = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, rules, release),
-                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self, rules),
             {"store": self._store_sent},
             version=BROKER_RELEASE,
         )
@@ -334,7 +328,7 @@ def _batch(body: bytes) -> list[BatchMessage]:
     return found
 
 
-@lru_cache(maxsize=_HOSTS_KEPT)
+@lru_cache(maxsize=_HOSTS_MAX)
 def _host(address: str) -> tuple[bytes, int]:
     host, _, port = address.rpartition(":")
     return _packed(host), int(port) if port.isdecimal() else 0
