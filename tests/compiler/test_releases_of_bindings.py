@@ -143,19 +143,19 @@ def wire(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 @pytest.mark.parametrize(("release", "key"), [(OLD, "person"), (NEW, "name"), (None, "name")])
 def test_a_request_is_read_as_its_release_says_it(wire: Any, release: Any, key: str) -> None:
-    event = wire.event_of(310, {key: "Ann"}, b"", release=release)
+    event = wire.bound().event_of(310, {key: "Ann"}, b"", release=release)
     assert event.who == "Ann"
 
 
 def test_a_request_of_another_implementation_is_no_event(wire: Any) -> None:
-    assert wire.event_of(310, {"name": "Ann"}, b"", release=("else", (9, 9))) is None
+    assert wire.bound().event_of(310, {"name": "Ann"}, b"", release=("else", (9, 9))) is None
 
 
 @pytest.mark.parametrize(("release", "key"), [(OLD, "sum"), (NEW, "total"), (None, "total")])
 def test_an_answer_is_said_as_the_release_of_who_asked_reads_it(wire: Any, release: Any, key: str) -> None:
-    event = wire.event_of(310, {"name": "Ann"}, b"")
+    event = wire.bound().event_of(310, {"name": "Ann"}, b"")
     variables = wire.Variables()
-    answer = wire.answer_of("answer_count", variables, event, release=release)
+    answer = wire.bound().answer_of("answer_count", variables, event, release=release)
     assert (answer.code, answer.ext_fields) == (0, {key: "5"})
 
 

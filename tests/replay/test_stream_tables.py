@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.event_tables import INT64_MAX, Counted
 from replispec.replay.events.observation import (
     Acknowledged,
@@ -27,9 +28,9 @@ from replispec.replay.events.observation import (
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
 from replispec.replay.events.rocketmq.log_falls import LogFalls
+from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.stream_events import Judged, join
 from replispec.replay.events.rocketmq.stream_tables import witnesses_of
-from replispec.replay.events.rocketmq.tenures import epoch_of
 from replispec.replay.events.tables import to_tables
 from replispec.runtime.primitives.unknown import UNKNOWN
 from tests.replay.event_rows import from_tables
@@ -73,7 +74,9 @@ def joined(name: str, seed: int) -> tuple[Judged, list[Observation]]:
 def told_of(rows: list[Observation]) -> tuple[Judged, list[Observation]]:
     """What rows are joined to, and the rows with their groups."""
     found = join(to_tables(rows))
-    own = [replace(row, group=found.groups.group(row)) for row in in_capture_order(rows)]
+    sends = told_once(CaptureEvents(to_tables(rows)).columns(ObservationKind.ACKNOWLEDGED))
+    once = [*(row for row in rows if not isinstance(row, Acknowledged)), *sends.rows(np.arange(len(sends)))]
+    own = [replace(row, group=found.groups.group(row)) for row in in_capture_order(once)]
     return found, [row for row in own if row.kind not in (ObservationKind.LATENCY, ObservationKind.PAIRED)]
 
 
@@ -145,10 +148,10 @@ def cut_in_order(row: Acknowledged, sends: list[Acknowledged], otherwise: Any) -
 
 
 def assert_messages_are_told_alone(found: Judged, rows: list[Observation]) -> None:
-    tenures, starts = found.history.tenures, found.history.starts
+    tenures, offices = found.history.tenures, found.history.offices
 
     def with_epoch(row: Acknowledged) -> Acknowledged:
-        epoch = epoch_of(row, tenures[str(row.group)], starts[str(row.group)])
+        epoch = offices[str(row.group)].epoch_of(row) if row.group in offices else None
         return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
     ready = [with_epoch(row) if isinstance(row, Acknowledged) else row for row in rows]

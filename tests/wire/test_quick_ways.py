@@ -14,8 +14,10 @@ from msgspec import DecodeError
 
 from replispec.runtime.primitives.binary import need, read_prefix, read_text, read_text_map, write_text_map
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.headers import Header, header
+from replispec.runtime.primitives.keyed import int32, int64, uint32
 from replispec.runtime.primitives.streams import Stream, measure_of
-from replispec.runtime.primitives.texts import INT32, INT64, UINT32, optional_integer, parse_integer
+from replispec.runtime.primitives.texts import INT32, INT64, UINT32, parse_integer
 from replispec.wire.rocketmq import remoting, streams
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 from tests.wire.strategies import messages
@@ -129,14 +131,25 @@ def test_a_usual_header_takes_the_quick_way(header: remoting.RemotingHeader) -> 
 
 @pytest.mark.parametrize("bounds", [INT32, INT64, UINT32])
 @given(text=st.from_regex(r"[+-]?[0-9٣_ ]{0,21}", fullmatch=True) | st.integers().map(str))
-def test_an_optional_number_is_the_number_or_its_fault(bounds: tuple[int, int], text: str) -> None:
-    def outcome(parse: Callable[[str, tuple[int, int], str], int | None]) -> object:
+def test_a_number_of_a_header_is_the_number_or_its_fault(bounds: tuple[int, int], text: str) -> None:
+    @header(1)
+    class Numbers(Header):
+        """One number of each kind."""
+
+        a: int | None = int32("a")
+        b: int | None = int64("b")
+        c: int | None = uint32("c")
+
+    key = {INT32: "a", INT64: "b", UINT32: "c"}[bounds]
+
+    def outcome(parse: Callable[[], int | None]) -> object:
         try:
-            return parse(text, bounds, "x")
+            return parse()
         except RemoteProtocolError as fault:
             return str(fault)
 
-    assert outcome(optional_integer) == outcome(parse_integer)
+    read = outcome(lambda: getattr(Numbers.from_ext_fields({key: text}), key))
+    assert read == outcome(lambda: parse_integer(text, bounds, f"Numbers.{key}"))
 
 
 def entry_by_entry(data: bytes) -> dict[str, str | None]:

@@ -30,10 +30,10 @@ def _check_layout(_model: Model, message: Message) -> None:
         )
     if message.layout == "BINARY":
         check_layout(message)
-    if message.hot and message.layout not in ("HEADER_FIELDS", "BINARY"):
+    if message.hot and message.layout != "BINARY":
         raise SpecificationError(
             message.place,
-            f"{message.name} is hot, but neither header nor binary",
+            f"{message.name} is hot, but not binary",
             "drop it: there is one way",
         )
     if message.head and not message.fixed:

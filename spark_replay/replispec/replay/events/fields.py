@@ -52,6 +52,7 @@ class Fields:
     timeout_ms: int | None
     from_start: bool | None
     body_digest: int | None
+    born_ms: int | None
     duration_ns: int | None
     durations_ns: Sequence[int] | None
     unanswered: int | None

@@ -268,13 +268,16 @@ class Alteration(Told):
 class Acknowledged(Told):
     """A producer was told that its message is stored at `offset` of the broker at `address`.
 
-    `request_order` is the `order` of the request that this answers; `epoch` is told by `join`.
+    `text`: the client's id of the message; `born_ms`, `body_digest`: when its request says that it was made,
+    and of the request's body. `request_order` is the `order` of that request; `epoch` is told by `join`.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
     address: str | None = None
     offset: int | None = None
     text: str | None = None
+    born_ms: int | None = None
+    body_digest: int | None = None
     request_order: int | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
@@ -448,6 +451,11 @@ def of_kind(kind: ObservationKind, *place: Any, **told: Any) -> Observation:
 def names_of(kind: ObservationKind) -> tuple[str, ...]:
     """The fields of a kind that its table has as columns, in their order."""
     return tuple(each.name for each in fields(KINDS[kind]) if not each.metadata)
+
+
+def ends_of(connection: str) -> Sequence[str]:
+    """Both endpoints in the name of a connection, ADDRESS:PORT: who sends in direction 0, and in 1."""
+    return connection.rpartition("#")[0].split("<->")
 
 
 def capture_place(row: Observation) -> tuple[Any, ...]:

@@ -41,6 +41,7 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "timeout_ms": pa.int64(),
     "from_start": pa.bool_(),
     "body_digest": pa.int64(),
+    "born_ms": pa.int64(),
     "duration_ns": pa.int64(),
     "durations_ns": pa.list_(pa.int64()),
     "answer_codes": pa.list_(pa.int32()),

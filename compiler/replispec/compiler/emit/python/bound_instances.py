@@ -33,6 +33,7 @@ from replispec.compiler.emit.python.tree import (
     FunctionDef,
     Names,
     Node,
+    Ref,
     own,
 )
 from replispec.compiler.model import expressions as ex
@@ -68,10 +69,19 @@ class InstanceBindings:
 
     def nodes(self) -> Iterator[Node]:
         """What the module defines, beside what every module of bindings has."""
-        if self._bindings.requests:
-            yield from self._instances()
-            yield from self._requests()
+        requests = list(self._requests()) if self._bindings.requests else []
+        if any("_MISSING" in line for node in requests for line in node.lines()):
+            code = self._words.python(self._bindings.missing) if self._bindings.missing else "0"
+            yield Constant("_MISSING", code, str(TYPING.Final))
+        if requests and not self._is_one:
+            yield from self._instance_classes()
+            yield self._event_of()
+        yield from requests
+        if not self._is_one:
+            yield self._answer_of()
         yield from self._answers()
+        if self._is_one:
+            yield self._bound()
         yield from self._notices()
         if not self._is_one:
             yield from claim_nodes(self._machine, self._words)
@@ -79,12 +89,6 @@ class InstanceBindings:
             yield from record_nodes(self._machine, self._bindings.log, self._words)
 
     # Requests
-
-    def _instances(self) -> Iterator[Node]:
-        if not self._is_one:
-            yield from self._instance_classes()
-        code = self._words.python(self._bindings.missing) if self._bindings.missing else "0"
-        yield Constant("_MISSING", code, str(TYPING.Final))
 
     def _instance_classes(self) -> Iterator[Class]:
         yield Class(
@@ -106,7 +110,7 @@ class InstanceBindings:
         about = "The instances of the machine, as the role knows them."
         yield Class("Instances", about, [str(TYPING.Protocol)], body=[known])
 
-    def _requests(self) -> Iterator[Node]:
+    def _event_of(self) -> FunctionDef:
         about = (
             "The event that a request with this code and body is; None when it is none.\n\n"
             "Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something\n"
@@ -119,7 +123,9 @@ class InstanceBindings:
         ]
         given = ["code: int", "ext_fields: ExtFields", "data: bytes", *self._readers[self._reads_code :]]
         given.append(release_parameter(is_used=self._bindings.has_releases))
-        yield FunctionDef("event_of", ", ".join(given), f"{self._asked} | None", inside, about)
+        return FunctionDef("event_of", ", ".join(given), f"{self._asked} | None", inside, about)
+
+    def _requests(self) -> Iterator[Node]:
         readers = readers_of(self._bindings.requests)
         for name, found in readers.items():
             yield self._request(name, found)
@@ -209,8 +215,7 @@ class InstanceBindings:
 
     # Answers and notices
 
-    def _answers(self) -> Iterator[Node]:
-        final, answers = TYPING.Final, self._bindings.answers
+    def _answer_of(self) -> FunctionDef:
         given = [*self._given, f"event: {self._words.event}", *self._knows]
         about = "What an effect answers, by its name; the variables are those after the step."
         arguments = ", ".join(each.partition(":")[0] for each in given)
@@ -222,7 +227,32 @@ class InstanceBindings:
                 f"return answer({arguments})",
             ]
         given.append(release_parameter(is_used=self._bindings.answers_by_release))
-        yield FunctionDef("answer_of", ", ".join(("effect: str", *given)), str(BOUND.Answer), inside, about)
+        return FunctionDef("answer_of", ", ".join(("effect: str", *given)), str(BOUND.Answer), inside, about)
+
+    def _bound(self) -> FunctionDef:
+        """The machine with its bindings, for the runner of all that answer for themselves."""
+        known = dict.fromkeys(each for each in (*self._readers, *self._knows) if each != "code: int")
+        steady = self._steady()
+        said = [
+            str(Ref(self._words.event.module, "MACHINE")),
+            "REQUESTS" if self._bindings.requests else "{}",
+            "ANSWERS",
+            *([f"steady=frozenset({strings(steady)})"] if steady else []),
+            *_handed("reads", [each for each in self._readers if each != "code: int"]),
+            *_handed("says", self._knows),
+            *(["reads_code=True"] if self._reads_code else []),
+            *(["released=RELEASED"] if self._bindings.requests and self._bindings.has_releases else []),
+            *(["answered=_ANSWERS_BY_RELEASE"] if self._bindings.answers_by_release else []),
+        ]
+        inside = [f"return {BOUND.Bound}({', '.join(said)})"]
+        about = "The machine with these bindings, as a role runs it that knows this."
+        return FunctionDef("bound", ", ".join(known), str(BOUND.Bound), inside, about)
+
+    def _steady(self) -> tuple[str, ...]:
+        return tuple(name for name, form in self._bindings.answers.items() if _is_steady(form))
+
+    def _answers(self) -> Iterator[Node]:
+        final, answers = TYPING.Final, self._bindings.answers
         for form in answers.values():
             yield self._answer(form, f"_{form.effect}")
             for number, each in enumerate(form.by_release.values()):
@@ -233,9 +263,10 @@ class InstanceBindings:
         about = "What each effect that answers says."
         yield Constant("ANSWERS", f"{{{rows}}}", f"{final}[{ABC.Mapping}[str, {kind}]]", about)
         yield from self._answers_by_release(kind)
-        steady = strings(tuple(name for name, form in answers.items() if _is_steady(form)))
-        about = "Effects whose answers change only with the variables."
-        yield Constant("STEADY", f"frozenset({steady})", f"{final}[frozenset[str]]", about)
+        if not self._is_one:
+            about = "Effects whose answers change only with the variables."
+            steady = f"frozenset({strings(self._steady())})"
+            yield Constant("STEADY", steady, f"{final}[frozenset[str]]", about)
         if self._bindings.notes:
             rows = " ".join(f"{name!r}: {text!r}," for name, text in self._bindings.notes.items())
             about = "What is noted for people when an effect is done."
@@ -307,6 +338,12 @@ class InstanceBindings:
             return "body.encode()"
         text = self._words.python(form.whole)
         return f"{BOUND.encoded}({text})" if form.body else text
+
+
+def _handed(name: str, given: Iterable[str]) -> list[str]:
+    """What readers or answers are handed, as a tuple of these parameters."""
+    names = "".join(f"{each.partition(':')[0]}, " for each in given)
+    return [f"{name}=({names})"] if names else []
 
 
 def _is_steady(form: AnswerForm) -> bool:

@@ -1,14 +1,13 @@
 """Python classes of messages with keys: header fields of remoting commands, and JSON bodies.
 
-Both are declarations, one line a field; the runtime reads and writes by them. Headers that are read for
-every message sent have their reading and writing written out as well, where the specification says so.
+Both are declarations, one line a field; the runtime reads and writes by them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from replispec.compiler.emit.python.tree import ABC, PRIMITIVES, TYPING, Constant, FunctionDef, Names, own
+from replispec.compiler.emit.python.tree import PRIMITIVES, Constant, Names, own
 from replispec.compiler.model.message import Field, Message
 
 BOUNDS = {"int32": "INT32", "int64": "INT64", "uint32": "UINT32"}
@@ -16,9 +15,7 @@ BOUNDS = {"int32": "INT32", "int64": "INT64", "uint32": "UINT32"}
 _KEYED = Names(PRIMITIVES).keyed
 _HEADERS = Names(f"{PRIMITIVES}.headers")
 _JSON = Names(f"{PRIMITIVES}.json_messages")
-_JSONS = Names(f"{PRIMITIVES}.jsons")
 _ORDERS = Names(f"{PRIMITIVES}.orders")
-_TEXTS = Names(f"{PRIMITIVES}.texts")
 _KINDS = {"string": "TEXT", "bool": "FLAG", **BOUNDS}
 _PYTHON = {"string": "str", "bool": "bool", **dict.fromkeys(BOUNDS, "int")}
 _SPECIFIERS = {"string": "text", "bool": "flag"}
@@ -91,62 +88,3 @@ def _specifier(message: Message, field: Field) -> str:
 
 def _element(kind: str) -> str:
     return f"{_KEYED}.{_KINDS[kind]}" if kind in _KINDS else f"{_KEYED}.nested({own(kind)})"
-
-
-# ---- headers that are written out ------------------------------------------------------------------
-
-
-def written_out(message: Message) -> Iterator[FunctionDef]:
-    """The methods of a header that is read or written for every message."""
-    yield FunctionDef(
-        "from_ext_fields",
-        f"cls, ext_fields: {ABC.Mapping}[str, str | None]",
-        str(TYPING.Self),
-        list(_reading(message)),
-        f"As Header's, written out: {message.hot}.",
-        ["classmethod"],
-    )
-    yield FunctionDef(
-        "to_ext_fields",
-        "self, *, binary: bool = False",
-        "dict[str, str | None]",
-        list(_writing(message)),
-        decorators=[],
-    )
-
-
-def _reading(message: Message) -> Iterator[str]:
-    yield "get = ext_fields.get"
-    # By position, in the order of the attributes: that costs less than by name.
-    yield f"header = cls({', '.join(_from_text(message, field) for field in message.fields)})"
-    yield "if not ext_fields.keys() <= cls.KEYS:"
-    yield f"    header.unknown = {_JSONS.unknown_keys}(ext_fields, cls.KEYS)"
-    yield "return header"
-
-
-def _writing(message: Message) -> Iterator[str]:
-    if message.binary_order == "DECLARED":
-        # In JSON the order is known to the runtime, which is quicker than any code here.
-        yield "if not binary:"
-        yield f"    return {_HEADERS.Header}.to_ext_fields(self)"
-    yield "fields: dict[str, str | None] = {}"
-    for field in message.fields:
-        yield f"if self.{field.name} is not None:"
-        yield f'    fields["{field.key}"] = {_to_text(field)}'
-    yield "fields.update(self.unknown)"
-    yield "return fields"
-
-
-def _from_text(message: Message, field: Field) -> str:
-    if field.type == "string":
-        return f'get("{field.key}")'
-    if field.type == "bool":
-        return f'{_TEXTS.optional_bool}(get("{field.key}"))'
-    bounds = getattr(_TEXTS, BOUNDS[field.type])
-    return f'{_TEXTS.optional_integer}(get("{field.key}"), {bounds}, "{message.name}.{field.key}")'
-
-
-def _to_text(field: Field) -> str:
-    if field.type == "string":
-        return f"self.{field.name}"
-    return f"{_TEXTS.bool_text}(self.{field.name})" if field.type == "bool" else f"str(self.{field.name})"

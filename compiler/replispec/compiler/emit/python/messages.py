@@ -75,8 +75,6 @@ def _class(message: Message, zeros: Mapping[str, str]) -> Class:
     if emit_keyed.is_keyed(message):
         comments = [describe_use(field) for field in message.fields]
         body: list[Constant | FunctionDef] = [*emit_keyed.declarations(message, comments)]
-        if message.hot:
-            body += emit_keyed.written_out(message)
         return Class(message.name, about, [emit_keyed.base(message)], [emit_keyed.decorator(message)], body)
     base = binary_fields.base(message) if message.layout == "BINARY" else ""
     body = [*_attributes(message, zeros), *_constants(message), *_members(message)]

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused, encoded
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused, encoded
 from replispec.wire.rocketmq import codes, constants
 from replispec.wire.rocketmq.broker import DataVersion, TopicConfig, TopicConfigTable
 from replispec.wire.rocketmq.client import (
@@ -26,6 +25,7 @@ from replispec.wire.rocketmq.client import (
 )
 from replispec.wire.rocketmq.controller import Properties, Property
 from replispec.wire.rocketmq.machines.broker_administration import (
+    MACHINE,
     ConfigurationAsked,
     DelaysAsked,
     Event,
@@ -65,21 +65,6 @@ class Local(Protocol):
     def replication(self) -> HaRuntimeInfo: ...  # How replication is.
     @property
     def properties(self) -> Sequence[Property]: ...  # What was configured, defaults included.
-
-
-_MISSING: Final = codes.ResponseCode.SYSTEM_ERROR
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local)
 
 
 def _create_topic(ext_fields: ExtFields, _data: bytes, local: Local) -> Event:
@@ -167,13 +152,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]]
     codes.RequestCode.NOTIFY_BROKER_ROLE_CHANGED: _notify_broker_role_changed,
 }
 """How each request is read, by its code."""
-
-
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
 
 
 def _answer_topic_kept(_variables: Variables, _event: TopicKept, _local: Local) -> Answer:
@@ -272,16 +250,25 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(
-    (
-        "answer_topic_kept",
-        "answer_group",
-        "answer_groups",
-        "answer_delays",
-        "answer_modes",
-        "answer_timer",
-        "answer_timer_metrics",
-        "answer_told",
+
+def bound(local: Local) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(
+        MACHINE,
+        REQUESTS,
+        ANSWERS,
+        steady=frozenset(
+            (
+                "answer_topic_kept",
+                "answer_group",
+                "answer_groups",
+                "answer_delays",
+                "answer_modes",
+                "answer_timer",
+                "answer_timer_metrics",
+                "answer_told",
+            )
+        ),
+        reads=(local,),
+        says=(local,),
     )
-)
-"""Effects whose answers change only with the variables."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Call, Refused, first_of
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Call, Refused, first_of
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.client import (
     ClientHeartbeatResponse,
@@ -22,6 +21,7 @@ from replispec.wire.rocketmq.client import (
     UpdateConsumerOffsetRequest,
 )
 from replispec.wire.rocketmq.machines.broker_groups import (
+    MACHINE,
     Changed,
     Event,
     Left,
@@ -42,21 +42,6 @@ class Local(Protocol):
     def position(self, group: str, topic: str, queue_id: int, /) -> int | None: ...
     def oldest(self, topic: str, queue_id: int, /) -> int: ...  # Where the oldest message of a queue is.
     def members(self, group: str, /) -> Sequence[str]: ...  # The ids of a group's clients, ascending.
-
-
-_MISSING: Final = codes.ResponseCode.SYSTEM_ERROR
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local)
 
 
 def _client_heartbeat(_ext_fields: ExtFields, data: bytes, _local: Local) -> Event:
@@ -111,13 +96,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]]
 """How each request is read, by its code."""
 
 
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
-
-
 def _answer_lived(_variables: Variables, _event: Lived, _local: Local) -> Answer:
     header = ClientHeartbeatResponse(is_support_heart_beat_v2="false", is_sub_change="false")
     return Answer(codes.ResponseCode.SUCCESS, header.to_ext_fields())
@@ -150,8 +128,17 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(("answer_lived", "answer_left", "answer_said"))
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(
+        MACHINE,
+        REQUESTS,
+        ANSWERS,
+        steady=frozenset(("answer_lived", "answer_left", "answer_said")),
+        reads=(local,),
+        says=(local,),
+    )
 
 
 def tell_members(event: Changed) -> Call[NotifyConsumerIdsChangedRequest]:

@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused
 from replispec.wire.rocketmq import codes, constants
 from replispec.wire.rocketmq.broker import PullMessageRequest, PullMessageResponse
 from replispec.wire.rocketmq.client import (
@@ -20,6 +19,7 @@ from replispec.wire.rocketmq.client import (
     SearchOffsetResponse,
 )
 from replispec.wire.rocketmq.machines.broker_pulls import (
+    MACHINE,
     EndAsked,
     Event,
     Found,
@@ -45,21 +45,6 @@ class Local(Protocol):
     def next(self, topic: str, queue_id: int, /) -> int: ...  # Where the next message of a queue goes.
     # Where the first message of a queue is that was stored at a time or later.
     def stored_since(self, topic: str, queue_id: int, timestamp: int, /) -> int: ...
-
-
-_MISSING: Final = codes.ResponseCode.SYSTEM_ERROR
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, rules: Rules, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local, rules)
 
 
 def _pull_message(ext_fields: ExtFields, _data: bytes, local: Local, rules: Rules) -> Event:
@@ -117,13 +102,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local, Rules], Event | 
 """How each request is read, by its code."""
 
 
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
-
-
 def _answer_found(_variables: Variables, event: Found, _local: Local) -> Answer:
     header = PullMessageResponse(
         suggest_which_broker_id=constants.MASTER_ID,
@@ -179,5 +157,7 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(())
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local, rules: Rules) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(MACHINE, REQUESTS, ANSWERS, reads=(local, rules), says=(local,))

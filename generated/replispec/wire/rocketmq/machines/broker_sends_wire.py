@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.machines.broker_sends import (
+    MACHINE,
     Acknowledged,
     Event,
     GivenUp,
@@ -46,21 +46,6 @@ class Local(Protocol):
     # How many queues of this topic are written; of one that is to be made, more than can be asked
     # for.
     def write_queues(self, topic: str, /) -> int: ...
-
-
-_MISSING: Final = codes.ResponseCode.MESSAGE_ILLEGAL
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, rules: Rules, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, code, local, rules)
 
 
 def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
@@ -149,13 +134,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, int, Local, Rules], Eve
 """How each request is read, by its code."""
 
 
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
-
-
 def _answer_stored(_variables: Variables, event: Acknowledged, _local: Local) -> Answer:
     header = SendMessageResponse(
         msg_id=event.msg_id, queue_id=event.queue_id, queue_offset=event.queue_offset
@@ -206,5 +184,7 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(())
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local, rules: Rules) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(MACHINE, REQUESTS, ANSWERS, reads=(local, rules), says=(local,), reads_code=True)

@@ -78,6 +78,9 @@ class Local(Protocol):
     def has_room(self) -> bool: ...  # One more identity may be granted in this set.
 
 
+_MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
+
+
 @immutable
 class Asked:
     """The event that a request is, and the instance that it is about."""
@@ -91,9 +94,6 @@ class Instances(Protocol):
 
     def known(self, instance: str, /) -> tuple[Variables, Local]:
         """What is remembered of an instance, and what only the role knows of it."""
-
-
-_MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
 
 
 def event_of(

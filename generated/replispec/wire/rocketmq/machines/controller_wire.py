@@ -7,8 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Refused, asked_for, asked_text
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused, asked_for, asked_text
 from replispec.runtime.primitives.texts import text_of
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.controller import (
@@ -21,6 +20,7 @@ from replispec.wire.rocketmq.controller import (
     ReplicasInfo,
 )
 from replispec.wire.rocketmq.machines.controller import (
+    MACHINE,
     ChangeAsked,
     Changed,
     ChangeForbidden,
@@ -57,18 +57,6 @@ class Local(Protocol):
 
 
 _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, rules: Rules, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local, rules)
 
 
 def _get_metadata(_ext_fields: ExtFields, _data: bytes, _local: Local, _rules: Rules) -> Event:
@@ -116,18 +104,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local, Rules], Event | 
     codes.RequestCode.UPDATE_CONTROLLER_CONFIG: _update_controller_config,
 }
 """How each request is read, by its code."""
-
-
-def answer_of(
-    effect: str,
-    variables: Variables,
-    event: Event,
-    local: Local,
-    rules: Rules,
-    _release: Release | None = None,
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local, rules)
 
 
 def _answer_metadata(_variables: Variables, _event: MetadataAsked, local: Local, rules: Rules) -> Answer:
@@ -187,5 +163,14 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local, Rules], Answer]]] =
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(("answer_heartbeat", "answer_change"))
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local, rules: Rules) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(
+        MACHINE,
+        REQUESTS,
+        ANSWERS,
+        steady=frozenset(("answer_heartbeat", "answer_change")),
+        reads=(local, rules),
+        says=(local, rules),
+    )

@@ -7,12 +7,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, encoded
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound, encoded
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.client import RuntimeInfo
 from replispec.wire.rocketmq.controller import EpochEntryCache
-from replispec.wire.rocketmq.machines.log_questions import EpochsAsked, Event, FiguresAsked, Variables
+from replispec.wire.rocketmq.machines.log_questions import (
+    MACHINE,
+    EpochsAsked,
+    Event,
+    FiguresAsked,
+    Variables,
+)
 
 ExtFields = Mapping[str, str | None]
 
@@ -24,21 +29,6 @@ class Local(Protocol):
     def epochs(self) -> EpochEntryCache: ...  # Its epochs, and where the log ends.
     @property
     def figures(self) -> RuntimeInfo: ...  # Figures by name; those that are not measured here are zero.
-
-
-_MISSING: Final = codes.ResponseCode.SYSTEM_ERROR
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local)
 
 
 def _get_broker_epoch_cache(_ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:
@@ -56,13 +46,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]]
 """How each request is read, by its code."""
 
 
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
-
-
 def _answer_epochs(_variables: Variables, _event: EpochsAsked, local: Local) -> Answer:
     return Answer(codes.ResponseCode.SUCCESS, body=encoded(local.epochs))
 
@@ -77,5 +60,7 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(())
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(MACHINE, REQUESTS, ANSWERS, reads=(local,), says=(local,))

@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 
 from replispec.runtime.primitives.bindings import (
     Answer,
+    Bound,
     Kept,
     Refused,
     asked_for,
@@ -16,7 +17,6 @@ from replispec.runtime.primitives.bindings import (
     check_body,
     encoded,
 )
-from replispec.runtime.primitives.releases import Release
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.broker import (
     ClusterInfo,
@@ -32,6 +32,7 @@ from replispec.wire.rocketmq.broker import (
 )
 from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Properties, Property
 from replispec.wire.rocketmq.machines.name_server import (
+    MACHINE,
     ClustersAsked,
     ConfigurationAsked,
     Event,
@@ -66,18 +67,6 @@ class Local(Protocol):
 
 
 _MISSING: Final = codes.ResponseCode.CONTROLLER_INVALID_REQUEST
-
-
-def event_of(
-    code: int, ext_fields: ExtFields, data: bytes, local: Local, _release: Release | None = None
-) -> Event | None:
-    """The event that a request with this code and body is; None when it is none.
-
-    Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
-    is missing or the request is refused whatever is remembered.
-    """
-    read = REQUESTS.get(code)
-    return None if read is None else read(ext_fields, data, local)
 
 
 def _register_broker(ext_fields: ExtFields, data: bytes, _local: Local) -> Event:
@@ -154,13 +143,6 @@ REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, Local], Event | None]]]
 """How each request is read, by its code."""
 
 
-def answer_of(
-    effect: str, variables: Variables, event: Event, local: Local, _release: Release | None = None
-) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event, local)
-
-
 def _answer_registered(_variables: Variables, event: Taken, _local: Local) -> Answer:
     header = RegisterBrokerResponse(ha_server_addr=event.ha_address, master_addr=event.master_address)
     return Answer(codes.ResponseCode.SUCCESS, header.to_ext_fields())
@@ -212,5 +194,14 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any, Local], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(("refuse_overfull", "answer_unregistered", "answer_heartbeat"))
-"""Effects whose answers change only with the variables."""
+
+def bound(local: Local) -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(
+        MACHINE,
+        REQUESTS,
+        ANSWERS,
+        steady=frozenset(("refuse_overfull", "answer_unregistered", "answer_heartbeat")),
+        reads=(local,),
+        says=(local,),
+    )

@@ -7,15 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from replispec.runtime.primitives.bindings import Answer
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.bindings import Answer, Bound
 from replispec.wire.rocketmq import codes
-from replispec.wire.rocketmq.machines.request import Event, Unreadable, Unserved, Variables
-
-
-def answer_of(effect: str, variables: Variables, event: Event, _release: Release | None = None) -> Answer:
-    """What an effect answers, by its name; the variables are those after the step."""
-    return ANSWERS[effect](variables, event)
+from replispec.wire.rocketmq.machines.request import MACHINE, Unreadable, Unserved, Variables
 
 
 def _refuse_unserved(_variables: Variables, event: Unserved) -> Answer:
@@ -34,5 +28,7 @@ ANSWERS: Final[Mapping[str, Callable[[Variables, Any], Answer]]] = {
 }
 """What each effect that answers says."""
 
-STEADY: Final[frozenset[str]] = frozenset(())
-"""Effects whose answers change only with the variables."""
+
+def bound() -> Bound:
+    """The machine with these bindings, as a role runs it that knows this."""
+    return Bound(MACHINE, {}, ANSWERS)

@@ -14,7 +14,7 @@ from replispec.controller.rocketmq.core.broker_sets import BrokerSets
 from replispec.runtime.primitives.parameters import ConfigurationError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting import Request
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
+from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.wire.rocketmq.controller import Property, ReplicasInfo
 from replispec.wire.rocketmq.machines import controller as machine
 from replispec.wire.rocketmq.machines import controller_wire as wire
@@ -42,15 +42,7 @@ class Administration:
         self._sets = sets
         self.admits = sets.heartbeats.admits
         self._answering = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, rules, release),
-                lambda effect, known, event, release: wire.answer_of(
-                    effect, known, event, self, rules, release
-                ),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self, rules),
             {
                 "remember_heartbeat": self._remember_heartbeat,
                 "change_configuration": self._change_configuration,

@@ -13,7 +13,7 @@ from replispec.nameserver.rocketmq.routes import Limits, RouteRegistration, Rout
 from replispec.runtime.primitives.bindings import TEXT_MAX, Kept
 from replispec.runtime.rocketmq.derived_options import join_address
 from replispec.runtime.rocketmq.remoting import Request, RequestServer
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound, Requests
+from replispec.runtime.rocketmq.remoting.answering import Answering, Requests
 from replispec.runtime.rocketmq.remoting.answers import text
 from replispec.runtime.world import (
     Accepted,
@@ -49,13 +49,7 @@ class NameServerNode:
         self._routes = Routes(limits or Limits())
         self._next_scan_ms: int | None = None
         answering = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, release),
-                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self),
             {
                 "take_routes": self._take_routes,
                 "drop_routes": self._drop_routes,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeVar, overload
 
 from replispec.runtime.primitives.binary import crc32
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.immutable import immutable
+from replispec.runtime.primitives.machines import Machine
+from replispec.runtime.primitives.releases import Release, Releases, of_release
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -56,6 +58,53 @@ class Claims:
     effects: frozenset[str]
     accepted: bool
     variables: Mapping[str, Any] = field(default_factory=dict)
+
+
+Reader = Callable[..., Any]
+"""Makes an event of header fields and a body, given what the bindings of its machine hand to readers."""
+Saying = Callable[..., Answer]
+"""What an effect answers: of the variables, the event, and what the bindings hand to answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A machine that answers for itself, its bindings, and what its role knows put in.
+
+    `requests` by code, `answers` by effect; `released` and `answered` are the same where releases differ.
+    `steady` are the effects that always say the same. `reads` and `says` are what readers and answers are
+    handed last; `reads_code`: readers are handed the code of the request before.
+    """
+
+    machine: Machine[Any, Any]
+    requests: Mapping[int, Reader] = field(default_factory=dict)
+    answers: Mapping[str, Saying] = field(default_factory=dict)
+    steady: frozenset[str] = frozenset()
+    reads: tuple[Any, ...] = ()
+    says: tuple[Any, ...] = ()
+    reads_code: bool = False
+    released: Mapping[int, Iterable[tuple[Releases, Reader]]] = field(default_factory=dict)
+    answered: Mapping[str, Iterable[tuple[Releases, Saying]]] = field(default_factory=dict)
+
+    def handed(self, code: int) -> tuple[Any, ...]:
+        """What readers of requests with this code are handed beside the request."""
+        return (code, *self.reads) if self.reads_code else self.reads
+
+    def event_of(
+        self, code: int, ext_fields: Mapping[str, str | None], data: bytes, release: Release | None = None
+    ) -> Any:
+        """The event that a request with this code and body is; None when it is none.
+
+        Raises RemoteProtocolError when it cannot be read, and Refused with the answer when something
+        is missing or the request is refused whatever is remembered.
+        """
+        choices = self.released.get(code)
+        read = self.requests.get(code) if choices is None else of_release(choices, release)
+        return None if read is None else read(ext_fields, data, *self.handed(code))
+
+    def answer_of(self, effect: str, variables: Any, event: Any, release: Release | None = None) -> Answer:
+        """What an effect answers, by its name; the variables are those after the step."""
+        say = of_release(self.answered.get(effect, ()), release) or self.answers[effect]
+        return say(variables, event, *self.says)
 
 
 class Encodes(Protocol):

@@ -8,7 +8,7 @@ written for every request.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, dataclass_transform
@@ -16,13 +16,14 @@ from typing import Any, ClassVar, Final, NamedTuple, Self, TypeVar, dataclass_tr
 from replispec.runtime.primitives.jsons import unknown_keys
 from replispec.runtime.primitives.keyed import FLAG, Keyed, declared
 from replispec.runtime.primitives.orders import hash_capacities, hash_ordered
-from replispec.runtime.primitives.texts import DIGITS_MAXIMUM, parse_integer
+from replispec.runtime.primitives.texts import DIGITS_MAXIMUM, bool_text, parse_integer
 
 HeaderT = TypeVar("HeaderT", bound="type[Header]")
 _SMALL: Final = {str(number): number for number in range(1 << 8)}
 """Ids, epochs, flags: most of the numbers in headers, looked up in half of the time that parsing takes."""
-# The position of each field among the attributes and its key, in the order in which fields are written.
-_Order = tuple[tuple[int, str], ...]
+# The position of each field among the attributes, its key, and what makes a text of its value (None: it is
+# one), in the order in which fields are written.
+_Order = tuple[tuple[int, str, Callable[[Any], str] | None], ...]
 
 
 class _Reading(NamedTuple):
@@ -36,7 +37,7 @@ class _Reading(NamedTuple):
 
 
 class _Writing(NamedTuple):
-    """What writing needs: the values, the order by how many of them are there, and the order in binary."""
+    """What writing needs: the values, the order for each number of fields from none on, and in binary."""
 
     values: Callable[[Any], tuple[Any, ...]]
     orders: tuple[_Order, ...]
@@ -96,19 +97,14 @@ class Header:
         else:
             order = orders[len(values) - values.count(None)]
         fields: dict[str, str | None] = {
-            key: value if value.__class__ is str else str(value) if value.__class__ is int else _flag(value)
-            for at, key in order
+            key: value if text_of is None else text_of(value)
+            for at, key, text_of in order
             if (value := values[at]) is not None
         }
         if not self.unknown:
             return fields
         fields.update(self.unknown)
         return fields if hash_capacity is None else hash_ordered(fields, hash_capacity)
-
-
-def _flag(value: int) -> str:
-    """A flag as Java writes it; a number of a class of its own is a number."""
-    return ("true" if value else "false") if value.__class__ is bool else str(int(value))
 
 
 @dataclass_transform()
@@ -133,9 +129,9 @@ def header(
         )
         flags = tuple(at for at, each in enumerate(found) if each.kind is FLAG)
         whole._READING = _Reading(keys, whole.KEYS, integers, flags)
-        orders = tuple(_orders(keys, hash_capacity))
-        in_binary = tuple(enumerate(keys)) if binary_declared else None
-        whole._WRITING = _Writing(_values_of(found), orders, in_binary, hash_capacity)
+        fields = tuple((at, each.key, _text_of(each)) for at, each in enumerate(found))
+        in_binary = fields if binary_declared else None
+        whole._WRITING = _Writing(_values_of(found), _orders(fields, hash_capacity), in_binary, hash_capacity)
         result: HeaderT = whole
         return result
 
@@ -147,17 +143,21 @@ def _small_within(bounds: tuple[int, int]) -> Mapping[str | None, int]:
     return {text: number for text, number in _SMALL.items() if bounds[0] <= number <= bounds[1]}
 
 
-def _orders(keys: Sequence[str], hash_capacity: int | None) -> Iterator[_Order]:
-    """The order in which no field is written, one, two, and so on until all: a map that grows has another."""
-    as_declared = tuple(enumerate(keys))
-    places = {key: at for at, key in as_declared}
-    grown = [] if hash_capacity is None else list(hash_capacities(hash_capacity, len(keys)))
-    by_capacity = [
-        (most, tuple((at, key) for key, at in hash_ordered(places, capacity, count=0).items()))
-        for most, capacity in grown
-    ]
-    for count in range(len(keys) + 1):
-        yield next((order for most, order in by_capacity if count <= most), as_declared)
+def _orders(fields: _Order, hash_capacity: int | None) -> tuple[_Order, ...]:
+    """The order for each number of fields, from none to all of them."""
+    if hash_capacity is None:
+        return (fields,) * (len(fields) + 1)
+    by_key = {key: (at, key, text_of) for at, key, text_of in fields}
+    found: list[_Order] = []
+    for most, capacity in hash_capacities(hash_capacity, len(fields)):
+        order = tuple(hash_ordered(by_key, capacity, count=0).values())
+        found += [order] * (most + 1 - len(found))
+    return tuple(found)
+
+
+def _text_of(field: Keyed) -> Callable[[Any], str] | None:
+    """What writes the values of a field as Java does."""
+    return bool_text if field.kind is FLAG else str if field.kind.bounds else None
 
 
 def _values_of(found: Sequence[Keyed]) -> Callable[[Any], tuple[Any, ...]]:

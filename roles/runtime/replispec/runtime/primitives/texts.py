@@ -28,23 +28,6 @@ def parse_integer(text: str, bounds: tuple[int, int], what: str) -> int:
     return value
 
 
-def optional_integer(text: str | None, bounds: tuple[int, int], what: str) -> int | None:
-    """As parse_integer; None stays None."""
-    if text is None:
-        return None
-    # A dozen of these stand in every header. Digits of other scripts are digits for Python, hence ASCII.
-    if text.isdigit() and text.isascii() and len(text) <= DIGITS_MAXIMUM:
-        value = int(text)
-        if bounds[0] <= value <= bounds[1]:
-            return value
-    return parse_integer(text, bounds, what)
-
-
-def optional_bool(text: str | None) -> bool | None:
-    """True for "true" in any case, False for any other text (as Java parses flags); None stays None."""
-    return None if text is None else text.lower() == "true"
-
-
 def bool_text(value: bool) -> str:
     """ "true" or "false"."""
     return "true" if value else "false"

@@ -130,10 +130,12 @@ def _numbered(connections: Sequence[_Connection]) -> Iterator[tuple[str, int | N
 
 def _overlapping(connections: Iterable[_Connection]) -> Iterator[list[_Connection]]:
     one: list[_Connection] = []
+    last = 0
     for each in connections:
-        if one and each.first > max(before.last for before in one):
+        if one and each.first > last:
             yield one
             one = []
+        last = max(last, each.last) if one else each.last
         one.append(each)
     if one:
         yield one

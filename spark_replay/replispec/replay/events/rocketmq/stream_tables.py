@@ -31,7 +31,7 @@ from replispec.replay.events.rocketmq.epoch_starts import WITNESSES_MIN, ToldSta
 from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.log_falls import LogFalls
-from replispec.replay.events.rocketmq.tenures import APART_NS, Tenure, epoch_of
+from replispec.replay.events.rocketmq.tenures import Offices
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.ha import HaEpochEntry
 
@@ -50,7 +50,6 @@ _CODED: Final = ("connection", "direction", "group", "address", "message", "brok
 _FLAGS: Final = ("sync_from_last_file", "async_learner")
 _TOLD: Final = ("known_starts", "epoch_at_offset", "start_before", "lower_start", "upper_start")
 
-Tenures = Mapping[str, Mapping[int, Tenure]]
 Starts = Mapping[str, Mapping[int, int]]
 
 
@@ -64,32 +63,34 @@ def with_groups(events: Columns, groups: BrokerGroups) -> Columns:
     return events.having("group", events.told_alike(codes, groups.group))
 
 
-def with_epochs(sends: Columns, tenures: Tenures, starts: Starts) -> Columns:
+def with_epochs(sends: Columns, offices: Mapping[str, Offices]) -> Columns:
     """Acknowledged messages, each with the masterEpoch that it was stored under; None where it is not known.
 
     It is asked of one message of each connection between the borders that it may depend on.
     """
     codes = np.zeros(len(sends), np.int64)
-    group = sends.coded("group")
-    for code, rows in split(group.codes):
-        own = tenures.get(group.values[code], {}).values()
-        borders = {
-            "order": [each.order for each in own],
-            "time_ns": [at for each in own for at in (each.time_ns - APART_NS + 1, each.time_ns + APART_NS)],
-            "offset": [*starts.get(group.values[code], {}).values()],
-        }
+    group, address = sends.coded("group"), sends.coded("address")
+    nothing = Offices()
+    for _, rows in split(combined(group.codes, address.codes)):
+        own = offices.get(group.values[group.codes[rows[0]]], nothing)
         between = [
-            np.searchsorted(np.sort(np.array(each, np.int64)), sends.numbers(name).numbers[rows], "right")
-            for name, each in borders.items()
+            np.searchsorted(_apart(places), sends.numbers(name).numbers[rows], "right")
+            for name, places in own.borders(address.values[address.codes[rows[0]]]).items()
         ]
         codes[rows] = combined(*between)
 
     def told(row: Observation) -> int | None:
-        epoch = epoch_of(row, tenures.get(str(row.group), {}), starts.get(str(row.group), {}))
+        epoch = offices.get(str(row.group), nothing).epoch_of(row)
         return None if epoch is UNKNOWN else epoch
 
     every = combined(codes, sends.alike("group", "connection", "address"))
     return sends.having("epoch", sends.told_alike(every, told))
+
+
+def _apart(places: Iterable[int]) -> Numbers:
+    """Borders between what lies before, at and behind each of the places."""
+    found = np.unique(np.array([*places], np.int64))
+    return np.unique(np.concatenate([found, found + 1]))
 
 
 def witnesses_of(frames: Columns) -> list[Observation]:

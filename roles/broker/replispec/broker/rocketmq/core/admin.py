@@ -14,7 +14,7 @@ from replispec.broker.rocketmq.core.topics import NAME, Topics
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.log import MessageStore
 from replispec.runtime.rocketmq.membership import LogQuestions, epoch_cache, runtime_info
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
+from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.broker import TopicConfig, TopicConfigTable
@@ -78,13 +78,7 @@ class Admin:
         self._options = options
         self._broker = broker
         answering = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, release),
-                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self),
             {"keep_topic": self._keep_topic, "take_role": self._take_role},
             version=BROKER_RELEASE,
         )

@@ -12,7 +12,7 @@ from replispec.broker.rocketmq.core.clients import Clients
 from replispec.broker.rocketmq.core.offsets import ConsumerOffsets
 from replispec.broker.rocketmq.core.pulls import Pulls
 from replispec.runtime.rocketmq.framing import Command
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
+from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import LANGUAGE, Request, RequestServer
 from replispec.wire.rocketmq.codes import RemotingFlag
 from replispec.wire.rocketmq.machines import broker_groups as machine
@@ -32,13 +32,7 @@ class Groups:
         self._opaque = 0
         self.clients = Clients(self._notify)
         self.table: Final = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, release),
-                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self),
             {
                 "note_client": self._note_client,
                 "drop_client": self._drop_client,

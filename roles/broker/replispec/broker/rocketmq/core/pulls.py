@@ -17,7 +17,7 @@ from replispec.broker.rocketmq.core.topics import Topics
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Queue
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
+from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq.codes import Permission
 from replispec.wire.rocketmq.machines import broker_pulls as machine
@@ -50,13 +50,7 @@ class Pulls:
         self._held_count = 0
         self.given_count = 0
         self._answering = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, rules, release),
-                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self, rules),
             {"give_messages": self._give_messages},
             version=BROKER_RELEASE,
         )

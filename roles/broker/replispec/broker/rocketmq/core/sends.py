@@ -19,7 +19,7 @@ from replispec.runtime.primitives.bindings import Refused
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.log import MessageStore, Placed, RoomListener
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound, give
+from replispec.runtime.rocketmq.remoting.answering import Answering, give
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.runtime.rocketmq.replication import is_durable
 from replispec.runtime.storage import StorageFailed
@@ -102,13 +102,7 @@ class Sends:
         self.sync_members_min: Final = options.min_in_sync_replicas
         self.body_bytes_max: Final = options.max_message_size
         self._answering = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, rules, release),
-                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self, rules),
             {"store": self._store_sent},
             version=BROKER_RELEASE,
         )

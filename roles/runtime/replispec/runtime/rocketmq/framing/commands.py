@@ -55,7 +55,7 @@ class Command:
         """The frame. Raises LocalProtocolError when a value does not fit the chosen encoding."""
         binary = self.serialize_type is _BINARY
         header = self.header.encode_binary() if binary else self.header.encode_json()
-        return RemotingFrame(serialize_type=self.serialize_type, header=header, body=self.body).encode()
+        return RemotingFrame(self.serialize_type, header, self.body).encode()
 
 
 def decode_command(data: bytes) -> Command:

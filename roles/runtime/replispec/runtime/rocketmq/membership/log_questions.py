@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from replispec.runtime.rocketmq.remoting.answering import Answering, Bound
+from replispec.runtime.rocketmq.remoting.answering import Answering
 from replispec.runtime.rocketmq.remoting.server import BROKER_RELEASE, Request
 from replispec.wire.rocketmq.client import RuntimeInfo
 from replispec.wire.rocketmq.controller import EpochEntryCache
-from replispec.wire.rocketmq.machines import log_questions as machine
 from replispec.wire.rocketmq.machines import log_questions_wire as wire
 
 
@@ -21,13 +20,7 @@ class LogQuestions:
         self._figures = figures
         self._now_ms = 0
         self._answering = Answering(
-            machine.MACHINE,
-            Bound(
-                lambda code, fields, data, release: wire.event_of(code, fields, data, self, release),
-                lambda effect, known, event, release: wire.answer_of(effect, known, event, self, release),
-                wire.REQUESTS,
-                wire.STEADY,
-            ),
+            wire.bound(self),
             {},
             version=BROKER_RELEASE,
         )

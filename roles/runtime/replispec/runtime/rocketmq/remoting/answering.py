@@ -5,47 +5,38 @@ What is answered is said by the bindings of a machine, never here; see spec/stat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from replispec.runtime.primitives.bindings import Answer, Refused
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused, Saying
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
-from replispec.runtime.primitives.machines import Machine, assigned, edge_of
-from replispec.runtime.primitives.releases import Release
+from replispec.runtime.primitives.machines import assigned, edge_of
 from replispec.runtime.rocketmq import rules
 from replispec.runtime.rocketmq.remoting.prepared import Prepared
 from replispec.runtime.rocketmq.remoting.server import Request
-from replispec.wire.rocketmq.machines import request as refusals
-from replispec.wire.rocketmq.machines import request_wire as refusals_wire
+from replispec.wire.rocketmq.machines import request_wire as refusals
+from replispec.wire.rocketmq.machines.request import Unreadable, Unserved
 
-ExtFields = Mapping[str, str | None]
 Act = Callable[[Request, Any], None]
 """Carries out an effect that is no answer, on the event of a request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bound:
-    """The bindings of one machine, with what its role knows put in: how requests are read, what each effect
-    answers (given the variables), the codes of the requests, and the effects that always say the same."""
-
-    read: Callable[[int, ExtFields, bytes, Release | None], Any]
-    answer: Callable[[str, Any, Any, Release | None], Answer]
-    codes: Collection[int]
-    steady: Collection[str]
+_REFUSALS: Final = refusals.bound()
+"""Of requests that no other machine takes."""
 
 
 class Answering:
     """Runs one machine that answers. `version` is what answers carry as the release of their sender."""
 
-    def __init__(
-        self, machine: Machine[Any, Any], bound: Bound, acts: Mapping[str, Act], *, version: int = 0
-    ) -> None:
-        self._machine = machine
+    def __init__(self, bound: Bound, acts: Mapping[str, Act], *, version: int = 0) -> None:
         self._bound = bound
-        self._read = bound.read
-        self._said = bound.answer
+        self._machine = machine = bound.machine
+        self._says = bound.says
+        # What reads the requests that all releases say alike, and what it is handed.
+        self._readers = {
+            code: (read, bound.handed(code))
+            for code, read in bound.requests.items()
+            if code not in bound.released
+        }
         self._acts = acts
         self._version = version
         self._state = machine.initial
@@ -58,24 +49,39 @@ class Answering:
         machine = self._machine
         if len({state for state, _ in machine.transitions}) > 1:
             return
+        known = self._acts.keys() | self._bound.answers.keys()
         for (_, kind), (edge, *others) in machine.transitions.items():
-            if edge.guard is None and not edge.assign and not others:
+            # Effects that are neither are those of events that this side raises elsewhere.
+            is_ours = known.issuperset(edge.do)
+            if is_ours and edge.guard is None and not edge.assign and not others:
                 yield kind, tuple(map(self._act_of, edge.do))
 
     def _act_of(self, effect: str) -> Act:
-        answer = self._answer_kept if effect in self._bound.steady else self._answer
-        return self._acts.get(effect) or partial(answer, effect)
+        if effect in self._acts:
+            return self._acts[effect]
+        if effect in self._bound.answered:
+            return partial(self._answer_by_release, effect)
+        say = self._bound.answers[effect]
+        if effect in self._bound.steady:
+            return partial(self._answer_kept, effect, say)
+        return partial(self._answer, say)
 
     @property
     def table(self) -> dict[int, Callable[[Request], None]]:
         """What takes each request of the machine, by its code."""
-        return dict.fromkeys(self._bound.codes, self.asked)
+        return dict.fromkeys(self._bound.requests, self.asked)
 
     def asked(self, request: Request) -> None:
         """Take a request. Raises Refused, and RemoteProtocolError when it cannot be read."""
         command = request.command
         header = command.header
-        event = self._read(header.code, header.ext_fields or {}, command.body, command.release)
+        reader = self._readers.get(header.code)
+        if reader is not None:
+            read, handed = reader
+            event = read(header.ext_fields or {}, command.body, *handed)
+        else:
+            fields = header.ext_fields or {}
+            event = self._bound.event_of(header.code, fields, command.body, command.release)
         if event is None:
             raise LocalProtocolError(f"request {header.code} is no event of {self._machine.name}")
         self.take(request, event)
@@ -93,15 +99,17 @@ class Answering:
         self._state = edge.to
         return tuple(map(self._act_of, edge.do))
 
-    def _answer(self, effect: str, request: Request, event: Any) -> None:
-        said = self._said(effect, self._variables, event, request.command.release)
-        request.answer(said.code, ext_fields=said.ext_fields, body=said.body, remark=said.remark)
+    def _answer(self, say: Saying, request: Request, event: Any) -> None:
+        give(request, say(self._variables, event, *self._says))
 
-    def _answer_kept(self, effect: str, request: Request, event: Any) -> None:
+    def _answer_by_release(self, effect: str, request: Request, event: Any) -> None:
+        give(request, self._bound.answer_of(effect, self._variables, event, request.command.release))
+
+    def _answer_kept(self, effect: str, say: Saying, request: Request, event: Any) -> None:
         """Answer what is always the same, encoded once; a remark is not among it."""
         kept = self._kept.get(effect)
         if kept is None:
-            said = self._said(effect, self._variables, event, request.command.release)
+            said = say(self._variables, event, *self._says)
             if said.remark is not None:
                 give(request, said)
                 return
@@ -124,7 +132,7 @@ class Requests:
         """Hand a request to whoever serves it."""
         handler = self._handlers.get(request.code)
         if handler is None:
-            refuse(request, refusals.Unserved(request.code))
+            refuse(request, Unserved(request.code))
             return
         try:
             handler(request)
@@ -132,14 +140,14 @@ class Requests:
             give(request, refusal.answer)
         except RemoteProtocolError as error:
             if not request.answered:
-                refuse(request, refusals.Unreadable(str(error)))
+                refuse(request, Unreadable(str(error)))
 
 
-def refuse(request: Request, event: refusals.Event) -> None:
+def refuse(request: Request, event: Unserved | Unreadable) -> None:
     """Answer a request that no other machine takes."""
-    machine = refusals.MACHINE
+    machine = _REFUSALS.machine
     for effect in edge_of(machine, machine.initial, machine.variables, event, rules).do:
-        give(request, refusals_wire.answer_of(effect, machine.variables, event, request.command.release))
+        give(request, _REFUSALS.answer_of(effect, machine.variables, event, request.command.release))
 
 
 def give(request: Request, answer: Answer) -> None:

@@ -185,14 +185,10 @@ class RequestServer:
             return
         command = request.command
         if command.wants_answer:
+            # By position: that costs less than by name.
+            opaque = command.header.opaque
             header = RemotingHeader(
-                code=int(code),
-                language=LANGUAGE,
-                version=self._version,
-                opaque=command.header.opaque,
-                flag=_ANSWER,
-                remark=remark,
-                ext_fields=ext_fields or None,
+                int(code), LANGUAGE, self._version, opaque, _ANSWER, remark, ext_fields or None
             )
             _put(peer, Command(header, body, command.serialize_type).encode())
         if not peer.serving:
