@@ -129,7 +129,6 @@ class LogFalls:
         for place, (row, key, end) in enumerate(self._ends):
             group, broker, epoch = key
             log, run = self._logs[key], self._run(row)
-            fall = self._falls.get(key, {}).get(row.connection)
             yield SimpleNamespace(
                 row=row,
                 group=group,
@@ -138,9 +137,15 @@ class LogFalls:
                 end=end,
                 before=None if run is None else log.before.get(run),
                 acknowledged=-1 if run is None else log.acknowledged.get(run, -1),
-                fell_from=self._fallen.get(place),
-                fall_proven=fall is not None and fall.proven and self._unseen.get(str(group), -1) <= epoch,
+                fell_from=self._fell_from(place),
             )
+
+    def _fell_from(self, place: int) -> Any:
+        row, (group, broker, epoch), _ = self._ends[place]
+        if place not in self._fallen:
+            return None
+        proven = self._falls[group, broker, epoch][row.connection].proven
+        return self._fallen[place] if proven and self._unseen.get(str(group), -1) <= epoch else UNKNOWN
 
     def cut_to(self, row: Observation) -> Any:
         """Where the log ended in a later run that did not hold an acknowledged message any more, or None;
