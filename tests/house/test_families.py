@@ -8,15 +8,12 @@ from tests.house.circles import circles, graph, of_packages, shown
 from tests.house.families import knows_a_family, of_a_family
 from tests.house.tree import ROOMS, ROOT, files, hand_written, module_name
 
-# Which releases there are is asked where machines are walked: this module still speaks one family.
-EXEMPT = ("spark_replay/replispec/replay/machines/walks.py",)
-
 
 def test_neutral_modules_know_no_family() -> None:
     complaints = [
         f"{inside.as_posix()}: {complaint}: move it to a folder named after the family"
         for path in hand_written(*ROOMS, "lab", "benchmarks")
-        if not of_a_family(inside := path.relative_to(ROOT)) and not inside.as_posix().startswith(EXEMPT)
+        if not of_a_family(inside := path.relative_to(ROOT))
         for complaint in knows_a_family(path.read_text())
     ]
     assert complaints == []

@@ -11,10 +11,11 @@ from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq import durations as durations_module
-from replispec.replay.events.tables import from_tables, to_tables
+from replispec.replay.events.tables import to_tables
 from replispec.replay.report.model import Latency
 from replispec.replay.report.rocketmq.latencies import latencies
 from replispec.wire.rocketmq import remoting
+from tests.replay.event_rows import from_tables
 from tests.replay.pcap_writer import Conversation, pcap
 from tests.replay.random_traffic import command
 

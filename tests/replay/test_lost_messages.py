@@ -14,7 +14,6 @@ from replispec.replay.engines.results import FRAMES_NAME, LOST_NAME, Options
 from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import from_tables
 from replispec.replay.report.model import LostMessage, LostSend
 from replispec.replay.report.rocketmq.lost_messages import lost_messages, properties_in
 from replispec.runtime.primitives.headers import Header
@@ -23,6 +22,7 @@ from replispec.wire.rocketmq import broker, remoting
 from replispec.wire.rocketmq.client import BatchMessage
 from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
 from tests.house.tree import ROOT
+from tests.replay.event_rows import from_tables
 from tests.replay.pcap_writer import Conversation, pcap
 
 CAPTURES = ROOT / "spark_replay" / "captures"

@@ -17,13 +17,14 @@ from replispec.replay.events.observation import Batch, Observation, Report
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.stream_events import join
-from replispec.replay.events.tables import from_tables, to_tables
+from replispec.replay.events.tables import to_tables
 from replispec.replay.judges.machines import of_connections
 from replispec.replay.judges.parts import PartFindings, add_up
 from replispec.replay.judges.streams import StreamJudges
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.invariants import INVARIANTS
+from tests.replay.event_rows import from_tables
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 SURVIVAL = "acknowledged-send-survives"

@@ -30,8 +30,9 @@ from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.stream_events import Judged, join
 from replispec.replay.events.rocketmq.stream_tables import witnesses_of
 from replispec.replay.events.rocketmq.tenures import epoch_of
-from replispec.replay.events.tables import from_tables, to_tables
+from replispec.replay.events.tables import to_tables
 from replispec.runtime.primitives.unknown import UNKNOWN
+from tests.replay.event_rows import from_tables
 from tests.replay.test_stream_events import FIRST, acknowledged, fact, named
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import click
 
+from replispec.cli import capture_options
 from replispec.cli.captures import given
 from replispec.cli.output import standard_output
 from replispec.cli.progress import counting
@@ -33,13 +34,7 @@ Examples:
     show_default=True,
     help="By time of capture, or connection by connection.",
 )
-@click.option(
-    "--ha-port",
-    "ha_ports",
-    type=click.IntRange(1, 65535),
-    multiple=True,
-    help="A port on which masters replicate, where the bytes alone do not tell. May be repeated.",
-)
+@capture_options.ha_ports
 def decode(capture: Path, shape: str, order: str, ha_ports: tuple[int, ...]) -> None:
     """Print every frame of CAPTURE, a pcap or pcapng file, also compressed by gzip; - is standard input.
 

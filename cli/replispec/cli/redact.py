@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from replispec.cli import capture_options
 from replispec.cli.captures import given
 from replispec.cli.progress import counting
 
@@ -36,17 +37,9 @@ NEW_KEY_BYTES = 32
     help="At least 16 secret bytes: the same key gives the same pseudonyms in every capture. "
     "Without it a key is made and forgotten.",
 )
-@click.option("--rotated", is_flag=True, help="All CAPTUREs are parts of one capture.")
-@click.option(
-    "--ha-port",
-    "ha_ports",
-    type=click.IntRange(1, 65535),
-    multiple=True,
-    help="A port on which masters replicate, where the bytes alone do not tell. May be repeated.",
-)
-@click.option(
-    "--ha-5-0-0", is_flag=True, help="Masters are of release 5.0.0, whose handshake answer is padded."
-)
+@capture_options.rotated
+@capture_options.ha_ports
+@capture_options.ha_5_0_0
 @click.option("--quiet", "-q", is_flag=True, help="Say nothing but errors.")
 def redact(
     captures: tuple[Path, ...],

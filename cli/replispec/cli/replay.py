@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import orjson
 
-from replispec.cli import engines
+from replispec.cli import capture_options, engines
 from replispec.cli.captures import Moment, given, unusable
 from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.output import ReaderGone, standard_output
@@ -72,16 +72,8 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     multiple=True,
     help="A broker that is an asynchronous learner, by its id (up to 5.1.0: its address). May be repeated.",
 )
-@click.option(
-    "--ha-port",
-    "ha_ports",
-    type=click.IntRange(1, 65535),
-    multiple=True,
-    help="A port on which masters replicate, where the bytes alone do not tell. May be repeated.",
-)
-@click.option(
-    "--ha-5-0-0", is_flag=True, help="Masters are of release 5.0.0, whose handshake answer is padded."
-)
+@capture_options.ha_ports
+@capture_options.ha_5_0_0
 @click.option(
     "--all-ack-in-sync-state-set",
     "all_ack",
@@ -95,11 +87,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     type=click.Path(dir_okay=False, path_type=Path),
     help="Also write the packets that prove findings to FILE, a pcapng capture that says what each proves.",
 )
-@click.option(
-    "--rotated",
-    is_flag=True,
-    help="All CAPTUREs are parts of one capture, as tcpdump -C, -G, -W and dumpcap -b write them.",
-)
+@capture_options.rotated
 @click.option(
     "--merge",
     "merged",

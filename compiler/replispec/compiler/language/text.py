@@ -183,9 +183,9 @@ class _Python(_Writer):
 
     def _first(self, tried: list[ex.Expression]) -> str:
         """The first one that is there. A call asks for all; what is worth asking for only then is no call."""
+        if _stands_in(tried):
+            return or_else(self.write(tried[0]), self.write(tried[1]))
         *texts, last = map(self.write, tried)
-        if _is_zero_else(tried):
-            return f"{texts[0]} or {last}"
         helper = self._helpers.get("first")
         if helper is None or any(True for node in tried[1:] for _ in ex.children(node)):
             return f"({' '.join(f'{each} if {each} is not None else' for each in texts)} {last})"
@@ -194,10 +194,10 @@ class _Python(_Writer):
         return last
 
     def inside(self, node: ex.Expression, outer: ex.Expression, *, right: bool = False) -> str:
-        """Likewise; what is written with an `or` is in parentheses, too."""
-        text = super().inside(node, outer, right=right)
-        is_call = not self._all_known or node in self._named or not isinstance(node, ex.Function)
-        return text if is_call or not _is_zero_else(list(_firsts(node))) else f"({text})"
+        """The node within `outer`, in parentheses where it would otherwise be read differently."""
+        if self._all_known and node not in self._named and _stands_in(list(_firsts(node))):
+            return f"({self.write(node)})"
+        return super().inside(node, outer, right=right)
 
     def literal(self, value: int | str | bool | None) -> str:
         return repr(value)
@@ -333,14 +333,6 @@ class _English(_Writer):
         return f"{self.inside(node.left, node)} {_ENGLISH[node.operator]} {self.inside(node.right, node)}"
 
 
-def _is_zero_else(tried: Sequence[ex.Expression]) -> bool:
-    """Whether a value or, where there is none, the zero of its type is meant: `or` says the same."""
-    match tried:
-        case (_, ex.Literal(value)):
-            return value is not None and not value
-    return False
-
-
 def _firsts(node: ex.Expression) -> Iterator[ex.Expression]:
     """What is tried in turn by `first`, and `first` within it."""
     if isinstance(node, ex.Function) and node.name == "first":
@@ -348,6 +340,22 @@ def _firsts(node: ex.Expression) -> Iterator[ex.Expression]:
             yield from _firsts(each)
     else:
         yield node
+
+
+def _stands_in(tried: Sequence[ex.Expression]) -> bool:
+    """Whether one name is tried, and then a value that is known."""
+    match tried:
+        case [ex.SourceField() | ex.EventField() | ex.Variable(), ex.Literal(value)]:
+            return value is not None
+    return False
+
+
+def or_else(value: str, otherwise: str) -> str:
+    """Python's text for a value, or what stands for it where it is None; `value` is asked twice."""
+    if otherwise in ("0", "''", '""', "False"):
+        # The only other value that is no truth is the same one.
+        return f"{value} or {otherwise}"
+    return f"{otherwise} if {value} is None else {value}"
 
 
 def to_text(node: ex.Expression) -> str:

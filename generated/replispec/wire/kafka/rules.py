@@ -13,7 +13,6 @@ class Rules(Protocol):
 
     def initial_isr(self, assigned: Sequence[int], live: frozenset[int]) -> frozenset[int]:
         """The ISR of a new partition, all assigned brokers that live."""
-        ...
 
     def surviving_isr(
         self, assigned: Sequence[int], isr: frozenset[int], live: frozenset[int], *, unclean: bool
@@ -21,11 +20,9 @@ class Rules(Protocol):
         """The ISR after some brokers died. Its living members remain. When none lives, an unclean election
         takes the first living assigned broker alone; without that, nobody is left.
         """
-        ...
 
     def leader_of(self, assigned: Sequence[int], leader: int | None, isr: frozenset[int]) -> int | None:
         """The leader of an ISR. The old leader stays if it is a member, else the first assigned member
         leads; among members that are not assigned, while a reassignment runs, the smallest id. None
         when the ISR is empty.
         """
-        ...

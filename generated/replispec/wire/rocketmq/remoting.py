@@ -275,8 +275,7 @@ class RemotingHeader:
 
     def encode_json(self) -> bytes:
         """The JSON form: compact, absent fields left out. Raises LocalProtocolError."""
-        fields: dict[str, object] = {}
-        fields["code"] = self.code
+        fields: dict[str, object] = {"code": self.code}
         if self.ext_fields is not None:
             fields["extFields"] = self.ext_fields
         fields["flag"] = self.flag

@@ -449,6 +449,11 @@ def names_of(kind: ObservationKind) -> tuple[str, ...]:
     return tuple(each.name for each in fields(KINDS[kind]) if not each.metadata)
 
 
+def ends_of(connection: str) -> Sequence[str]:
+    """Both endpoints in the name of a connection, ADDRESS:PORT: who sends in direction 0, and in 1."""
+    return connection.rpartition("#")[0].split("<->")
+
+
 def capture_place(row: Observation) -> tuple[Any, ...]:
     """Where a row stands in the order of its capture: as it was seen delivered; within one direction in the
     order of the bytes.

@@ -72,11 +72,6 @@ def _table(schema: pa.Schema, rows: list[Observation]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def from_tables(events: Events) -> list[Observation]:
-    """The inverse of to_tables: kind by kind."""
-    return [row for kind in KINDS if kind in events for row in rows_of(kind, events[kind])]
-
-
 def rows_of(
     kind: ObservationKind, table: pa.Table, joined: Mapping[str, Sequence[Any]] | None = None
 ) -> list[Observation]:

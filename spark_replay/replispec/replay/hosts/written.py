@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +12,10 @@ from replispec.replay.capture.pcapng_writer import WrittenPacket, opening, packe
 from replispec.replay.capture.records import Integers
 from replispec.replay.hosts.copies import Story
 from replispec.replay.hosts.sightings import Seen, Sightings
-from replispec.replay.tcp.checksums import TCP_RIGHT, TCP_WRONG
 from replispec.replay.tcp.flows import Endpoint, FlowKey
 from replispec.replay.tcp.layers import Flags
 from replispec.replay.tcp.network import LINK_RAW
-
-IPV4_HEADER, TCP_HEADER, HOPS, IP_TCP = 20, 20, 64, 6
-V4_PREFIX = bytes(10) + b"\xff\xff"
-# IPv4 and IPv6 hold no longer packets than this; a capture with offloading may.
-LENGTH_MAXIMUM = 0xFFFF
+from replispec.replay.tcp.rewritten import Segment, address_bytes, rewritten
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,42 +85,21 @@ def _as_captured(seen: Seen, record: int, time_ns: int) -> WrittenPacket:
 def _as_shown(seen: Seen, renamed: Renamed, time_ns: int) -> WrittenPacket:
     """A packet with other names: new headers, which hold what a replay reads of them, and its payload.
 
-    The checksum stays what it was: right, wrong, or not filled in.
+    The checksums stay what they were: right, wrong, or not filled in.
     """
     row, packets = renamed.packet, seen.packets
     at, captured = int(packets.payload_offset[row]), int(packets.payload_captured[row])
-    payload, wire = bytes(seen.capture.data[at : at + captured]), int(packets.payload_wire[row])
-    numbers = (renamed.sequence, renamed.acknowledgment, (TCP_HEADER // 4) << 12 | int(packets.flags[row]))
-    ports = (renamed.source[2], renamed.destination[2])
-    tcp = struct.pack("!HHIIHHHH", *ports, *numbers, LENGTH_MAXIMUM, 0, 0)
-    head = _ip(renamed, TCP_HEADER + wire)
-    checks = int(packets.checks[row])
-    if checks & (TCP_RIGHT | TCP_WRONG):
-        total = _checksum(head, tcp + payload)
-        total = total if checks & TCP_RIGHT else total ^ 1
-        tcp = tcp[:16] + struct.pack("!H", total) + tcp[18:]
-    return WrittenPacket(time_ns, LINK_RAW, head + tcp + payload, len(head) + TCP_HEADER + wire)
-
-
-def _ip(renamed: Renamed, length: int) -> bytes:
-    """An IP header for so many bytes; a length that does not fit is 0, as with offloading."""
-    ends = [struct.pack("!QQ", *end[:2]) for end in (renamed.source, renamed.destination)]
-    if all(end.startswith(V4_PREFIX) for end in ends):
-        total = IPV4_HEADER + length if IPV4_HEADER + length <= LENGTH_MAXIMUM else 0
-        head = struct.pack("!BBHHHBBH", 0x45, 0, total, 0, 0x4000, HOPS, IP_TCP, 0)
-        return head + ends[0][12:] + ends[1][12:]
-    total = length if length <= LENGTH_MAXIMUM else 0
-    return struct.pack("!IHBB", 6 << 28, total, IP_TCP, HOPS) + ends[0] + ends[1]
-
-
-def _checksum(head: bytes, segment: bytes) -> int:
-    """The checksum of TCP for a segment whose field is 0 (RFC 9293, section 3.1)."""
-    addresses = head[12:] if head[0] >> 4 == 4 else head[8:]
-    data = addresses + segment + bytes(len(segment) % 2)
-    total = int(np.frombuffer(data, ">u2").sum(dtype=np.int64)) + IP_TCP + len(segment)
-    folded = total % 0xFFFF
-    # A field of 0 would read as not filled in; its other form is as right.
-    return (~folded & 0xFFFF) if folded != 0xFFFF else 0xFFFF
+    segment = Segment(
+        time_ns,
+        address_bytes(*renamed.source[:2]),
+        address_bytes(*renamed.destination[:2]),
+        *(renamed.source[2], renamed.destination[2], renamed.sequence, renamed.acknowledgment),
+        int(packets.flags[row]),
+        bytes(seen.capture.data[at : at + captured]),
+        int(packets.payload_wire[row]),
+        int(packets.checks[row]),
+    )
+    return rewritten(segment)
 
 
 def ends_of(key: FlowKey, side: int) -> tuple[Endpoint, Endpoint]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from replispec.replay.machines.shapes import Structure
 from replispec.replay.machines.steps import MachineFinding
 from replispec.replay.machines.walks import JudgedStep, Possible, Walk
-from replispec.runtime.primitives.machines import Configuration, Machine
+from replispec.runtime.primitives.machines import Configuration
 
 BEGINNING: Final = "opened"
 """The kind of event with which an instance is seen from its beginning."""
@@ -31,20 +31,19 @@ class WalkedConnection:
 
 
 class WalkFold:
-    """The steps of one machine; `sent` are the kinds of events that its own side sends.
+    """The steps of one machine, by a walk that nobody else uses; `sent` are the kinds of events that its own
+    side sends.
 
     Events have a `message`, the attributes that the machine asks for, and whether what was known is
     FORGOTTEN. What a step comes to is None when the event is none of the machine's.
     """
 
-    def __init__(
-        self, machine: Machine[Any, Any], release: tuple[int, ...] | None, sent: frozenset[str]
-    ) -> None:
-        self._walk = Walk(machine, release)
+    def __init__(self, walk: Walk, sent: frozenset[str]) -> None:
+        self._walk = walk
         self._sent = sent
         self._numbers = {id(each): number for number, each in enumerate(self._walk.machines)}
-        self._variables = type(machine.variables)
-        self._names = [each.name for each in fields(machine.variables)]
+        self._variables = type(walk.machine.variables)
+        self._names = [each.name for each in fields(walk.machine.variables)]
 
     @property
     def anything(self) -> Possibilities:

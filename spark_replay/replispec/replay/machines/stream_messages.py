@@ -99,7 +99,7 @@ def judge_messages(
     machine: Machine[Any, Any], messages: Iterable[SeenMessage], rules: object
 ) -> list[JudgedMessage]:
     """Each message as a step of the machine of who accepted the connections, from its beginning."""
-    walk = Walk(machine, None, rules=rules)
+    walk = Walk(machine, None, rules)
     walk.begin()
     found = []
     for seen in messages:

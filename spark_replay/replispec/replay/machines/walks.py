@@ -23,30 +23,18 @@ from replispec.runtime.primitives.machines import (
     ways,
     with_hidden,
 )
+from replispec.runtime.primitives.releases import Release
 from replispec.runtime.primitives.unknown import Unseen
-from replispec.runtime.rocketmq import rules
-from replispec.wire.rocketmq.codes import Release
 
 Configurations = tuple[Configuration[Any, Any], ...]
-APACHE = "apache"
-_RELEASES: dict[int, tuple[int, ...]] = {
-    each: tuple(int(part) for part in each.name.removeprefix("V").split("_")) for each in Release
-}
 
 
-def release_of(version: int | None) -> tuple[int, ...] | None:
-    """The release that a header's version names; None when it names none."""
-    return None if version is None else _RELEASES.get(version)
-
-
-def variants(machine: Machine[Any, Any], release: tuple[int, ...] | None) -> list[Machine[Any, Any]]:
-    """The machine as this release of Apache walks it; without a release every way that some release does,
-    and the plain one."""
+def variants(machine: Machine[Any, Any], release: Release | None) -> list[Machine[Any, Any]]:
+    """The machine as this release walks it; without one in every way that some release does, and plain."""
     if release is not None:
-        return [machine.for_release(APACHE, release)]
-    borders = {each.releases.first for each in machine.overlays if each.releases.implementation == APACHE}
-    known = [machine.for_release(APACHE, border) for border in sorted(filter(None, borders))]
-    return [machine.for_release("", ()), *known]
+        return [machine.for_release(*release)]
+    borders = {(each.releases.implementation, each.releases.first or ()) for each in machine.overlays}
+    return [machine.for_release("", ()), *(machine.for_release(*border) for border in sorted(borders))]
 
 
 def beginning(machine: Machine[Any, Any]) -> Configurations:
@@ -78,8 +66,8 @@ class Walk:
     """
 
     machine: Machine[Any, Any]
-    release: tuple[int, ...] | None
-    rules: Any = rules
+    release: Release | None
+    rules: Any
     possible: list[Possible] = field(init=False)
     machines: tuple[Machine[Any, Any], ...] = field(init=False)
 

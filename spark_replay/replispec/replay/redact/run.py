@@ -9,16 +9,19 @@ from typing import Final
 
 import numpy as np
 
+from replispec.replay.capture.pcap_writer import write_pcap
+from replispec.replay.capture.pcapng_writer import WrittenPacket, opening, packet_block
 from replispec.replay.capture.records import CaptureBytes, CaptureError
 from replispec.replay.frames.framing import decode_connection
 from replispec.replay.frames.hints import Hints
 from replispec.replay.redact.family import Writers
 from replispec.replay.redact.images import Image
 from replispec.replay.redact.pseudonyms import Pseudonyms
-from replispec.replay.redact.writing import Segment, write_pcap, write_pcapng
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.ground import lay_ground, standing, survey
-from replispec.replay.tcp.packets import V4_MAPPED, Packets
+from replispec.replay.tcp.network import LINK_RAW
+from replispec.replay.tcp.packets import Packets
+from replispec.replay.tcp.rewritten import Segment, address_bytes, rewritten
 from replispec.replay.tcp.rotation import Source, open_rotation
 from replispec.replay.tcp.sides import Placed, placed
 
@@ -70,9 +73,10 @@ def redact(source: Source, out: Path, key: bytes, hints: Hints | None = None) ->
         with out.open("wb") as file:
             chosen = segments.of(data)
             if container == "pcap":
-                write_pcap(chosen, file)
+                write_pcap((packet for _, packet in chosen), LINK_RAW, file)
             else:
-                write_pcapng(chosen, interfaces, file)
+                file.write(opening([(LINK_RAW, "")] * interfaces))
+                file.writelines(packet_block(packet, interface) for interface, packet in chosen)
         records = sum(len(file.records().record_offset) for file in capture.files)
         written = len(np.unique(where.packets.record_offset))
         return Redacted(len(where.packets), records - written, segments.bytes_zero, segments.bytes_payload)
@@ -93,8 +97,8 @@ class _Segments:
         self.bytes_zero = 0
         self.bytes_payload = 0
 
-    def of(self, data: CaptureBytes) -> Iterator[Segment]:
-        """All of them in the order of the capture."""
+    def of(self, data: CaptureBytes) -> Iterator[tuple[int, WrittenPacket]]:
+        """All of them in the order of the capture, each with the number of its interface."""
         where, packets = self._where, self._where.packets
         order = np.argsort(packets.record_offset, kind="stable")
         columns = zip(
@@ -117,20 +121,9 @@ class _Segments:
                 payload = image.shown(start - zero, data[at : at + captured])
             self.bytes_payload += captured
             self.bytes_zero += payload.count(0)
-            yield Segment(
-                time_ns,
-                interface,
-                self._addresses[high, low],
-                self._addresses[to_high, to_low],
-                port,
-                to_port,
-                sequence,
-                acknowledgment,
-                flags,
-                payload,
-                wire,
-                checks,
-            )
+            ends = self._addresses[high, low], self._addresses[to_high, to_low], port, to_port
+            segment = Segment(time_ns, *ends, sequence, acknowledgment, flags, payload, wire, checks)
+            yield interface, rewritten(segment)
 
 
 def _addresses(packets: Packets, names: Pseudonyms) -> dict[tuple[int, int], bytes]:
@@ -139,16 +132,10 @@ def _addresses(packets: Packets, names: Pseudonyms) -> dict[tuple[int, int], byt
         *zip(packets.source_high.tolist(), packets.source_low.tolist(), strict=True),
         *zip(packets.destination_high.tolist(), packets.destination_low.tolist(), strict=True),
     }
-    own = {pair: _packed(*pair) for pair in halves}
+    own = {pair: address_bytes(*pair) for pair in halves}
     made = {pair: names.address(packed) for pair, packed in own.items()}
     if set(own.values()) & {packed for packed in made.values() if any(packed)}:
         raise SameAddressError(
             "under this key an address becomes another one of the capture: take another key"
         )
     return made
-
-
-def _packed(high: int, low: int) -> bytes:
-    if not high and low & 0xFFFF_0000_0000_0000 == 0 and low & int(V4_MAPPED) == int(V4_MAPPED):
-        return (low & 0xFFFF_FFFF).to_bytes(4, "big")
-    return (high << 64 | low).to_bytes(16, "big")

@@ -6,6 +6,7 @@
     packets, rotation              one row a TCP packet, of one file or of several
     flows, sides, copies, pieces   which packets belong together, and which copy of a byte counts
     directions, space              what a reader of frames is given
+    rewritten                      a packet under other names
 
 A *piece* is a run of bytes that arrived, a *hole* one that did not.
 """

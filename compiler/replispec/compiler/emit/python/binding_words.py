@@ -158,8 +158,8 @@ def read_once(lines: list[str], nodes: Iterable[ex.Expression], words: BindingWo
         if name in _TAKEN or name in names.values():
             continue
         names[read] = name
-        alone = re.compile(rf"(?<!\w)\({re.escape(read)}\)|{re.escape(read)}")
-        lines = [alone.sub(name, each) for each in lines]
+        # In an expression it stands in parentheses, which a name needs not.
+        lines = [re.sub(rf"(?<!\w)\({re.escape(read)}\)", name, each).replace(read, name) for each in lines]
         used = [number for number, each in enumerate(lines) if name in bare_words(each)]
         if used:
             # What is asked may need that what stands before has not refused the request.

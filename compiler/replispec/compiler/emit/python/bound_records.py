@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from replispec.compiler.emit.python.binding_words import BOUND, BindingWords, indented, parameters
+from replispec.compiler.emit.python.binding_words import BindingWords, indented, parameters
 from replispec.compiler.emit.python.tree import (
     ABC,
     PRIMITIVES,
@@ -15,6 +15,7 @@ from replispec.compiler.emit.python.tree import (
     Node,
     own,
 )
+from replispec.compiler.language.text import or_else
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import ListForm, RecordForm, RecordLog
 from replispec.compiler.model.machine import MachineSpec
@@ -73,7 +74,7 @@ class _Records:
 
     def _list_writer(self, name: str, form: ListForm, kind: Type) -> FunctionDef:
         rows = ", ".join(
-            f'"{target}": {BOUND.first_of}(each.{field}, {self._words.python(absent)})'
+            f'"{target}": {or_else(f"each.{field}", self._words.python(absent))}'
             for (field, target), absent in zip(form.fields.items(), form.absent.values(), strict=True)
         )
         given = f"items: {ABC.Iterable}[{own(kind.name)}]"

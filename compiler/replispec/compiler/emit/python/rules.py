@@ -21,7 +21,9 @@ def rules_text(rules: Mapping[str, RuleSource], model: Model, sources: Mapping[s
         if named:
             parameters.insert(len(parameters) - len(named), "*")
         returns = annotation(rule.type.result)
-        methods.append(FunctionDef(name, ", ".join(["self", *parameters]), returns, ["..."], rule.about))
+        # What it is about is body enough.
+        body = [] if rule.about else ["..."]
+        methods.append(FunctionDef(name, ", ".join(["self", *parameters]), returns, body, rule.about))
     about = "What the rules of the runtime offer to guards and checks."
     protocol = Class("Rules", about, [str(TYPING.Protocol)], body=methods)
     about = f"The pure algorithms that the machines and invariants of {model.family} call."

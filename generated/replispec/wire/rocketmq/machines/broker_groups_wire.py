@@ -69,10 +69,11 @@ def _query_consumer_offset(ext_fields: ExtFields, _data: bytes, local: Local) ->
     queue_id = header.queue_id or 0
     position = local.position(consumer_group, topic, queue_id)
     if position is None and (
-        not first_of(header.set_zero_if_not_found, True) or local.oldest(topic, queue_id) != 0
+        not (True if header.set_zero_if_not_found is None else header.set_zero_if_not_found)
+        or local.oldest(topic, queue_id) != 0
     ):
         raise Refused(codes.ResponseCode.QUERY_NOT_FOUND, "not found, maybe a new consumer group")
-    return PositionAsked(position=position or 0)
+    return PositionAsked(position=first_of(position, 0))
 
 
 def _update_consumer_offset(ext_fields: ExtFields, _data: bytes, _local: Local) -> Event:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
-from replispec.runtime.primitives.bindings import Answer, Bound, Refused, first_of
+from replispec.runtime.primitives.bindings import Answer, Bound, Refused
 from replispec.wire.rocketmq import codes
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.machines.broker_sends import (
@@ -76,7 +76,7 @@ def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local
     return Sent(
         topic=topic,
         queue_id=max(queue_id, 0),
-        queues_wanted=first_of(header.default_topic_queue_nums, 1),
+        queues_wanted=1 if header.default_topic_queue_nums is None else header.default_topic_queue_nums,
         sys_flag=sys_flag,
         flag=header.flag or 0,
         born_timestamp=header.born_timestamp or 0,
@@ -115,7 +115,7 @@ def _send_message(ext_fields: ExtFields, data: bytes, code: int, local: Local, r
     return Sent(
         topic=topic,
         queue_id=max(queue_id, 0),
-        queues_wanted=first_of(header.default_topic_queue_nums, 1),
+        queues_wanted=1 if header.default_topic_queue_nums is None else header.default_topic_queue_nums,
         sys_flag=sys_flag,
         flag=header.flag or 0,
         born_timestamp=header.born_timestamp or 0,

@@ -175,7 +175,7 @@ def _elect_master(ext_fields: ExtFields, _data: bytes, instances: Instances, _ru
     return Asked(
         instance,
         ElectionAsked(
-            broker_id=first_of(header.broker_id, -1),
+            broker_id=-1 if header.broker_id is None else header.broker_id,
             preferred=header.broker_id if header.designate_elect is True and header.broker_id != -1 else None,
             heartbeats=local.heartbeats,
             unclean=local.unclean,
@@ -654,10 +654,12 @@ ELECTION_CAUSE_MASTER_MISSED: Final = 4
 def _recorded_heartbeats(items: Iterable[BrokerHeartbeatRequest]) -> list[dict[str, Any]]:
     return [
         {
-            "broker_id": first_of(each.broker_id, 0),
-            "epoch": first_of(each.epoch, -1),
-            "max_offset": first_of(each.max_offset, -1),
-            "election_priority": first_of(each.election_priority, constants.NO_PRIORITY),
+            "broker_id": each.broker_id or 0,
+            "epoch": -1 if each.epoch is None else each.epoch,
+            "max_offset": -1 if each.max_offset is None else each.max_offset,
+            "election_priority": constants.NO_PRIORITY
+            if each.election_priority is None
+            else each.election_priority,
         }
         for each in items
     ]

@@ -30,6 +30,7 @@ from replispec.replay.events.observation import (
     Undecodable,
 )
 from replispec.replay.events.rocketmq import decisions, starts
+from replispec.replay.events.rocketmq.addresses import in_one_form
 from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
@@ -64,7 +65,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
         try:
             for each in observe_command(command):
                 if _is_news(each, told):
-                    found.append(each)  # noqa: PERF401 (what was told before a fault stays)
+                    found.append(in_one_form(each))  # noqa: PERF401 (what was told before a fault stays)
         except RemoteProtocolError as fault:
             found.append(
                 Undecodable(

@@ -25,6 +25,7 @@ from replispec.replay.events.observation import (
     Opened,
     Place,
 )
+from replispec.replay.events.rocketmq.addresses import in_one_form
 from replispec.replay.pairing.delivery import Delivered, Integers, encoded
 from replispec.wire.rocketmq import ha
 
@@ -138,7 +139,7 @@ class _Replication:
         names = ("message", "broker_id", "broker_address", "sync_from_last_file", "async_learner")
         columns = [self._frames.values(name, at).to_pylist() for name in names]
         for one, values in zip(at.tolist(), zip(*columns, strict=True), strict=True):
-            yield Handshake(*self._place(one), None, self._master(one), *values)
+            yield in_one_form(Handshake(*self._place(one), None, self._master(one), *values))
 
     def answers(self) -> Iterator[Observation]:
         """What masters answer to that."""

@@ -18,6 +18,7 @@ import numpy as np
 from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import EventTable, split, table_of
 from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
+from replispec.replay.events.rocketmq.addresses import behind_names
 from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
 from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_taken_back
 from replispec.replay.events.rocketmq.facts import BY_ID
@@ -145,10 +146,9 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
     """
     events = CaptureEvents(observed)
-    groups = learn_groups(events.few)
-    rows = [
-        row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in events.few
-    ]
+    few = behind_names(events.few)
+    groups = learn_groups(few)
+    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in few]
     frames = with_groups(events.columns(*FRAMES), groups)
     history = _history(rows, witnesses_of(frames), groups, learners)
     sends = with_groups(events.columns(ObservationKind.ACKNOWLEDGED), groups)

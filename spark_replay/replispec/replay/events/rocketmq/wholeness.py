@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind, ends_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 
 
@@ -12,9 +12,5 @@ def controllers_were_seen(rows: Sequence[Observation], groups: BrokerGroups) -> 
     """False when bytes of a controller's connection were lost; of any, where no controller is known."""
     holed = {row.connection for row in rows if row.kind == ObservationKind.UNSEEN}
     return not any(
-        not groups.controllers or not groups.controllers.keys().isdisjoint(_ends(each)) for each in holed
+        not groups.controllers or not groups.controllers.keys().isdisjoint(ends_of(each)) for each in holed
     )
-
-
-def _ends(connection: str) -> list[str]:
-    return connection.rpartition("#")[0].split("<->")

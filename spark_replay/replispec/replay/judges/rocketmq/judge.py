@@ -46,6 +46,7 @@ def judge_capture(
 
     `learners` and `all_ack` as in stream_events.join.
     """
+    learners = [rules.canonical_address(each) for each in learners]
     joined = join(events, learners, all_ack=all_ack)
     streams = StreamJudges(INVARIANTS, joined.listed, rules, of_sends=SURVIVAL)
     found = add_up(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.machines.rocketmq.releases import walk_of
 from replispec.replay.machines.steps import Findings, MachineFinding, step
 from replispec.replay.machines.walks import Walk
 from replispec.wire.rocketmq.machines import learner
@@ -112,7 +113,7 @@ def _walk(own: _Group, name: str, finding: MachineFinding, *, is_given: bool) ->
 
 
 def _begun(*, is_given: bool) -> Walk:
-    walk = Walk(MACHINE, None)
+    walk = walk_of(MACHINE)
     if is_given:
         walk.begin()
         walk.step(learner.Configured, SimpleNamespace())

@@ -10,8 +10,9 @@ from typing import Final
 from replispec.replay.events.content import seen_of
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.registrations import SENT
+from replispec.replay.machines.rocketmq.releases import walk_of
 from replispec.replay.machines.steps import Findings, MachineFinding, step
-from replispec.replay.machines.walks import Walk, release_of
+from replispec.replay.machines.walks import Walk
 from replispec.wire.rocketmq.machines.broker_registration import MACHINE
 from replispec.wire.rocketmq.machines.broker_registration_wire import OUTCOMES
 
@@ -52,7 +53,7 @@ def walk_registrations(rows: Sequence[Observation], found: Findings) -> None:
             brokers[key][row.connection].append(row)
     for (group, _), connections in brokers.items():
         for connection, own in connections.items():
-            broker = _Registration(Walk(MACHINE, release_of(own[0].version)))
+            broker = _Registration(walk_of(MACHINE, own[0].version))
             others = [row for each, rows in connections.items() if each != connection for row in rows]
             elsewhere = [*dict.fromkeys(_KINDS[row.message or ""] for row in others)]
             for row in own:

@@ -13,8 +13,9 @@ from replispec.replay.events.observation import Observation, ObservationKind, ca
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.machines.columns import FORGOTTEN, Possibilities, WalkedConnection, WalkFold
 from replispec.replay.machines.folds import ColumnFold, Folded
+from replispec.replay.machines.rocketmq.releases import release_of, walk_of
 from replispec.replay.machines.steps import MachineFinding
-from replispec.replay.machines.walks import JudgedStep, release_of
+from replispec.replay.machines.walks import JudgedStep
 from replispec.runtime.primitives.invariants import EVIDENCE_MAX, Verdict
 from replispec.runtime.primitives.machines import Machine
 from replispec.wire.rocketmq.machines import ha_master, ha_replica
@@ -54,25 +55,26 @@ class _Walker:
         """Both sides of one connection; `rows` are those of its frames in the table of all."""
         templates = self._templates.take(rows)
         address = table.known["address"].values[table.known["address"].codes[0]]
-        replica, master = _releases(table, address, self._groups)
+        replica, master = _versions(table, address, self._groups)
         found: dict[tuple[str, str], MachineFinding] = defaultdict(MachineFinding)
-        for machine, release, sent in (
+        for machine, version, sent in (
             (ha_replica.MACHINE, replica, _FROM_REPLICA),
             (ha_master.MACHINE, master, _FROM_MASTER),
         ):
-            fold, columns = self._fold(machine, release, frozenset(sent))
+            fold, columns = self._fold(machine, version, frozenset(sent))
             folded = columns.run(fold.anything, table, templates)
             for group, own in table.parts("group"):
                 _note(found[group, machine.finding], table, folded, own)
         return {key: finding for key, finding in found.items() if finding.counts}
 
     def _fold(
-        self, machine: Machine[Any, Any], release: tuple[int, ...] | None, sent: frozenset[str]
+        self, machine: Machine[Any, Any], version: int | None, sent: frozenset[str]
     ) -> tuple[WalkFold, ColumnFold[Possibilities, JudgedStep | None]]:
-        if (machine.name, release) not in self._folds:
-            fold = WalkFold(machine, release, sent)
-            self._folds[machine.name, release] = fold, ColumnFold(fold)
-        return self._folds[machine.name, release]
+        key = machine.name, release_of(version)
+        if key not in self._folds:
+            fold = WalkFold(walk_of(machine, version), sent)
+            self._folds[key] = fold, ColumnFold(fold)
+        return self._folds[key]
 
 
 def _note(
@@ -123,15 +125,13 @@ def _forgotten(table: EventTable) -> Flags:
     return found & frames
 
 
-def _releases(
-    table: EventTable, address: str | None, groups: BrokerGroups
-) -> tuple[tuple[int, ...] | None, tuple[int, ...] | None]:
-    """The releases of replica and master, by the versions in their brokers' remoting headers."""
-    master = release_of(groups.version_at(address))
+def _versions(table: EventTable, address: str | None, groups: BrokerGroups) -> tuple[int | None, int | None]:
+    """The versions of replica and master in their brokers' remoting headers."""
+    master = groups.version_at(address)
     kinds = np.array([name == ObservationKind.HANDSHAKE for name in table.names.values], dtype=np.bool_)
     handshakes = table.places[kinds[table.names.codes]].tolist()
     if not handshakes:
         return None, master
     row: Observation = table.row_at(handshakes[0])
     own = row.text or groups.address_of(groups.name_at(address), row.broker_id)
-    return release_of(groups.version_at(own)), master
+    return groups.version_at(own), master

@@ -13,8 +13,8 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.registrations import SENT as REGISTERING
 from replispec.replay.events.rocketmq.starts import ANSWERS, HEARTBEAT, SENT
 from replispec.replay.machines.rocketmq.registration_walks import owners_of
+from replispec.replay.machines.rocketmq.releases import walk_of
 from replispec.replay.machines.steps import Findings, step
-from replispec.replay.machines.walks import Walk, release_of
 from replispec.wire.rocketmq import controller
 from replispec.wire.rocketmq.machines import replicas_manager
 
@@ -51,7 +51,7 @@ def walk_starts(rows: Sequence[Observation], groups: BrokerGroups, found: Findin
         kinds = {connection: _kinds(own) for connection, own in broker.rows.items()}
         for connection, own in broker.rows.items():
             elsewhere = [kind for each, others in kinds.items() if each != connection for kind in others]
-            walk = Walk(MACHINE, release_of(broker.version))
+            walk = walk_of(MACHINE, broker.version)
             if broker.begun:
                 walk.begin()
             for row in own:

@@ -36,8 +36,8 @@ WAITING_MAX: Final = 100_000
 """Messages that wait to be acknowledged; further ones are refused until some are."""
 RECORD_BYTES_BESIDE_MAX: Final = 256
 """No record is longer than its body and its properties by more: fixed fields, and a topic of 127 bytes."""
-PEERS_MAX: Final = 1_024
-"""Producers whose addresses are kept in the form of records."""
+_HOSTS_MAX: Final = 1024
+"""Connections whose address is known as bytes; one sends many messages."""
 _IPV6_HOSTS: Final = MessageFlag.BORN_HOST_IPV6 | MessageFlag.STORE_HOST_IPV6
 """Bits of a record whose hosts are IPv6; ours are written as IPv4."""
 
@@ -328,9 +328,8 @@ def _batch(body: bytes) -> list[BatchMessage]:
     return found
 
 
-@lru_cache(maxsize=PEERS_MAX)
+@lru_cache(maxsize=_HOSTS_MAX)
 def _host(address: str) -> tuple[bytes, int]:
-    """The address and port of a peer, as every one of its messages carries them."""
     host, _, port = address.rpartition(":")
     return _packed(host), int(port) if port.isdecimal() else 0
 

@@ -5,6 +5,7 @@ generated protocol `replispec.wire.rocketmq.rules.Rules` lists; `kafka` does so 
 is decided by golden examples in the specification.
 """
 
+from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.runtime.rocketmq.rules.elections import elect
 from replispec.runtime.rocketmq.rules.epochs import (
     consistent_point,
@@ -40,6 +41,7 @@ from replispec.runtime.rocketmq.rules.texts import excerpt, has_bit, properties_
 __all__ = [
     "acknowledged_offset",
     "address_of",
+    "canonical_address",
     "caught_up_at",
     "check_code",
     "confirm_offset",

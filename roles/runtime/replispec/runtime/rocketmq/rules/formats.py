@@ -10,6 +10,7 @@ from ipaddress import ip_address
 from typing import Final
 
 from replispec.runtime.primitives.orders import java_hash
+from replispec.runtime.rocketmq.rules.addresses import canonical_address
 from replispec.wire.rocketmq.store import OffsetMessageId, OffsetMessageIdV6
 
 _BETWEEN: Final = ";"
@@ -31,8 +32,14 @@ def peer(peer_id: str, address: str) -> str:
 
 def peer_addresses(peers: str) -> list[str]:
     """The addresses in a list of controllers, HOST:PORT each, with ids before them or without."""
-    parts = (each.split(":") for each in peers.split(_BETWEEN))
-    return [":".join(each[-2:]) for each in parts if len(each) >= 2]
+    parts = (each.rpartition(":") for each in peers.split(_BETWEEN))
+    return [f"{_host(host)}:{port}" for host, _, port in parts if host]
+
+
+def _host(text: str) -> str:
+    """The host at the end of `ID:HOST`; one of IPv6 stands in brackets."""
+    at = text.rfind("[") if text.endswith("]") else text.rfind(":") + 1
+    return text[max(at, 0) :]
 
 
 def message_id(address: str, physical_offset: int) -> str:
@@ -71,7 +78,8 @@ def _address_of(digits: str) -> str | None:
     for form in (OffsetMessageId, OffsetMessageIdV6):
         if data is not None and len(data) == len(form().encode()) - _OFFSET_DIGITS // 2:
             place = form.decode(data + bytes(_OFFSET_DIGITS // 2))
-            return f"{ip_address(place.store_ip)}:{place.store_port}"
+            shown = f"[{ip}]" if (ip := ip_address(place.store_ip)).version == 6 else f"{ip}"
+            return canonical_address(f"{shown}:{place.store_port}")
     return None
 
 
