@@ -155,7 +155,7 @@ def assert_messages_are_told_alone(found: Judged, rows: list[Observation]) -> No
         return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
     ready = [with_epoch(row) if isinstance(row, Acknowledged) else row for row in rows]
-    falls = LogFalls(ready, found.groups, tenures, starts, found.history.unseen)
+    falls = LogFalls(ready, found.groups, tenures, found.history.starts, found.history.unseen)
     sends = [row for row in ready if isinstance(row, Acknowledged)]
     expected = [
         (row.offset, row.epoch, shown(cut_in_order(row, sends, falls.cut_to(row))), falls.is_given_again(row))

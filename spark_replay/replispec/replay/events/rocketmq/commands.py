@@ -335,7 +335,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             text=header.transaction_id,
             born_ms=born_ms(request.ext_fields),
             body_digest=request.body_digest,
-            request_order=None if command.request is None else command.request.place.order,
+            request_order=request.place.order,
         )
 
 
