@@ -31,8 +31,6 @@ from replispec.wire.rocketmq.machines import ha_replica
 
 @dataclass(frozen=True, slots=True)
 class EpochsGrowVariables:
-    """What the fold of epochs-grow remembers."""
-
     master_epoch: int | None = None
     sync_state_set_epoch: int | None = None
     master: str | None = None
@@ -43,39 +41,29 @@ class EpochsGrowVariables:
 
 @dataclass(frozen=True, slots=True)
 class LearnerOutsideSetVariables:
-    """What the fold of learner-outside-set remembers."""
-
     master: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AcknowledgedSendSurvivesVariables:
-    """What the fold of acknowledged-send-survives remembers."""
-
     epochs: Sequence[HaEpochEntry] = ()
     unseen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class AckWithinSentVariables:
-    """What the fold of ack-within-sent remembers."""
-
     limit: int = UNKNOWN
     reported: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class OffsetChainVariables:
-    """What the fold of offset-chain remembers."""
-
     log_end: int = UNKNOWN
     awaiting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ConfirmOffsetHoldsVariables:
-    """What the fold of confirm-offset-holds remembers."""
-
     judged: bool = False
     confirm: int | None = None
     epoch: int | None = None

@@ -116,11 +116,11 @@ class Machine(Generic[StateT, VariablesT]):
     name: str
     states: type[StateT]
     initial: StateT
-    final: frozenset[StateT]
-    unreached: frozenset[StateT]
     variables: VariablesT
     events: Mapping[type, EventKind]
     transitions: Transitions[StateT]
+    final: frozenset[StateT] = frozenset()
+    unreached: frozenset[StateT] = frozenset()
     overlays: tuple[Overlay[StateT], ...] = ()
     finding: str = ""
     evaluated: str = ""
