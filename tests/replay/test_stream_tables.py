@@ -167,9 +167,10 @@ def assert_messages_are_told_alone(found: Judged, rows: list[Observation]) -> No
         (each.offset, None if each.epoch is UNKNOWN else each.epoch, shown(each.cut_to), each.given_again)
         for each in events
     ] == expected
-    ends = [vars(each) for each in falls.ends()]
+    ends = [{key: shown(value) for key, value in vars(each).items()} for each in falls.ends()]
     logs = [each for each in found.tables if each.stream == "logs"]
-    told = [vars(each.event(at)) for each in logs for at in range(len(each))]
+    events = [each.event(at) for each in logs for at in range(len(each))]
+    told = [{key: shown(value) for key, value in vars(each).items()} for each in events]
     assert told == [{key: one[key] for key in each} for each, one in zip(told, ends, strict=True)]
 
 

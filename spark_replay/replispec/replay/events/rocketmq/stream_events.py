@@ -52,7 +52,7 @@ _ABOUT_NO_GROUP = (
     ObservationKind.MISPAIRED,
     ObservationKind.LATENCY,
 )
-_NUMBERS = ("offset", "confirm_offset", "covered", "end", "before", "acknowledged")
+_NUMBERS = ("offset", "confirm_offset", "covered", "end", "before", "acknowledged", "fell_from")
 """Attributes that are numbers of their own; those of few values are codes."""
 
 
