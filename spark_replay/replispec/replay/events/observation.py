@@ -144,12 +144,13 @@ class Closed(_OfBroker):
 
 @dataclass(frozen=True, slots=True)
 class Leader(Told):
-    """The controller at `address` calls `controller` the leader of its group `name`."""
+    """The controller at `address` calls `controller` the leader of its group `name`; `is_leader`: itself."""
 
     kind = ObservationKind.LEADER
     name: str | None = None
     controller: str | None = None
     address: str | None = None
+    is_leader: bool | None = None
 
 
 # ---- steps of machines ---------------------------------------------------------------------------

@@ -249,6 +249,7 @@ def _metadata(command: Command) -> Iterator[Observation]:
             name=header.group,
             address=command.source,
             controller=header.controller_leader_address,
+            is_leader=header.is_leader,
         )
 
 
