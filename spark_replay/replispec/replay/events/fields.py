@@ -40,6 +40,7 @@ class Fields:
     async_learner: bool | None
     max_offset: int | None
     offset: int | None
+    request_order: int | None
     body_size: int | None
     epoch: int | None
     epoch_start_offset: int | None

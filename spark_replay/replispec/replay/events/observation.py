@@ -270,7 +270,7 @@ class Acknowledged(Told):
     """A producer was told that its message is stored at `offset` of the broker at `address`.
 
     `text`: the client's id of the message; `born_ms`, `body_digest`: when its request says that it was made,
-    and of the request's body. `epoch` is told by `join`.
+    and of the request's body. `request_order` is the `order` of that request; `epoch` is told by `join`.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
@@ -279,6 +279,7 @@ class Acknowledged(Told):
     text: str | None = None
     born_ms: int | None = None
     body_digest: int | None = None
+    request_order: int | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
 

@@ -31,6 +31,7 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "async_learner": pa.bool_(),
     "max_offset": pa.int64(),
     "offset": pa.int64(),
+    "request_order": pa.int64(),
     "body_size": pa.int32(),
     "epoch": pa.int32(),
     "epoch_start_offset": pa.int64(),

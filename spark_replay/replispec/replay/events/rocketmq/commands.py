@@ -336,6 +336,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             text=header.transaction_id,
             born_ms=born_ms(request.ext_fields),
             body_digest=request.body_digest,
+            request_order=request.place.order,
         )
 
 

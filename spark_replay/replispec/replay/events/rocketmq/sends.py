@@ -64,6 +64,7 @@ def acknowledged(
         "address": named(pa.array(addresses, pa.string()), which[sound]),
         "offset": _numbers(digits[sound, -_OFFSET_DIGITS:]),
         "text": header.text("transaction_id").take(pa.array(at)),
+        "request_order": frames.order[request_of[kept]],
         "duration_ns": durations_ns[kept],
         "born_ms": _born(frames, request_of[kept]),
         "body_digest": frames.values("body_digest", request_of[kept]),
