@@ -269,8 +269,9 @@ class Alteration(Told):
 class Acknowledged(Told):
     """A producer was told that its message is stored at `offset` of the broker at `address`.
 
-    `text`: the client's id of the message; `born_ms`, `body_digest`: when its request says that it was made,
-    and of the request's body. `request_order` is the `order` of that request; `epoch` is told by `join`.
+    `text`: the client's id of the message; `born_ms`: without one, when its request says that it was made;
+    `body_digest`: of the request's body. `request_order` is the `order` of that request; `epoch` is told by
+    `join`.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
