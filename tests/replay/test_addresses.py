@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from replispec.replay.events.observation import Alive, Cleaned, Fact, Handshake, Observation
+from replispec.replay.events.observation import Alive, Cleaned, Fact, Handshake, Leader, Observation
 from replispec.replay.events.rocketmq.addresses import behind_names, in_one_form
 from replispec.replay.hosts.merging import merge
 from replispec.replay.judges.rocketmq.judge import Judgement
@@ -235,6 +235,25 @@ def test_a_name_that_moves_is_where_it_was_at_the_time() -> None:
     assert [row.address for row in rows[:3]] == ["10.0.1.1:10911", "10.0.1.1:10911", "10.0.1.2:10911"]
     where = [row.master_address for row in rows[3:]]
     assert where == ["10.0.1.1:10911", "10.0.1.1:10911", "a:10911", "10.0.1.2:10911"]
+
+
+def led(order: int, controller: str, *, by: str, itself: bool) -> Leader:
+    """A controller names the leader of its group."""
+    place = ("a.pcap", order, order, f"10.0.1.1:5000<->{controller}#1", 1, 0, 0)
+    return Leader(*place, name="G", address=controller, controller=f"{by}:9878", is_leader=itself)
+
+
+def test_a_controller_that_leads_is_where_it_says_so() -> None:
+    rows = behind_names(
+        [
+            led(10, "10.0.0.1:9878", by="first", itself=True),
+            led(20, "10.0.0.1:9878", by="second", itself=False),
+            led(30, "10.0.0.2:9878", by="second", itself=True),
+            led(40, "10.0.0.3:9999", by="third", itself=True),
+        ]
+    )
+    where = ["10.0.0.1:9878", "10.0.0.2:9878", "10.0.0.2:9878", "third:9878"]
+    assert [row.controller for row in rows] == where
 
 
 def test_two_brokers_that_come_from_one_host_are_not_taken_for_one() -> None:

@@ -35,6 +35,7 @@ class Fields:
     requester: str | None
     accepted: bool | None
     designated: bool | None
+    is_leader: bool | None
     sync_from_last_file: bool | None
     async_learner: bool | None
     max_offset: int | None

@@ -144,12 +144,13 @@ class Closed(_OfBroker):
 
 @dataclass(frozen=True, slots=True)
 class Leader(Told):
-    """The controller at `address` calls `controller` the leader of its group `name`."""
+    """The controller at `address` calls `controller` the leader of its group `name`; `is_leader`: itself."""
 
     kind = ObservationKind.LEADER
     name: str | None = None
     controller: str | None = None
     address: str | None = None
+    is_leader: bool | None = None
 
 
 # ---- steps of machines ---------------------------------------------------------------------------
@@ -268,8 +269,9 @@ class Alteration(Told):
 class Acknowledged(Told):
     """A producer was told that its message is stored at `offset` of the broker at `address`.
 
-    `text`: the client's id of the message; `born_ms`, `body_digest`: when its request says that it was made,
-    and of the request's body. `request_order` is the `order` of that request; `epoch` is told by `join`.
+    `text`: the client's id of the message; `born_ms`: without one, when its request says that it was made;
+    `body_digest`: of the request's body. `request_order` is the `order` of that request; `epoch` is told by
+    `join`.
     """
 
     kind = ObservationKind.ACKNOWLEDGED

@@ -26,6 +26,7 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "members": pa.list_(pa.string()),
     "accepted": pa.bool_(),
     "designated": pa.bool_(),
+    "is_leader": pa.bool_(),
     "sync_from_last_file": pa.bool_(),
     "async_learner": pa.bool_(),
     "max_offset": pa.int64(),

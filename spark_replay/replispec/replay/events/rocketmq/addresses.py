@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from typing import Any, Final
@@ -56,8 +56,8 @@ _TEXTS: Final[Mapping[ObservationKind, Callable[[str, Form], str]]] = {
 
 @dataclass(slots=True)
 class _Names:
-    """Where brokers were that call their hosts by a name: by ADDRESS:PORT as they told it, the places in the
-    capture at which their connections came from a host first and last."""
+    """Where brokers and controllers were that call their hosts by a name: by ADDRESS:PORT as they told it,
+    the places in the capture at which their own word came from a host first and last."""
 
     told: dict[str, dict[str, tuple[int, int]]] = field(default_factory=lambda: defaultdict(dict))
 
@@ -78,10 +78,11 @@ class _Names:
 
 
 def behind_names(rows: Sequence[Observation]) -> Sequence[Observation]:
-    """The rows, in the order of the capture, with addresses instead of the host names of brokers.
+    """The rows, in the order of the capture, with addresses instead of the host names of brokers
+    and of controllers that lead.
 
-    A broker's own word about its address comes from its host. Of what two brokers would then share nothing
-    is concluded: something between them and the capture hides where they are.
+    Their own word about their address comes from their host. Of what two of them would then share nothing is
+    concluded: something between them and the capture hides where they are.
     """
     names = _learned(rows)
     if not names.told:
@@ -93,21 +94,31 @@ def _learned(rows: Iterable[Observation]) -> _Names:
     found = _Names()
     owners: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        if row.kind not in _OWN_WORD or row.name is None or row.address is None:
-            continue
-        host = ends_of(row.connection)[row.direction].rpartition(":")[0]
-        for told in filter(None, (row.address, row.ha_address)):
-            name, _, port = told.rpartition(":")
-            if not _is_name(name):
+        for told, own in _own_words(row):
+            if not _is_name(told.rpartition(":")[0]):
                 owners[told].add(told)
-            elif name == row.address.rpartition(":")[0]:
-                own = f"{host}:{port}"
-                owners[own].add(told)
-                since, _ = found.told[told].get(own, (row.order, row.order))
-                found.told[told][own] = since, row.order
+                continue
+            owners[own].add(told)
+            since, _ = found.told[told].get(own, (row.order, row.order))
+            found.told[told][own] = since, row.order
     hidden = {address for address, told in owners.items() if len(told) > 1}
     found.told = {told: hosts for told, hosts in found.told.items() if not hidden & hosts.keys()}
     return found
+
+
+def _own_words(row: Observation) -> Iterator[tuple[str, str]]:
+    """What a row's sender calls its own addresses, each beside the same port of the host it comes from."""
+    if row.kind is ObservationKind.LEADER:
+        # A controller that leads names itself.
+        told, own = row.controller or "", row.address or ""
+        if row.is_leader and told.rpartition(":")[2] == own.rpartition(":")[2]:
+            yield told, own
+    elif row.kind in _OWN_WORD and row.name is not None and row.address is not None:
+        host = ends_of(row.connection)[row.direction].rpartition(":")[0]
+        name = row.address.rpartition(":")[0]
+        for told in filter(None, (row.address, row.ha_address)):
+            if told.rpartition(":")[0] == name:
+                yield told, f"{host}:{told.rpartition(':')[2]}"
 
 
 @lru_cache(maxsize=_KEPT)

@@ -249,6 +249,7 @@ def _metadata(command: Command) -> Iterator[Observation]:
             name=header.group,
             address=command.source,
             controller=header.controller_leader_address,
+            is_leader=header.is_leader,
         )
 
 
@@ -333,7 +334,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             address=address,
             offset=offset,
             text=header.transaction_id,
-            born_ms=born_ms(request.ext_fields),
+            born_ms=born_ms(request.ext_fields) if header.transaction_id is None else None,
             body_digest=request.body_digest,
             request_order=request.place.order,
         )

@@ -59,14 +59,15 @@ def acknowledged(
         which
     ]
     at, kept = at[sound], answers[at[sound]]
+    text = header.text("transaction_id").take(pa.array(at))
     columns = {
         **places(frames, kept),
         "address": named(pa.array(addresses, pa.string()), which[sound]),
         "offset": _numbers(digits[sound, -_OFFSET_DIGITS:]),
-        "text": header.text("transaction_id").take(pa.array(at)),
+        "text": text,
         "request_order": frames.order[request_of[kept]],
         "duration_ns": durations_ns[kept],
-        "born_ms": _born(frames, request_of[kept]),
+        "born_ms": _born(frames, request_of[kept], np.asarray(pc.is_null(text))),
         "body_digest": frames.values("body_digest", request_of[kept]),
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
@@ -79,10 +80,12 @@ def born_ms(ext_fields: Mapping[str, str | None]) -> int | None:
     return int(told) if re.fullmatch(_MOMENT, told, re.ASCII) else None
 
 
-def _born(frames: Delivered, requests: Integers) -> pa.ChunkedArray:
-    """The same of the requests at some places, null for None."""
+def _born(frames: Delivered, requests: Integers, asked: npt.NDArray[np.bool_]) -> pa.Array:
+    """The same of the requests at some places, null for None and where it is not asked."""
+    if not asked.any():
+        return pa.nulls(len(requests), pa.int64())
     told = pc.coalesce(*(text_of(key, frames.frames, frames.rows[requests]) for key in _BORN_KEYS))
-    is_moment = pc.match_substring_regex(told, _MOMENT)
+    is_moment = pc.and_(pa.array(asked), pc.match_substring_regex(told, _MOMENT))
     return pc.if_else(is_moment, told, None).cast(pa.int64())
 
 
