@@ -189,6 +189,21 @@ def test_a_pull_takes_no_more_than_it_asks_for() -> None:
     assert PullMessageResponse.from_ext_fields(answer.header.ext_fields or {}).next_begin_offset == 3
 
 
+def test_a_pull_gives_the_records_of_its_queue_alone_wherever_they_lie() -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    for queue, body in ((0, b"a"), (0, b"b"), (1, b"x"), (0, b"c"), (1, b"y"), (1, b"z")):
+        brokers.ask(address, RequestCode.SEND_MESSAGE_V2, message("T", queue), body)
+    found = [brokers.pull(address, 0, queue=queue)[2] for queue in (0, 1)]
+    bodies = []
+    for data in found:
+        at = 0
+        while at < len(data):
+            record, at = LogRecord.decode_at(data, at, len(data))
+            bodies.append((record.queue_id, record.queue_offset, record.body))
+    assert bodies == [(0, 0, b"a"), (0, 1, b"b"), (0, 2, b"c"), (1, 0, b"x"), (1, 1, b"y"), (1, 2, b"z")]
+
+
 def test_queues_say_where_they_begin_and_end() -> None:
     brokers = BrokerSet()
     address = brokers.alone()

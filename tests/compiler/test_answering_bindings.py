@@ -64,7 +64,7 @@ def test_the_code_and_the_bytes_of_a_request_can_be_read(tmp_path: Path) -> None
 
 def test_what_a_request_says_twice_is_read_once_and_asked_no_earlier(tmp_path: Path) -> None:
     made = _made(tmp_path, TELLER)
-    assert made.count('first_of(header.name, "")') == 1
+    assert made.count('header.name or ""') == 1
     assert made.count("local.is_full(name)") == 1
     assert made.index("if not local.is_known(name)") < made.index("is_full = local.is_full(name)")
 

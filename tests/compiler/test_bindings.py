@@ -207,7 +207,7 @@ def test_requests_answers_and_records_of_instances_are_these(tmp_path: Path) -> 
     for part in (
         """\
     header = CountRequest.from_ext_fields(ext_fields)
-    instance = first_of(header.name, "nobody")
+    instance = "nobody" if header.name is None else header.name
     variables, local = instances.known(instance)
     if header.by is not None and header.by > local.limit:
         raise Refused(codes.Told.FULL, f"at most {local.limit}")

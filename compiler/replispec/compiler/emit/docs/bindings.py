@@ -40,7 +40,6 @@ def answers_section(machine: MachineSpec) -> Iterator[str]:
     """What each effect answers, notifies or notes; nothing for a machine whose effects say nothing."""
     if machine.answers:
         yield "## Answers"
-        yield ""
         rows = (
             (name.replace("_", " "), f"`{code.partition('.')[2]}`", _said(machine.bindings.answers.get(name)))
             for name, code in machine.answers.items()
@@ -48,7 +47,6 @@ def answers_section(machine: MachineSpec) -> Iterator[str]:
         yield from table(("what an edge does", "code of the answer", "what it says"), rows)
     if machine.bindings.notices:
         yield "## Notices"
-        yield ""
         said = ((name.replace("_", " "), _said(form)) for name, form in machine.bindings.notices.items())
         yield from table(("what an edge does", "what is told"), said)
 
@@ -57,7 +55,6 @@ def sends_section(machine: MachineSpec) -> Iterator[str]:
     """What this side says in each message that it sends, and what it shows; nothing where nothing says it."""
     if machine.bindings.sends:
         yield "## Messages sent"
-        yield ""
         said = (
             (name.replace("_", " "), f"`{each.message}`", _payload(each))
             for name, each in machine.bindings.sends.items()
@@ -65,7 +62,6 @@ def sends_section(machine: MachineSpec) -> Iterator[str]:
         yield from table(("event or what an edge does", "message", "what it says"), said)
     if machine.bindings.views:
         yield "## Views"
-        yield ""
         views = machine.bindings.views.values()
         shown = (
             (each.name.replace("_", " "), each.about, f"`{each.message}`: {_fields(each.fields)}")
@@ -86,7 +82,6 @@ def records_section(machine: MachineSpec) -> Iterator[str]:
     if log is None:
         return
     yield "## Records"
-    yield ""
     yield f"Each is a `{log.message}`; `{log.instance}` names the instance."
     yield ""
     rows = ((f"`{form.event}`", f"`{form.case}`", _held(form)) for form in machine.bindings.records.values())

@@ -71,9 +71,9 @@ def compliance_document(view: Compliance, sources: Mapping[str, bytes]) -> str:
         ("document", "clauses", *_COLUMNS, "by bytes alone", "a case waits", "nobody checks"), _counts(view)
     )
     if unchecked:
-        lines += ["## Clauses that nobody checks", ""]
+        lines += ["## Clauses that nobody checks"]
         lines += [*(f"- {clause_links([each.id], '')}: {_why(each)}" for each in unchecked), ""]
-    lines += ["## Where each clause is checked", ""]
+    lines += ["## Where each clause is checked"]
     rows = (
         (clause_links([name], ""), *_cells(view, name), "waits" * bool(clause.case))
         for name, clause in view.clauses.items()
@@ -150,7 +150,6 @@ def _link(view: Compliance, kind: str, what: str) -> str:
 def _paragraphs(coverage: Coverage) -> Iterator[str]:
     demanding = sum(bool(each.clauses) for each in coverage.paragraphs)
     yield f"## Paragraphs of {coverage.document}"
-    yield ""
     yield f"{len(coverage.paragraphs)} paragraphs, of which {demanding} demand something."
     yield ""
     rows = (

@@ -15,7 +15,7 @@ def examples_document(examples: Sequence[Example], sources: Mapping[str, bytes])
     lines += ["Derived by hand from the documents. Every implementation reads and writes them so.", ""]
     for example in examples:
         given = "".join(f", {name} {number}" for name, number in example.given.items())
-        lines += [f"## {example.name}", "", f"`{example.message}`{given}; {len(example.data)} bytes.", ""]
+        lines += [f"## {example.name}", f"`{example.message}`{given}; {len(example.data)} bytes.", ""]
         lines += table(
             ("bytes", "what they are"), ((f"`{data.hex(' ')}`", why) for data, why in example.groups)
         )

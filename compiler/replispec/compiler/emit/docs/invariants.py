@@ -51,7 +51,6 @@ def _watched_section(machines: Sequence[MachineSpec]) -> Iterator[str]:
 
 def _section(invariant: InvariantSpec) -> Iterator[str]:
     yield f"## {invariant.id}"
-    yield ""
     yield invariant.about
     yield ""
     yield f"- Shape: {invariant.shape.replace('_', ' ')}, over the stream `{invariant.stream.name}`"
@@ -80,7 +79,7 @@ def _section(invariant: InvariantSpec) -> Iterator[str]:
             for check in step.checks
             for line in _verdict_lines(check.otherwise, f"- On `{step.event}`: ")
         ]
-        yield from (*said, *[""] * bool(said))
+        yield from (*dict.fromkeys(said), *[""] * bool(said))
 
 
 def _verdict_lines(entries: tuple[OtherwiseSpec, ...], start: str) -> Iterator[str]:
@@ -103,14 +102,12 @@ def _step_cells(step: FoldStepSpec) -> tuple[str, str, str, str]:
 
 def _stream_section(stream: EventStream) -> Iterator[str]:
     yield f"## {stream.name}"
-    yield ""
     yield stream.about
     yield ""
     yield f"Order: {stream.order}"
     yield ""
     for event in stream.events.values():
         yield f"### {stream.name}: {event.name}"
-        yield ""
         yield from table(
             ("field", "type", "from"),
             ((f"`{name}`", str(kind), event.origins[name]) for name, kind in event.fields.items()),

@@ -43,20 +43,17 @@ def _page(machine: MachineSpec) -> Iterator[str]:
         yield ""
     yield from _diagram(machine)
     yield "## States"
-    yield ""
     yield from table(
         ("state", "meaning"), ((f"`{name}`", _state_note(machine, name)) for name in machine.states)
     )
     if machine.variables:
         yield "## Variables"
-        yield ""
         variables = (
             (f"`{each.name}`", str(each.type), to_text(each.initial) if each.initial else "", each.about)
             for each in machine.variables.values()
         )
         yield from table(("variable", "type", "at the start", "meaning"), variables)
     yield "## Events"
-    yield ""
     events = (
         (f"`{each.name}`", bound_kind(machine, each) or _event_kind(each), each.about)
         for each in machine.events.values()
@@ -64,14 +61,12 @@ def _page(machine: MachineSpec) -> Iterator[str]:
     yield from table(("event", "what it is", "meaning"), events)
     if machine.guards:
         yield "## Guards"
-        yield ""
         for guard in machine.guards.values():
             clauses = f" {clause_links(guard.clauses, '../')}" if guard.clauses else ""
             what = f"- *{guard.name.replace('_', ' ')}* (on `{guard.event}`): {guard.about}"
             yield f"{what} `{to_text(guard.condition)}`{clauses}"
         yield ""
     yield "## Edges"
-    yield ""
     yield "In each state the first edge of an event is taken whose condition holds."
     yield ""
     yield from _edges(machine.table)
@@ -82,7 +77,6 @@ def _page(machine: MachineSpec) -> Iterator[str]:
     yield from records_section(machine)
     for overlay in machine.overlays:
         yield f"## Differences in {overlay.versions}"
-        yield ""
         yield from _edges(overlay.table)
 
 

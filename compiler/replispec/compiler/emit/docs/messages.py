@@ -22,10 +22,8 @@ def messages_markdown(model: Model, module: str) -> str:
 
 def _message(message: Message) -> Iterator[str]:
     yield f"## {message.name}"
-    yield ""
     if message.about:
         yield _cell(message.about)
-        yield ""
     facts = [f"Layout: {_WORDS[message.layout]}" + (f" and {_WORDS[message.also]}" if message.also else "")]
     if message.codes:
         facts.append(f"code {', '.join(map(str, message.codes))} ({message.kind.lower()})")
@@ -113,7 +111,6 @@ def numbers_markdown(model: Model) -> str:
     for enum in model.enums.values():
         lines += [
             f"## {enum.name}",
-            "",
             _cell(enum.about),
             "",
             "| number | name | releases | meaning |",

@@ -20,7 +20,7 @@ def own_page(file: OwnFile) -> str:
     for number, message in file.messages():
         lines += _message(file, number, message)
     for number, enum in enumerate(file.parsed.enum_type):
-        lines += [f"## {enum.name}", "", _cell(file.about(_ENUM, number)), ""]
+        lines += [f"## {enum.name}", _cell(file.about(_ENUM, number)), ""]
         lines += ["| number | name | meaning |", "| --- | --- | --- |"]
         for position, value in enumerate(enum.value):
             about = file.about(_ENUM, number, _VALUE, position) or "nobody set it"

@@ -19,8 +19,8 @@ def parameters_document(configuration: ConfigurationSpec, sources: Mapping[str, 
     for group in configuration.groups:
         shared = group.parameters[0].roles
         rows = [_row(each, shared) for each in group.parameters]
-        lines += [f"## {group.title}", "", f"Of {_listed(shared)}.", "", *table(_HEAD, rows)]
-    lines += ["## Taken, and without effect", ""]
+        lines += [f"## {group.title}", f"Of {_listed(shared)}.", "", *table(_HEAD, rows)]
+    lines += ["## Taken, and without effect"]
     rows = [
         (role, ", ".join(f"`{name}`" for name in configuration.idle_of(role))) for role in configuration.roles
     ]

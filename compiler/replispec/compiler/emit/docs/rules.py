@@ -23,10 +23,9 @@ def rules_document(rules: Mapping[str, RuleSource], sources: Mapping[str, bytes]
             f"`{name}({parameters}) -> {rule.type.result}`",
             "",
             rule.about,
+            *([f"Clauses: {', '.join(rule.clauses)}."] if rule.clauses else []),
             "",
         ]
-        if rule.clauses:
-            lines += [f"Clauses: {', '.join(rule.clauses)}", ""]
         head = ["example", *rule.type.parameters, "result"]
         lines += [table_row(head), table_row(["---"] * len(head))]
         for vector in rule.vectors:

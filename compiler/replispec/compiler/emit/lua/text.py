@@ -12,7 +12,7 @@ Value = str | int | bool | None | Sequence["Value"] | Mapping[str, "Value"] | Ma
 def lua_value(value: Value, indent: int = 0, name: str = "") -> str:
     """`value` as a Lua expression, a member with this `name` when it has one.
 
-    Short ones stand on one line, plain members fill lines, others have a line each.
+    Short ones stand on one line, the members of a record and plain ones fill lines, others have a line each.
     """
     return name + _expression(value, indent, LINE_LENGTH - indent - len(name))
 
@@ -30,10 +30,23 @@ def _expression(value: Value, indent: int, room: int) -> str:
     line = "{" + ", ".join(members) + "}"
     if len(line) < room and "\n" not in line:
         return line
-    if "\n" not in line and not any(isinstance(each, Mapping | list | tuple) for each in _values(value)):
+    if _fills_lines(value, members):
         return _filled(members, indent, LINE_LENGTH - room)
     blank = " " * (indent + 2)
     return "{\n" + "".join(f"{blank}{member},\n" for member in members) + " " * indent + "}"
+
+
+def _fills_lines(
+    value: Sequence[Value] | Mapping[str, Value] | Mapping[int, Value], members: Sequence[str]
+) -> bool:
+    """Whether the members follow each other on lines: those of a record, and those that are no tables."""
+    tables = [
+        member
+        for each, member in zip((each for each in _values(value) if each is not None), members, strict=True)
+        if isinstance(each, Mapping | list | tuple)
+    ]
+    is_record = isinstance(value, Mapping) and len(tables) < len(members)
+    return not tables or (is_record and not any("\n" in each for each in tables))
 
 
 def _values(value: Sequence[Value] | Mapping[str, Value] | Mapping[int, Value]) -> Iterator[Value]:
@@ -45,11 +58,13 @@ def _filled(members: Sequence[str], indent: int, start: int) -> str:
     `start` columns long already."""
     lines, line, length = [], "{", start + 1
     for member in members:
-        if length + len(member) + len(" },") > LINE_LENGTH:
+        # A text in pieces has lines of its own.
+        size = LINE_LENGTH if "\n" in member else len(member)
+        if length + size + len(" },") > LINE_LENGTH and line.strip() != "":
             lines.append(line.rstrip())
             line, length = " " * (indent + 1), indent + 1
         line += f"{member}, "
-        length += len(member) + 2
+        length += size + 2
     return "\n".join([*lines, line]).removesuffix(", ") + "}"
 
 

@@ -88,14 +88,8 @@ class _Emitter:
             Constant(each.name, initial_value(each, self._model), annotation(each.type))
             for each in invariant.variables.values()
         ]
-        about = f"What the fold of {invariant.id} remembers."
-        return Class(
-            _variables_class(invariant),
-            about,
-            [],
-            [f"{DATACLASSES.dataclass}(frozen=True, slots=True)"],
-            values,
-        )
+        decorators = [f"{DATACLASSES.dataclass}(frozen=True, slots=True)"]
+        return Class(_variables_class(invariant), "", [], decorators, values)
 
     def _python(self, node: ex.Expression) -> str:
         return python_of(node, self._model, self._guards)

@@ -96,7 +96,7 @@ class MachineEmitter:
         for state in self._machine.states.values():
             notes = [state.about] + [f"Never entered: {state.unreached}"] * bool(state.unreached)
             values.append(Constant(state.name, repr(state.name), comment=" ".join(filter(None, notes))))
-        about = f"The states, those of {self._machine.enum}." if self._machine.enum else "The states."
+        about = f"The states, those of {self._machine.enum}." if self._machine.enum else ""
         return Class("State", about, [str(_MACHINES.MachineState)], body=values)
 
     def _variables(self) -> Class:
@@ -104,7 +104,8 @@ class MachineEmitter:
             Constant(each.name, initial_value(each, self._model), annotation(each.type), comment=each.about)
             for each in self._machine.variables.values()
         ]
-        return Class("Variables", "What the machine remembers beside its state.", [], [_IMMUTABLE], values)
+        about = "" if values else "Nothing is remembered beside the state."
+        return Class("Variables", about, [], [_IMMUTABLE], values)
 
     def _event(self, event: Event) -> Class:
         body: list[Constant | FunctionDef] = []
@@ -190,12 +191,8 @@ class MachineEmitter:
             mark: ", ".join(f"State.{each.name}" for each in machine.states.values() if getattr(each, mark))
             for mark in ("initial", "final", "unreached")
         }
-        parts = [f'name="{machine.name}", states=State, initial={named["initial"]}']
-        parts += [
-            f"{mark}=frozenset({f'{{{named[mark]}}}' if named[mark] else ''})"
-            for mark in ("final", "unreached")
-        ]
-        parts.append("variables=Variables(), events=EVENTS, transitions=TRANSITIONS")
+        parts = [f'"{machine.name}", State, {named["initial"]}, Variables(), EVENTS, TRANSITIONS']
+        parts += [f"{mark}=frozenset({{{named[mark]}}})" for mark in ("final", "unreached") if named[mark]]
         if machine.overlays:
             parts.append("overlays=OVERLAYS")
         if machine.finding:

@@ -24,8 +24,6 @@ from replispec.runtime.primitives.unknown import is_none
 
 
 class State(MachineState):
-    """The states."""
-
     NONEXISTENT = "NONEXISTENT"  # No assignment is known, or the topic was deleted.
     NEW = "NEW"  # Brokers are assigned; there is no record yet.
     ONLINE = "ONLINE"  # The record names a leader.
@@ -34,8 +32,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     assigned: Sequence[int] = ()  # The assigned brokers, the preferred leader first.
     leader: int | None = None  # Broker id of the leader.
     isr: frozenset[int] = frozenset()  # The in-sync replicas, the leader among them.
@@ -297,12 +293,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     ),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="partition",
-    states=State,
-    initial=State.NONEXISTENT,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "partition", State, State.NONEXISTENT, Variables(), EVENTS, TRANSITIONS
 )

@@ -25,8 +25,6 @@ from replispec.wire.kafka.design import DesignLeaderAndIsr, DesignPartition
 
 
 class State(MachineState):
-    """The states."""
-
     NONE = "NONE"  # The broker has no replica of the partition.
     STARTING = "STARTING"  # Its directory and log are made or opened.
     FOLLOWER = "FOLLOWER"  # It fetches from the leader.
@@ -38,8 +36,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     broker_id: int = 0  # The id of the broker itself.
     leader: int = -1  # Broker id of the leader, -1 for none.
     leader_epoch: int = -1  # The epoch of the newest command that was carried out.
@@ -377,12 +373,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.STOPPING, DirectoryDeleted): (Edge(State.DELETED, do=("answer_done",), clauses=("KV3-STOP-1",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="replica",
-    states=State,
-    initial=State.NONE,
-    final=frozenset({State.DELETED}),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "replica", State, State.NONE, Variables(), EVENTS, TRANSITIONS, final=frozenset({State.DELETED})
 )

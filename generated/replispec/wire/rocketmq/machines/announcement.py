@@ -20,15 +20,13 @@ from replispec.wire.rocketmq.broker import (
 
 
 class State(MachineState):
-    """The states."""
-
     KNOWN = "KNOWN"  # The name server answers, or was not asked yet.
     SILENT = "SILENT"  # It did not answer, or refused.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -77,12 +75,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.SILENT, Left): (Edge(State.SILENT, clauses=("WIRE-ROUTE-2",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="announcement",
-    states=State,
-    initial=State.KNOWN,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "announcement", State, State.KNOWN, Variables(), EVENTS, TRANSITIONS
 )

@@ -17,14 +17,12 @@ from replispec.wire.rocketmq.client import QueueOffsets
 
 
 class State(MachineState):
-    """The states."""
-
     COPYING = "COPYING"  # It asks every few seconds; what fails is asked again next time.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -69,12 +67,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.COPYING, Failed): (Edge(State.COPYING, clauses=("WIRE-SLAVE-1",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="beside_log",
-    states=State,
-    initial=State.COPYING,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "beside_log", State, State.COPYING, Variables(), EVENTS, TRANSITIONS
 )

@@ -17,14 +17,12 @@ from replispec.wire.rocketmq.client import CreateTopicRequest
 
 
 class State(MachineState):
-    """The states."""
-
     SERVING = "SERVING"  # It answers whatever its role is.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -190,12 +188,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     ),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="broker_administration",
-    states=State,
-    initial=State.SERVING,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "broker_administration", State, State.SERVING, Variables(), EVENTS, TRANSITIONS
 )

@@ -17,14 +17,12 @@ from replispec.wire.rocketmq.client import ConsumerData
 
 
 class State(MachineState):
-    """The states."""
-
     SERVING = "SERVING"  # It knows its clients while they are connected.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -110,12 +108,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     ),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="broker_groups",
-    states=State,
-    initial=State.SERVING,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "broker_groups", State, State.SERVING, Variables(), EVENTS, TRANSITIONS
 )

@@ -16,14 +16,12 @@ from replispec.wire.rocketmq import codes
 
 
 class State(MachineState):
-    """The states."""
-
     SERVING = "SERVING"  # It shows what is confirmed.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -123,12 +121,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.SERVING, TimeAsked): (Edge(State.SERVING, do=("answer_time",), clauses=("WIRE-OFFSET-1",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="broker_pulls",
-    states=State,
-    initial=State.SERVING,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "broker_pulls", State, State.SERVING, Variables(), EVENTS, TRANSITIONS
 )

@@ -35,8 +35,6 @@ from replispec.wire.rocketmq.controller import (
 
 
 class State(MachineState):
-    """The states."""
-
     INITIAL = "INITIAL"  # No identity is known.
     # An id and a check code are on disk; whether the controller granted them is open.
     CREATE_TEMP_METADATA_FILE_DONE = "CREATE_TEMP_METADATA_FILE_DONE"
@@ -46,8 +44,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     broker_id: int = 0  # The id that is on disk or asked for; 0 for none.
     # Proves that a repeated application comes from the same broker: address;milliseconds.
     check_code: str = ""
@@ -393,14 +389,12 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="broker_registration",
-    states=State,
-    initial=State.INITIAL,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "broker_registration",
+    State,
+    State.INITIAL,
+    Variables(),
+    EVENTS,
+    TRANSITIONS,
     overlays=OVERLAYS,
     finding="registration-machine",
     evaluated="a request for an id, an application or a registration, or what it was answered",

@@ -26,8 +26,6 @@ from replispec.runtime.primitives.unknown import is_none
 
 
 class State(MachineState):
-    """The states."""
-
     UNDECIDED = "UNDECIDED"  # No master is known since the process began.
     REPLICA = "REPLICA"  # Another broker is master.
     MASTER = "MASTER"  # This broker is master.
@@ -35,8 +33,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     broker_id: int = 0  # The broker's own id.
     master_epoch: int = 0  # The masterEpoch of the role; before there is one, the newest epoch of the log.
     members: frozenset[int] = frozenset()  # The SyncStateSet as last received from the controller.
@@ -370,12 +366,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.REPLICA, AlterationOpen): (Edge(State.REPLICA),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="broker_role",
-    states=State,
-    initial=State.UNDECIDED,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "broker_role", State, State.UNDECIDED, Variables(), EVENTS, TRANSITIONS
 )

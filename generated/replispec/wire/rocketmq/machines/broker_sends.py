@@ -16,14 +16,12 @@ from replispec.wire.rocketmq import codes
 
 
 class State(MachineState):
-    """The states."""
-
     SERVING = "SERVING"  # It stores messages while it is master.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -119,12 +117,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.SERVING, GivenUp): (Edge(State.SERVING, do=("refuse_unknown",), clauses=("WIRE-SEND-1",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="broker_sends",
-    states=State,
-    initial=State.SERVING,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "broker_sends", State, State.SERVING, Variables(), EVENTS, TRANSITIONS
 )

@@ -30,8 +30,6 @@ from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest
 
 
 class State(MachineState):
-    """The states."""
-
     UNKNOWN = "UNKNOWN"  # No broker of this name has an identity.
     LEADERLESS = "LEADERLESS"  # Brokers are known, but none of them is master.
     LED = "LED"  # One broker is the master of the current masterEpoch.
@@ -39,8 +37,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     master: int | None = None  # Broker id of the master.
     master_epoch: int = 0  # Counts elections, those that found no master included; 0 before the first.
     sync_state_set: frozenset[int] = frozenset()  # The in-sync replicas by id, the master among them.
@@ -715,14 +711,12 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="broker_set",
-    states=State,
-    initial=State.UNKNOWN,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "broker_set",
+    State,
+    State.UNKNOWN,
+    Variables(),
+    EVENTS,
+    TRANSITIONS,
     overlays=OVERLAYS,
     finding="broker-set-machine",
     evaluated="an answer of a controller, or its notification of a role",

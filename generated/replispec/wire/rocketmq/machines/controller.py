@@ -18,14 +18,12 @@ from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, Property
 
 
 class State(MachineState):
-    """The states."""
-
     ACTIVE = "ACTIVE"  # The controller leads its group, and answers for it.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -145,12 +143,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.ACTIVE, LogFull): (Edge(State.ACTIVE, do=("refuse_log_full",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="controller",
-    states=State,
-    initial=State.ACTIVE,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "controller", State, State.ACTIVE, Variables(), EVENTS, TRANSITIONS
 )

@@ -49,8 +49,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     log_end: int = 0  # Where the master's commit log ends.
     answered: bool = False  # A handshake of this connection was answered.
     # A replica with an empty log wants the newest file first, not the oldest.
@@ -350,14 +348,14 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="ha_master",
-    states=State,
-    initial=State.HANDSHAKE,
+    "ha_master",
+    State,
+    State.HANDSHAKE,
+    Variables(),
+    EVENTS,
+    TRANSITIONS,
     final=frozenset({State.SHUTDOWN}),
     unreached=frozenset({State.READY, State.SUSPEND}),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
     overlays=OVERLAYS,
     finding="ha-master-machine",
     evaluated="a frame of a replication connection",

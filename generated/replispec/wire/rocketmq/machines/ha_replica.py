@@ -46,8 +46,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     log_end: int = 0  # Where the commit log ends and its next byte belongs; 0 for an empty log.
     epochs: Sequence[HaEpochEntry] = ()  # The epochs of our log, ascending.
     confirm_offset: int = 0  # Up to where messages may be shown to consumers.
@@ -376,14 +374,14 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="ha_replica",
-    states=State,
-    initial=State.READY,
+    "ha_replica",
+    State,
+    State.READY,
+    Variables(),
+    EVENTS,
+    TRANSITIONS,
     final=frozenset({State.SHUTDOWN}),
     unreached=frozenset({State.SUSPEND}),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
     overlays=OVERLAYS,
     finding="ha-replica-machine",
     evaluated="a frame of a replication connection",

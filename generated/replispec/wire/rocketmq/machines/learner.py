@@ -26,8 +26,6 @@ from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId, HaRepo
 
 
 class State(MachineState):
-    """The states."""
-
     UNDECLARED = "UNDECLARED"  # Nothing says what the broker is.
     REPLICA = "REPLICA"  # The broker follows its master as a replica that may join, or is master itself.
     LEAVING = "LEAVING"  # A member of the SyncStateSet came back as a learner; it has to be taken out.
@@ -36,8 +34,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     is_member: bool = False  # The SyncStateSet that was received last holds the broker.
 
 
@@ -224,14 +220,12 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="learner",
-    states=State,
-    initial=State.UNDECLARED,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "learner",
+    State,
+    State.UNDECLARED,
+    Variables(),
+    EVENTS,
+    TRANSITIONS,
     overlays=OVERLAYS,
     finding="learner-machine",
     evaluated="a frame of a learner's replication, or a controller's word about its master or SyncStateSet, for each broker that is known to be a learner",

@@ -16,14 +16,12 @@ from replispec.wire.rocketmq import codes
 
 
 class State(MachineState):
-    """The states."""
-
     SERVING = "SERVING"  # The log is there.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -54,12 +52,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.SERVING, FiguresAsked): (Edge(State.SERVING, do=("answer_figures",), clauses=("WIRE-ADMIN-1",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="log_questions",
-    states=State,
-    initial=State.SERVING,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "log_questions", State, State.SERVING, Variables(), EVENTS, TRANSITIONS
 )

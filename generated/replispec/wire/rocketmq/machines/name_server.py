@@ -18,14 +18,12 @@ from replispec.wire.rocketmq.broker import RegisterBrokerRequest, TopicConfigTab
 
 
 class State(MachineState):
-    """The states."""
-
     SERVING = "SERVING"  # It takes what brokers say.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -157,12 +155,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.SERVING, ConfigurationAsked): (Edge(State.SERVING, do=("answer_configuration",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="name_server",
-    states=State,
-    initial=State.SERVING,
-    final=frozenset(),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "name_server", State, State.SERVING, Variables(), EVENTS, TRANSITIONS
 )

@@ -38,8 +38,6 @@ from replispec.wire.rocketmq.controller import (
 
 
 class State(MachineState):
-    """The states."""
-
     INITIAL = "INITIAL"  # The active controller is not known.
     # The active controller is known.
     FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE = "FIRST_TIME_SYNC_CONTROLLER_METADATA_DONE"
@@ -50,8 +48,6 @@ class State(MachineState):
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
-
     leader: str | None = None  # Address of the active controller.
     master_named: bool = False  # The answer to the registration named a master.
 
@@ -297,14 +293,13 @@ OVERLAYS: Final[tuple[Overlay[State], ...]] = (
     ),
 )
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="replicas_manager",
-    states=State,
-    initial=State.INITIAL,
+    "replicas_manager",
+    State,
+    State.INITIAL,
+    Variables(),
+    EVENTS,
+    TRANSITIONS,
     final=frozenset({State.SHUTDOWN}),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
     overlays=OVERLAYS,
     finding="replicas-manager-machine",
     evaluated="a question for the leader, a heartbeat, an announcement, or what a broker is told of its registration and its role",

@@ -16,15 +16,13 @@ from replispec.wire.rocketmq import codes
 
 
 class State(MachineState):
-    """The states."""
-
     OPEN = "OPEN"  # It is not answered yet.
     REFUSED = "REFUSED"  # It is.
 
 
 @immutable
 class Variables:
-    """What the machine remembers beside its state."""
+    """Nothing is remembered beside the state."""
 
 
 @immutable
@@ -57,12 +55,5 @@ TRANSITIONS: Final[Transitions[State]] = {
     (State.OPEN, Unreadable): (Edge(State.REFUSED, do=("refuse_unreadable",)),),
 }
 MACHINE: Final[Machine[State, Variables]] = Machine(
-    name="request",
-    states=State,
-    initial=State.OPEN,
-    final=frozenset({State.REFUSED}),
-    unreached=frozenset(),
-    variables=Variables(),
-    events=EVENTS,
-    transitions=TRANSITIONS,
+    "request", State, State.OPEN, Variables(), EVENTS, TRANSITIONS, final=frozenset({State.REFUSED})
 )

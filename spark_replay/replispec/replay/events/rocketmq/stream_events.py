@@ -29,6 +29,7 @@ from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
@@ -155,11 +156,12 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     groups.identities = Identities(rows)
     frames = with_groups(events.columns(*FRAMES), groups)
     history = _history(rows, witnesses_of(frames), groups, learners)
-    sends = with_groups(events.columns(ObservationKind.ACKNOWLEDGED), groups)
+    sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
     sends = with_epochs(sends, history.offices)
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
-    falls = LogFalls(in_capture_order([*rows, *logs]), groups, history.tenures)
+    every = in_capture_order([*rows, *logs])
+    falls = LogFalls(every, groups, history.tenures, history.starts, history.unseen)
     listed = [
         *_facts(rows, groups, history),
         *_epochs(starts, history),

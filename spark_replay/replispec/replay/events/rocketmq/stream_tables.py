@@ -28,6 +28,7 @@ from replispec.replay.events.event_tables import (
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.confirms import SetChanges
 from replispec.replay.events.rocketmq.epoch_starts import WITNESSES_MIN, ToldStarts, knows_epoch
+from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.tenures import Offices
@@ -243,10 +244,22 @@ def sends_table(
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
-    cut = np.full(len(sends), len(left.values))
+    ends = [*(end if is_later else UNKNOWN for end, is_later in left.values), None, UNKNOWN]
+    cut = np.full(len(sends), len(ends) - 2)
+    fallen = sends.told_alike(owners, falls.fallen_between)
+    for code, between in enumerate(fallen.values):
+        if between is not None:
+            inside = (offsets.numbers >= between[0]) & (offsets.numbers < between[1])
+            cut[(fallen.codes == code) & inside] = len(ends) - 1
+    least, second = least_places_behind(sends)
+    cut[least < offsets.numbers] = len(ends) - 1
     for code, (end, _) in enumerate(left.values):
         if end is not None:
             cut[(left.codes == code) & (offsets.numbers >= end)] = code
+    later = np.flatnonzero(second < offsets.numbers)
+    places, which = np.unique(least[later], return_inverse=True)
+    cut[later] = len(ends) + which
+    ends += places.tolist()
     epoch, group = sends.coded("epoch"), sends.coded("group")
     given = np.zeros(len(sends), np.int64)
     given[repeated(sends)] = [falls.is_given_again(row) for row in again]
@@ -258,7 +271,7 @@ def sends_table(
     known = {
         "group": group,
         "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
-        "cut_to": Coded(cut, [*(end if is_later else UNKNOWN for end, is_later in left.values), None]),
+        "cut_to": Coded(cut, ends),
         "given_again": Coded(given, [False, True]),
         "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
         "followed": sends.told_alike(sends.alike("group", "epoch"), followed),
@@ -277,7 +290,8 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     """Of the messages, and of the frames of MANY, those that tell as much of runs and logs as all do, and the
     messages of `repeated`.
 
-    Of every connection the first and the last, of its messages of one epoch the least and the largest places.
+    Of every connection the first and the last in each direction, of its messages of one epoch the least and
+    the largest places.
     """
     many = np.flatnonzero(frames.are(*MANY))
     places = sends.numbers("offset").numbers
@@ -287,7 +301,7 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     every = np.union1d(np.union1d(ends, logs), again)
     rows = sends.rows(every)
     known = dict(zip(every.tolist(), rows, strict=True))
-    ends = _ends(frames.alike("connection", "address")[many], many)
+    ends = _ends(frames.alike("connection", "address", "direction")[many], many)
     return [*rows, *frames.rows(many[ends])], [known[at] for at in again.tolist()]
 
 

@@ -142,27 +142,35 @@ class Pulls:
             self._take(request, machine.Moved(first if position < first else end, first, end))
             return True
         queue = self._store.index.queues[pulled.topic, pulled.queue_id]
-        bodies = self._records(queue, pulled)
-        if not bodies:
+        count, records = self._records(queue, pulled)
+        if not count:
             self._take(request, machine.Moved(first, first, end))
             return True
-        self.given_count += len(bodies)
-        self._take(request, machine.Found(position + len(bodies), first, end, b"".join(bodies)))
+        self.given_count += count
+        self._take(request, machine.Found(position + count, first, end, records))
         return True
 
-    def _records(self, queue: Queue, pulled: machine.Pulled) -> list[bytes]:
-        """Records from a position on, as many as fit into one answer, at least one that is there."""
+    def _records(self, queue: Queue, pulled: machine.Pulled) -> tuple[int, bytes]:
+        """How many records from a position on fit into one answer, at least one that is there; their bytes.
+
+        Those that lie one after the other in the log are read as one run.
+        """
         count_max = max(1, min(pulled.messages_max, MESSAGES_MAX))
         bytes_max = min(pulled.bytes_max or ANSWER_BYTES_MAX, ANSWER_BYTES_MAX)
-        found: list[bytes] = []
-        size = 0
-        while len(found) < count_max and (entry := queue.at(pulled.position + len(found))) is not None:
+        runs: list[list[int]] = []
+        count = size = 0
+        while count < count_max and (entry := queue.at(pulled.position + count)) is not None:
             size += entry.size
-            record = self._store.log.read(entry.offset, entry.size)
-            if record is None or (found and size > bytes_max):
+            if count and size > bytes_max:
                 break
-            found.append(record)
-        return found
+            if not runs or runs[-1][1] != entry.offset:
+                runs.append([entry.offset, entry.offset])
+            runs[-1][1] += entry.size
+            count += 1
+        found = [self._store.log.read(start, end - start) for start, end in runs]
+        records = [each for each in found if each is not None]
+        # The log loses its beginning alone: with any record, the first one is gone.
+        return (count, b"".join(records)) if len(records) == len(found) else (0, b"")
 
     def _none(self, request: Request, pulled: machine.Pulled) -> None:
         first, end = self._bounds(pulled.topic, pulled.queue_id)
