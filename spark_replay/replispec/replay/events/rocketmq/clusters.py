@@ -1,7 +1,8 @@
 """Which controllers are one cluster's, where several clusters call their controllers by one name.
 
 Controllers belong together when one of them calls the other one leader, or when a broker speaks with both, or
-is called master by one and speaks with the other. Those that nothing joins are taken for one group all the
+is called master by one and speaks with the other. That peers are listed together joins nothing: such lists
+hold names that two clusters may both use. Those that nothing joins are taken for one group all the
 same, unless brokers of one name belong to both: then these are two broker sets.
 """
 

@@ -53,7 +53,7 @@ class ToldStarts:
 
 
 def epochs_taken_back(rows: Iterable[Observation]) -> set[tuple[str | None, int]]:
-    """The masterEpochs of groups that one answer alone names, and that its controller then took back.
+    """The masterEpochs of groups that one answer alone names, and another one on its connection takes back.
 
     That is a later answer on the same connection with a smaller epoch: one of them is false.
     """
@@ -67,7 +67,7 @@ def epochs_taken_back(rows: Iterable[Observation]) -> set[tuple[str | None, int]
         named[row.group, row.master_epoch] += 1
         before = latest.get(stream, row.master_epoch)
         if row.master_epoch < before:
-            fallen.add((row.group, before))
+            fallen |= {(row.group, before), (row.group, row.master_epoch)}
         latest[stream] = row.master_epoch
     return {each for each in fallen if named[each] < WITNESSES_MIN}
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.clusters import by_cluster
+from replispec.replay.events.rocketmq.identities import Identities
 from replispec.replay.events.rocketmq.lives import Key, Lives, learn_lives
 
 UNKNOWN_GROUP = "unknown"
@@ -29,7 +30,8 @@ class BrokerGroups:
     broker names, each with the positions in the capture at which it was told first and last; `main`:
     replication address -> main address; `spoken`: broker name -> controller groups it spoke with;
     `spoken_at`: the same by broker name and main address;
-    `ids`: main address -> broker id; `versions`: main address -> versions in the headers of the broker there;
+    `ids`: main address -> broker id; `identities`: the same by group, once groups are known;
+    `versions`: main address -> versions in the headers of the broker there;
     """
 
     controllers: dict[str, str] = field(default_factory=dict)
@@ -40,6 +42,7 @@ class BrokerGroups:
     ids: dict[str, int] = field(default_factory=dict)
     versions: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
     lives: Lives = field(default_factory=Lives)
+    identities: Identities = field(default_factory=Identities)
 
     def group(self, row: Observation) -> str:
         """The group that it is about: "CONTROLLERGROUP/NAME", from the second life on with "#K" after it."""

@@ -160,7 +160,7 @@ class LogFalls:
     def fallen_between(self, row: Observation) -> tuple[int, int] | None:
         """Between which places the log of an acknowledged message fell within connections that were not in
         an earlier run than the message; which messages were acknowledged before that fall nothing tells."""
-        key, own = _key(row), self._run(row)
+        key, own = self._key(row), self._run(row)
         if key is None:
             return None
         told = ((self._runs.get(name, 0), fall.ends) for name, fall in self._falls.get(key, {}).items())
@@ -170,7 +170,7 @@ class LogFalls:
     def left_of(self, row: Observation) -> tuple[int | None, bool]:
         """How long the log of an acknowledged message was at the least in a later run, if one cut it; when
         nothing tells the own run of the message (False), in any run."""
-        key, run = _key(row), self._run(row)
+        key, run = self._key(row), self._run(row)
         if key is None:
             return None, True
         log = self._logs[key]
@@ -180,7 +180,7 @@ class LogFalls:
         """Whether the same broker acknowledged another message at the same place in the same epoch, and kept
         that: one message keeps a place, the latest of those that are not known to have been cut off.
         """
-        key = _key(row)
+        key = self._key(row)
         if key is None or row.offset is None:
             return False
         given = self._given[key, row.offset]
@@ -194,7 +194,7 @@ class LogFalls:
         return cut is None or cut is UNKNOWN, -1 if run is None else run, row.order
 
     def _take(self, row: Observation) -> None:
-        key = _key(row)
+        key = self._key(row)
         if key is None or row.offset is None:
             return
         told, given, run = self._told(key, row), self._given[key, row.offset], self._run(row)
@@ -228,14 +228,15 @@ class LogFalls:
             return
         tenures = self._tenures.get(row.group, {})
         deposed = min((each.order for other, each in tenures.items() if other > epoch), default=None)
-        if epoch not in tenures or tenures[epoch].address != broker:
+        master = tenures[epoch].address if epoch in tenures else None
+        if master is None or self._groups.identities.broker(row.group, master) != broker:
             return
         if deposed is None or row.order < deposed:
             yield (row.group, broker, epoch), row.max_offset
 
-
-def _key(row: Observation) -> Log | None:
-    """Whose log holds an acknowledged message; None when its epoch is not known."""
-    if row.epoch is None or row.address is None or row.offset is None:
-        return None
-    return row.group, row.address, row.epoch
+    def _key(self, row: Observation) -> Log | None:
+        """Whose log holds an acknowledged message; None when its epoch is not known."""
+        broker = main_address(self._groups, row)
+        if row.epoch is None or broker is None or row.offset is None:
+            return None
+        return row.group, broker, row.epoch

@@ -17,6 +17,7 @@ from replispec.replay.events.capture_events import Columns
 from replispec.replay.events.event_tables import combined, split
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.replay.events.rocketmq.runs import main_address
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 Offices = dict[int, tuple[str, Observation]]
@@ -30,7 +31,7 @@ def masters_by_handshake(rows: Iterable[Observation], groups: BrokerGroups) -> d
     for row in rows:
         if row.kind != ObservationKind.ANSWER or not row.epochs or row.group is None:
             continue
-        main = groups.main.get(row.address or "")
+        main = main_address(groups, row) if row.address in groups.main else None
         epoch = row.epochs[-1]["epoch"]
         if main is not None and found[row.group].setdefault(epoch, (main, row))[0] != main:
             disputed.add((row.group, epoch))
@@ -73,12 +74,12 @@ def followed(
     `frames` are those of replication, with their groups; `starts`: where the epochs of each group begin, as
     far as known; `unseen`: the latest of them of which nothing tells that for sure.
     """
-    held = {
-        group: {
-            address: max(epoch for epoch, each in own.items() if each == address) for address in own.values()
-        }
-        for group, own in masters.items()
-    }
+    held: dict[str, dict[str, int]] = defaultdict(dict)
+    for group, own in masters.items():
+        for epoch, address in own.items():
+            if address is not None:
+                broker = groups.identities.broker(group, address)
+                held[group][broker] = max(epoch, held[group].get(broker, epoch))
     for (group, epoch), row in sorted(_confirmed(frames, groups, held).items(), key=lambda each: each[0]):
         later = [start for each, start in starts.get(group, {}).items() if each > epoch]
         if later:
@@ -94,7 +95,7 @@ def followed(
 
 
 def _confirmed(
-    frames: Columns, groups: BrokerGroups, held: Mapping[str, Mapping[str | None, int]]
+    frames: Columns, groups: BrokerGroups, held: Mapping[str, Mapping[str, int]]
 ) -> dict[tuple[str, int], Observation]:
     """The first frame with the largest confirmOffset of each group and epoch, in words of its master.
 
@@ -109,7 +110,8 @@ def _confirmed(
     best: dict[tuple[str, int], int] = {}
     for _, own in split(combined(group.codes, epoch.codes, address.codes)):
         name, number, where = (each.values[each.codes[own[0]]] for each in (group, epoch, address))
-        if number is None or held.get(name, {}).get(groups.main.get(where or "", where)) != number:
+        broker = groups.identities.broker(name, groups.main.get(where or "", where or ""))
+        if number is None or held.get(name, {}).get(broker) != number:
             continue
         first = int(rows[own[np.argmax(confirms.numbers[rows[own]])]])
         before = best.setdefault((name, number), first)

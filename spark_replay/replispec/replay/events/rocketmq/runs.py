@@ -57,8 +57,10 @@ def are_different(one: str | None, other: str | None) -> bool:
 
 
 def main_address(groups: BrokerGroups, row: Observation) -> str | None:
-    """The main address of the broker that a row's address belongs to."""
-    return None if row.address is None else groups.main.get(row.address, row.address)
+    """The first main address of the broker that a row's address belongs to."""
+    if row.address is None:
+        return None
+    return groups.identities.broker(row.group, groups.main.get(row.address, row.address))
 
 
 def runs_of(rows: Sequence[Observation], groups: BrokerGroups) -> dict[str, int | None]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +24,7 @@ from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_take
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
+from replispec.replay.events.rocketmq.identities import Identities
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
@@ -152,6 +153,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     few = behind_names(events.few)
     groups = learn_groups(few)
     rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in few]
+    groups.identities = Identities(rows)
     frames = with_groups(events.columns(*FRAMES), groups)
     history = _history(rows, witnesses_of(frames), groups, learners)
     sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
@@ -235,6 +237,7 @@ def _history(
             history.starts[group],
             each.epochs(),
             present[group],
+            partial(groups.identities.perhaps, group),
         )
     return history
 

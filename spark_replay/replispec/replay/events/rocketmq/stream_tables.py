@@ -282,7 +282,7 @@ def sends_table(
 def repeated(sends: Columns) -> Rows:
     """The messages that share their place in a log with another one."""
     places = np.unique(sends.numbers("offset").numbers, return_inverse=True)[1]
-    codes = combined(sends.alike("group", "address", "epoch"), places)
+    codes = combined(sends.alike("group", "epoch"), places)
     return np.flatnonzero(np.bincount(codes)[codes] > 1)
 
 

@@ -9,7 +9,7 @@ its answer has an epoch only where what was told on both sides leaves no other o
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any, Final
@@ -83,10 +83,14 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What was told that bears on one broker: by places in the capture, by times, and by epoch how long its
-    log was at least; `unnamed`: the first and the last epoch of each stretch that may have been its own, as
-    nobody is known to have had them, and before where they cannot start."""
+    """What was told that bears on the brokers that were at one address.
 
+    `addresses`: all of theirs; by places in the capture, by times, and by epoch how long their logs were at
+    least; `unnamed`: the first and the last epoch of each stretch that may have been theirs, as nobody is
+    known to have had them, and before where they cannot start.
+    """
+
+    addresses: Collection[str | None]
     by_order: _Line
     by_time: _Line
     log_ends: Mapping[int, int]
@@ -98,7 +102,8 @@ class Offices:
     """What a capture tells of the masters of one group.
 
     `tenures`: who was master of which epoch; `claims`: by epoch the main address of the broker that calls it
-    its own, beside them; `starts`: where epochs start in the log; `epochs`: all that anybody names.
+    its own, beside them; `starts`: where epochs start in the log; `epochs`: all that anybody names; `others`:
+    the addresses that may be those of the broker at one, that one included.
     """
 
     tenures: Mapping[int, Tenure] = field(default_factory=dict)
@@ -106,17 +111,18 @@ class Offices:
     starts: Mapping[int, int] = field(default_factory=dict)
     epochs: Collection[int] = ()
     present: Sequence[Present] = ()
+    others: Callable[[str | None], Collection[str | None]] = lambda address: (address,)
     _said: dict[str | None, _Said] = field(default_factory=dict)
 
     def epoch_of(self, row: Observation) -> Any:
         """The epoch of an acknowledged message; None when no fact names the broker master, UNKNOWN when it
         may have been told in one of several epochs."""
-        own = {epoch for epoch, tenure in self.tenures.items() if tenure.address == row.address}
+        said = self._said_to(row.address)
+        own = {epoch for epoch, tenure in self.tenures.items() if tenure.address in said.addresses}
         place = row.offset or 0
         possible = {epoch for epoch in own if self.starts.get(epoch, 0) <= place} or own
         if not possible:
             return None
-        said = self._said_to(row.address)
         left = _told_apart(said.by_time, row.time_ns, possible)
         if len(left) > 1 or _may_be_of_another(said, row.order, place, min(left)):
             return UNKNOWN
@@ -133,20 +139,22 @@ class Offices:
 
     def _said_to(self, address: str | None) -> _Said:
         if address not in self._said:
-            own = [each for each in self.present if each.speaker in (None, address)]
+            addresses = self.others(address)
+            own = [each for each in self.present if each.speaker is None or each.speaker in addresses]
             log_ends: dict[int, int] = {}
             for each in own:
                 if each.log_end is not None:
                     log_ends[each.epoch] = max(each.log_end, log_ends.get(each.epoch, 0))
             self._said[address] = _Said(
+                addresses,
                 _Line((each.order, each.epoch) for each in own),
                 _Line((each.time_ns, each.epoch) for each in own),
                 log_ends,
-                [*self._unnamed(address)],
+                [*self._unnamed(addresses)],
             )
         return self._said[address]
 
-    def _unnamed(self, address: str | None) -> Iterator[tuple[int, int, int]]:
+    def _unnamed(self, addresses: Collection[str | None]) -> Iterator[tuple[int, int, int]]:
         """The stretches of epochs as `_Said` has them; controllers count epochs by one."""
         known = sorted({*self.epochs, *self.tenures})
         start, before = 0, 0
@@ -154,9 +162,10 @@ class Offices:
             if epoch - before > 1:
                 yield before + 1, epoch - 1, start
             start, before = max(start, self.starts.get(epoch, 0)), epoch
-            if epoch not in self.tenures and self.claims.get(epoch, address) == address:
+            if epoch not in self.tenures and (epoch not in self.claims or self.claims[epoch] in addresses):
                 yield epoch, epoch, start
-        if known and (last := self.tenures.get(known[-1])) is not None and last.address != address:
+        last = self.tenures.get(known[-1]) if known else None
+        if last is not None and last.address not in addresses:
             yield known[-1] + 1, NEVER, start
 
 

@@ -124,12 +124,14 @@ class _Choice:
     """A way to choose what comes next: the least by `key` that follows.
 
     `floats_first`: what no epoch places comes before it. `asked_first`: what follows from what was asked
-    comes before what only follows from what a controller did of its own.
+    comes before what only follows from what a controller did of its own. `in_turn`: what follows
+    from nothing that was seen is left open at its turn, before what would go on without it.
     """
 
     key: Callable[[_Event], tuple[Any, ...]]
     floats_first: bool = True
     asked_first: bool = False
+    in_turn: bool = False
 
 
 def _by_epochs(event: _Event) -> tuple[Any, ...]:
@@ -145,6 +147,7 @@ _CHOICES: Final = (
     _Choice(_by_epochs),
     _Choice(_by_epochs, asked_first=True),
     _Choice(_as_captured, floats_first=False),
+    _Choice(_as_captured, floats_first=False, in_turn=True),
 )
 _Judged = list[tuple[Observation, Verdict, str]]
 
@@ -245,7 +248,8 @@ class _Order:
             return True
         if choice.asked_first and any(self._take(*head) for head in heads):
             return True
-        return any(self._take(*head) or self._take_after_unasked(*head) for head in heads)
+        nearest = heads[:1] if choice.in_turn else heads
+        return any(self._take(*head) or self._take_after_unasked(*head) for head in nearest)
 
     def _take_at_once(self) -> bool:
         """Take all that changes nothing."""
