@@ -119,8 +119,9 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
 
         shutil.rmtree(out / EVENTS_NAME, ignore_errors=True)
         make_folders(out)
-        events = observed(decoded.frames, decoded.holes, decoded.streams)
-        events.groupBy("capture").applyInArrow(write, "kind string").collect()
+        with tempfile.TemporaryDirectory(prefix="replispec-judging-") as passing:
+            events = observed(decoded.frames, decoded.holes, decoded.streams, Path(passing))
+            events.groupBy("capture").applyInArrow(write, "kind string").collect()
         figures |= watch.read("events") | shuffled.read("events")
         return figures | {"frames": _rows(out, FRAMES_NAME), "events": _rows(out, EVENTS_NAME)}
 

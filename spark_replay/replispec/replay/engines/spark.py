@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -74,8 +75,10 @@ def _replayed(
     )
     captures = _capture_rows(sources, decoded)
     _tell(progress, 2)
-    events = observed(decoded.frames, decoded.holes, decoded.streams)
-    results = judgements(events, captures, options, out)
+    with tempfile.TemporaryDirectory(prefix="replispec-judging-") as folder_name:
+        passing = Path(folder_name)
+        events = observed(decoded.frames, decoded.holes, decoded.streams, passing)
+        results = judgements(events, captures, options, out, passing)
     for name in (FRAMES_NAME, EVENTS_NAME):
         sweep(out / name)
     return results

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,31 +28,46 @@ from replispec.replay.report.summary import CaptureRow
 
 # Connections are observed in this many groups: one group per connection costs twice the CPU.
 BUCKETS = 64
+# What the driver puts into the folder that workers read: tables of all captures, and a file for each capture.
+HOLES_NAME, STREAMS_NAME, CAPTURES_NAME = "holes", "streams", "captures"
+ROWS_AT_ONCE = 1 << 16
 # The events of one kind from one group of connections, as an Arrow stream.
 EVENTS = pa.schema([("capture", pa.string()), ("kind", pa.string()), ("payload", pa.binary())])
 _RESULTS = pa.schema([("result", pa.binary())])
 
 
-def observed(frames: DataFrame, holes: pa.Table, streams: pa.Table) -> DataFrame:
+def observed(frames: DataFrame, holes: pa.Table, streams: pa.Table, passing: Path) -> DataFrame:
     """The events of all captures in `frames` (FRAMES), as rows of EVENTS.
 
-    `holes` and `streams` (HOLES, STREAMS) of the same captures travel to the executors whole: they have
-    one row a direction.
+    `holes` and `streams` (HOLES, STREAMS) of the same captures have rows for each direction: they are put
+    into the folder `passing`, which workers see, and each worker reads what its connections need.
     """
+    for table, path in ((holes, passing / HOLES_NAME), (streams, passing / STREAMS_NAME)):
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table, max_chunksize=ROWS_AT_ONCE)
     bucket = F.pmod(F.xxhash64("connection"), F.lit(BUCKETS))
     grouped = frames.drop("body").withColumn("bucket", bucket).groupBy("capture", "bucket")
-    return grouped.applyInArrow(_observer(holes, streams), from_arrow_schema(EVENTS))
+    return grouped.applyInArrow(_observer(passing), from_arrow_schema(EVENTS))
 
 
-def _observer(holes: pa.Table, streams: pa.Table) -> Callable[[pa.Table], pa.Table]:
+def _observer(passing: Path) -> Callable[[pa.Table], pa.Table]:
     def observe_bucket(frames: pa.Table) -> pa.Table:
         capture = frames.column("capture")[0]
         connections = pc.unique(frames.column("connection"))
         own = (pc.field("capture") == capture) & pc.field("connection").isin(connections)
-        events = observe(frames.drop_columns(["bucket"]), holes.filter(own), streams.filter(own))
+        holes, streams = (_read(passing / name, own) for name in (HOLES_NAME, STREAMS_NAME))
+        events = observe(frames.drop_columns(["bucket"]), holes, streams)
         return _packed(capture.as_py(), events)
 
     return observe_bucket
+
+
+def _read(path: Path, wanted: pc.Expression) -> pa.Table:
+    """Some rows of a table; no more of it is held than ROWS_AT_ONCE."""
+    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
+        batches = (reader.get_batch(at) for at in range(reader.num_record_batches))
+        found = [pa.Table.from_batches([batch]).filter(wanted) for batch in batches]
+        return pa.concat_tables([reader.schema.empty_table(), *found])
 
 
 def _packed(capture: str, events: Events) -> pa.Table:
@@ -76,15 +92,18 @@ def unpacked(rows: pa.Table) -> Events:
 
 
 def judgements(
-    events: DataFrame, captures: Mapping[str, CaptureRow], options: Options, out: Path
+    events: DataFrame, captures: Mapping[str, CaptureRow], options: Options, out: Path, passing: Path
 ) -> dict[str, CaptureResult]:
     """What each capture comes to, by file name; its events are written below `out`.
 
-    Captures without any event are judged here.
+    Captures without any event are judged here. `passing`: as for `observed`.
     """
     make_folders(out)
+    (passing / CAPTURES_NAME).mkdir()
+    for number, (file, capture) in enumerate(captures.items()):
+        (passing / CAPTURES_NAME / file).write_bytes(pickle.dumps((number, capture), 5))
     grouped = events.groupBy("capture")
-    judge = _judge(captures, options, out.absolute())
+    judge = _judge(replace(options, compared=None), out.absolute(), passing)
     rows = grouped.applyInArrow(judge, from_arrow_schema(_RESULTS)).collect()
     results = [pickle.loads(row.result) for row in rows]
     found = {result.capture.file: result for result in results}
@@ -94,14 +113,13 @@ def judgements(
     return found
 
 
-def _judge(captures: Mapping[str, CaptureRow], options: Options, out: Path) -> Callable[[pa.Table], pa.Table]:
-    numbers = {file: number for number, file in enumerate(captures)}
-
+def _judge(options: Options, out: Path, passing: Path) -> Callable[[pa.Table], pa.Table]:
     def judge_events(rows: pa.Table) -> pa.Table:
         file = rows.column("capture")[0].as_py()
+        number, capture = pickle.loads((passing / CAPTURES_NAME / file).read_bytes())
         events = unpacked(rows)
-        write_events(events, out, numbers[file])
-        result = judged(captures[file], events, options)
+        write_events(events, out, number)
+        result = judged(capture, events, options)
         return pa.table({"result": [pickle.dumps(result)]}, schema=_RESULTS)
 
     return judge_events

@@ -17,6 +17,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,18 +92,44 @@ class SparkFrames:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """What every task is told. `staging`, `folder`: where frames without and with their places go.
-
-    `grounds`: of each capture, without its packets: these are in `staging`.
-    """
+class _Plan:
+    """All splits, and the ground of each capture, without its packets: these are in the staging folder."""
 
     splits: dict[int, Split]
     grounds: dict[int, Ground]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What every task is told, which is as much for any input: the plan is read from the staging folder.
+
+    `staging`, `folder`: where frames without and with their places go. `stage`: which plan is meant.
+    """
+
     hints: Hints
     staging: Path
     folder: Path
     buckets: int
+    stage: str
+
+    def keep(self, plan: _Plan) -> None:
+        """Let tasks read this plan."""
+        with _whole(self._plan) as path:
+            path.write_bytes(pickle.dumps(plan, 5))
+
+    def plan(self) -> _Plan:
+        """The plan, which a worker reads once."""
+        return _read_plan(self._plan)
+
+    @property
+    def _plan(self) -> Path:
+        return self.staging / f"plan-{self.stage}"
+
+
+@lru_cache(maxsize=1)
+def _read_plan(path: Path) -> _Plan:
+    plan: _Plan = pickle.loads(path.read_bytes())
+    return plan
 
 
 def decode_on_spark(
@@ -125,10 +152,12 @@ def decode_on_spark(
         staging = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="replispec-spark-")))
         _make_empty(folder)
         buckets = min(BUCKETS_MAXIMUM, max(cores, len(splits) // SPLITS_A_BUCKET))
-        surveyed = _Job(splits, {}, hints or Hints(), staging, folder.absolute(), buckets)
+        surveyed = _Job(hints or Hints(), staging, folder.absolute(), buckets, "surveyed")
+        surveyed.keep(_Plan(splits, {}))
         grounds = _grounds(spark, surveyed)
         light = {at: replace(ground, joined=None, remarks=NO_REMARKS) for at, ground in grounds.items()}
-        job = replace(surveyed, grounds=light)
+        job = replace(surveyed, stage="grounded")
+        job.keep(_Plan(splits, light))
         found = _answers(_stitched(spark, job))
         with pa.ipc.new_file(staging / "placements", PLACEMENTS) as writer:
             writer.write_table(found["placements"])
@@ -192,34 +221,36 @@ def _schema(schema: pa.Schema) -> StructType:
 
 def _numbers(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
     """The numbers of the splits, in so many tasks at most."""
-    count = len(job.splits)
+    count = len(job.plan().splits)
     return spark.range(0, count, 1, numPartitions=max(1, min(count, tasks)))
 
 
 def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
     """The ground of each capture; the packets of each split are kept in the staging folder."""
 
+    splits = job.plan().splits
+
     def look(batches: Batches) -> Batches:
-        reader = SplitReader(job.splits, {})
+        reader = SplitReader(job.plan().splits, {})
         for number in (number for batch in batches for number in batch.column(0).to_pylist()):
             packets = reader.surveyed(number)
             with _whole(packets_files(job.staging, number)[0]) as path:
                 keep_packets(packets, path)
             yield _answer([(str(number), zlib.compress(pickle.dumps(survey(packets), 5), 1))])
 
-    answers = _numbers(spark, job, len(job.splits)).mapInArrow(look, schema=_schema(ANSWERS))
+    answers = _numbers(spark, job, len(splits)).mapInArrow(look, schema=_schema(ANSWERS))
     found: dict[int, Survey] = {}
     for row in answers.toArrow().to_pylist():
         found[int(row["table"])] = pickle.loads(zlib.decompress(row["payload"]))
-    reader = SplitReader(job.splits, {})
+    reader = SplitReader(splits, {})
     owners: dict[int, list[int]] = defaultdict(list)
-    for number, split in sorted(job.splits.items()):
+    for number, split in sorted(splits.items()):
         owners[split.owner].append(number)
     grounds = {}
     for owner, own in owners.items():
         ground = lay_ground(reader.data(own[0]), [found[number] for number in own])
         for number in own:
-            split = job.splits[number]
+            split = splits[number]
             joined = ground.joined_in(split.base + split.start, split.base + split.end)
             keep_packets(joined or no_packets(), packets_files(job.staging, number)[1])
         grounds[owner] = ground
@@ -245,14 +276,15 @@ def _stitched(spark: SparkSession, job: _Job) -> DataFrame:
         for bucket, parts in sorted(buckets.items()):
             yield _stitch(job, bucket, parts)
 
-    left = _numbers(spark, job, len(job.splits)).mapInArrow(decode, schema=_schema(LEFT))
+    left = _numbers(spark, job, len(job.plan().splits)).mapInArrow(decode, schema=_schema(LEFT))
     return left.repartition(job.buckets, "bucket").mapInArrow(stitch, schema=_schema(ANSWERS))
 
 
 def _left(job: _Job, number: int) -> pa.RecordBatch:
     """Decode one split, stage its frames, and give what is left for the stitch, as LEFT."""
-    split = job.splits[number]
-    reader = SplitReader(job.splits, job.grounds, job.staging)
+    plan = job.plan()
+    split = plan.splits[number]
+    reader = SplitReader(plan.splits, plan.grounds, job.staging)
     decoded = decode_split(split, reader.data(number), reader.packets(number), job.hints)
     with (
         _whole(job.staging / f"split-{number}") as path,
@@ -277,11 +309,12 @@ def _left(job: _Job, number: int) -> pa.RecordBatch:
 
 def _stitch(job: _Job, bucket: int, parts: Sequence[FlowPart]) -> pa.RecordBatch:
     """Stitch the flows of one bucket; their frames are written, the other tables are answers."""
+    plan = job.plan()
     flows: dict[int, list[FlowPart]] = defaultdict(list)
     for part in parts:
-        flows[job.splits[part.split].owner].append(part)
+        flows[plan.splits[part.split].owner].append(part)
     whole = [found for own in flows.values() for found in by_flow(own)]
-    found = stitch_flows(whole, SplitReader(job.splits, job.grounds, job.staging), job.hints)
+    found = stitch_flows(whole, SplitReader(plan.splits, plan.grounds, job.staging), job.hints)
     counts = []
     with (
         _whole(job.folder / f"part-stitched-{bucket:05d}.parquet") as path,
