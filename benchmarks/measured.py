@@ -90,6 +90,7 @@ def local(capture: Path, out: Path) -> Figures:
 
 def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], Figures]:
     """The Spark engine's stages in a session that is started now."""
+    from replispec.replay.engines.cluster import Cluster
     from replispec.replay.engines.spark_events import make_folders, observed, unpacked, write_events
     from replispec.replay.engines.spark_frames import decode_on_spark
     from replispec.replay.engines.spark_session import spark_session
@@ -103,7 +104,7 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
     }
     shown = " ".join(f"--conf spark.eventLog.{name}={value}" for name, value in settings.items())
     os.environ["PYSPARK_SUBMIT_ARGS"] = f"{shown} pyspark-shell"
-    spark = spark_session(cores=cores, log=log)
+    spark = spark_session(Cluster(f"local[{cores}]"), log=log)
     shuffled = Shuffled(spark, events_log)
 
     def replay(capture: Path, out: Path) -> Figures:

@@ -41,8 +41,15 @@ def test_both_tools_get_a_ring_of_the_same_size() -> None:
     assert dumpcap[:5] == ["dumpcap", "-i", "any", "-s", "0"]
 
 
-def test_a_host_that_would_change_the_filter_is_refused() -> None:
-    shown = replispec("capture", "--out", "t.pcapng", "--hosts", "a) or (tcp")
+@pytest.mark.parametrize("written", ["fe80::1", "[fe80::1]", "fe80::1%eth0", " [fe80::1%eth0.7] "])
+def test_an_ipv6_host_is_one_in_every_form(written: str) -> None:
+    shown = replispec("capture", "--out", "t.pcapng", "--hosts", f"{written},10.0.0.1")
+    assert filter_of(shown.stdout).endswith("and (host fe80::1 or host 10.0.0.1)")
+
+
+@pytest.mark.parametrize("host", ["a) or (tcp", "fe80::1%eth0) or (tcp", "[a", "a%b"])
+def test_a_host_that_would_change_the_filter_is_refused(host: str) -> None:
+    shown = replispec("capture", "--out", "t.pcapng", "--hosts", host)
     assert shown.returncode == 2
     assert "no host name" in shown.stderr
     assert shown.stdout == ""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lab.binding_edits import binding_changes
 from lab.edits import edits
@@ -102,3 +103,8 @@ def test_edits_of_the_specification_have_names_of_their_own() -> None:
     assert {"edge", "guard", "effect", "binding", "answer", "option", "default"} <= {
         edit.kind for edit in every
     }
+
+
+def test_an_edit_that_nobody_can_notice_is_one_that_can_be_made() -> None:
+    equivalent = yaml.safe_load((SPEC.parent / "lab" / "equivalent_edits.yaml").read_text("utf-8"))
+    assert equivalent.keys() <= {edit.name for edit in edits(SPEC)}

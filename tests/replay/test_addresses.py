@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from ipaddress import IPv6Address, ip_address
 from itertools import cycle
+from pathlib import Path
 
 import pytest
 
 from replispec.replay.events.observation import Alive, Cleaned, Fact, Handshake, Observation
 from replispec.replay.events.rocketmq.addresses import behind_names, in_one_form
+from replispec.replay.hosts.merging import merge
 from replispec.replay.judges.rocketmq.judge import Judgement
+from replispec.replay.redact.run import redact
 from replispec.wire.rocketmq.store import OffsetMessageId, OffsetMessageIdV6
 from tests.replay import brokers as clients
 from tests.replay import world as worlds
@@ -97,6 +101,16 @@ def six(broker: Broker) -> str:
     return f"fd00::{broker.subnet}:{broker.number}"
 
 
+def over_ipv6(monkeypatch: pytest.MonkeyPatch, write: Write) -> None:
+    """From now on worlds have IPv6 alone."""
+    writing(monkeypatch, write, six)
+    monkeypatch.setattr(worlds, "CONTROLLER", ("fd00::c:1", 9878))
+    monkeypatch.setattr(worlds, "NAME_SERVER", ("fd00::c:2", 9876))
+    monkeypatch.setattr(worlds, "ADMIN", "fd00::c:3")
+    monkeypatch.setattr(worlds, "PRODUCER", "fd00::c:4")
+    monkeypatch.setattr(clients, "PRODUCER", "fd00::c:4")
+
+
 def with_a_loss() -> World:
     world = two_brokers()
     world.send(3)
@@ -120,6 +134,11 @@ def told(found: Judgement) -> tuple[object, ...]:
     return findings, losses, [(each.group, each.acknowledged, each.followed) for each in found.sends]
 
 
+def unnamed(told: tuple[object, ...]) -> list[object]:
+    """The same without the names of groups."""
+    return [sorted(str(each[1:]) for each in rows) for rows in told if isinstance(rows, list)]
+
+
 @pytest.fixture(scope="module")
 def expected() -> tuple[object, ...]:
     found = judged(pcap(with_a_loss().traffic.packets()))
@@ -133,13 +152,44 @@ def expected() -> tuple[object, ...]:
 def test_forms_of_an_ipv6_address_are_one(
     write: Write, expected: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writing(monkeypatch, write, six)
-    monkeypatch.setattr(worlds, "CONTROLLER", ("fd00::c:1", 9878))
-    monkeypatch.setattr(worlds, "NAME_SERVER", ("fd00::c:2", 9876))
-    monkeypatch.setattr(worlds, "ADMIN", "fd00::c:3")
-    monkeypatch.setattr(worlds, "PRODUCER", "fd00::c:4")
-    monkeypatch.setattr(clients, "PRODUCER", "fd00::c:4")
+    over_ipv6(monkeypatch, write)
     assert told(judged(pcap(with_a_loss().traffic.packets()))) == expected
+
+
+@pytest.mark.parametrize("write", [bare, whole, in_turns()], ids=lambda each: each.__name__)
+def test_a_redacted_capture_of_ipv6_tells_the_same(
+    write: Write, expected: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    over_ipv6(monkeypatch, write)
+    (tmp_path / "in.pcap").write_bytes(pcap(with_a_loss().traffic.packets()))
+    redact(tmp_path / "in.pcap", tmp_path / "shown.pcap", b"a key of some bytes")
+    shown = (tmp_path / "shown.pcap").read_bytes()
+    assert b"fd00" not in shown
+    assert unnamed(told(judged(shown))) == unnamed(expected)
+
+
+def outside(end: Endpoint) -> Endpoint:
+    """What clients take for the place of a broker."""
+    return (end[0].replace("fd00::1:", "fd00::ff:"), end[1]) if end[1] == 10911 else end
+
+
+@pytest.mark.parametrize("write", [plain, bare, whole, bare_whole], ids=lambda each: each.__name__)
+def test_both_sides_of_a_translation_of_ipv6_are_called_as_the_traffic_says(
+    write: Write, expected: tuple[object, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    over_ipv6(monkeypatch, write)
+    packets = []
+    for each in with_a_loss().traffic.packets():
+        packets.append(each)
+        source, destination = outside(each.source), outside(each.destination)
+        if (source, destination) != (each.source, each.destination):
+            way_ns = 20_000 if source != each.source else -20_000
+            other = replace(each, source=source, destination=destination, time_ns=each.time_ns + way_ns)
+            packets.append(other)
+    (tmp_path / "one.pcap").write_bytes(pcap(sorted(packets, key=lambda each: each.time_ns)))
+    made = merge([tmp_path / "one.pcap"], tmp_path / "story.pcapng")
+    assert {each.shown for each in made.renamings} == {"[fd00::1:1]:10911", "[fd00::1:2]:10911"}
+    assert told(judged((tmp_path / "story.pcapng").read_bytes())) == expected
 
 
 @pytest.mark.parametrize("write", [mapped, named])

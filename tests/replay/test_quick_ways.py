@@ -90,18 +90,38 @@ def test_pairs_by_columns_are_those_that_are_judged_one_by_one(frames: list[tupl
     assert [row for row, _ in found.evidence] == [row for row, _ in expected.evidence]
 
 
+# What requests say of when their messages were made: well, badly, or not at all.
+BORN: Sequence[dict[str, str | None]] = (
+    {"g": "7"},
+    {"bornTimestamp": "8"},
+    {"g": ""},
+    {"g": "x", "bornTimestamp": None},
+    {"g": "7", "bornTimestamp": ""},
+    {"g": "9" * 19},
+    {"g": "\u0667"},
+    {"g": "7\n"},
+    {},
+)
+
+
 def observed(fields: Sequence[dict[str, str | None] | None], code: int) -> Events:
     """What answers with these fields to sends tell."""
     rows: list[dict[str, Any]] = []
     for opaque, each in enumerate(fields):
         told = None if each is None else list(each.items())
-        asked = {"direction": 0, "flag": REQUEST, "code": RequestCode.SEND_MESSAGE_V2, "ext_fields": []}
+        asked = {"direction": 0, "flag": REQUEST, "code": RequestCode.SEND_MESSAGE_V2}
+        born = list(BORN[opaque % len(BORN)].items())
         answered = {"direction": 1, "flag": ANSWER, "code": code, "ext_fields": told}
-        rows += [{**asked, "opaque": opaque}, {**answered, "opaque": opaque}]
+        rows += [
+            {**asked, "ext_fields": born, "body_digest": opaque, "opaque": opaque},
+            {**answered, "opaque": opaque},
+        ]
     return observe(table(rows), HOLES.empty_table(), streams())
 
 
-def one_by_one(_frames: Delivered, answers: Integers, _durations: Integers) -> tuple[pa.Table, Integers]:
+def one_by_one(
+    _frames: Delivered, answers: Integers, _requests: Integers, _durations: Integers
+) -> tuple[pa.Table, Integers]:
     return SCHEMAS[ObservationKind.ACKNOWLEDGED].empty_table(), answers
 
 
@@ -110,6 +130,7 @@ CODES = st.sampled_from([ResponseCode.SUCCESS] * 3 + [ResponseCode.SYSTEM_ERROR]
 
 @given(st.lists(st.none() | FIELDS, max_size=8), CODES)
 @example([{"msgId": ID, "queueId": "0", "queueOffset": "1"}, {"msgId": f"{ID},{ID}"}, None, {}], 0)
+@example([{"msgId": ID}] * len(BORN), 0)
 def test_acknowledgements_by_columns_are_those_of_the_generated_header(
     fields: list[dict[str, str | None] | None], code: int
 ) -> None:

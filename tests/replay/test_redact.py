@@ -215,6 +215,43 @@ def test_addresses_keep_prefixes_ports_and_lengths_and_become_others() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("{0}:10911", "{1}:10911"),
+        ("{0}:9878", "{1}:9878"),
+        ("[{0}]:80", "[{1}]:80"),
+        ("{0}", "{1}"),
+        ("[{0}]", "[{1}]"),
+    ],
+)
+@pytest.mark.parametrize("host", ["fd00::1:fe", "fd00:0:0:0:0:0:1:fe", "::1:fe"])
+def test_an_ipv6_address_becomes_one_in_every_form(host: str, text: str, made: str) -> None:
+    other = ipaddress.IPv6Address(NAMES.address(ipaddress.IPv6Address(host).packed))
+    said = NAMES.text(text.format(host).encode()).decode()
+    shown = str(other) if "::" in host else said[text.index("{") : text.index("{") + len(host)]
+    assert ipaddress.IPv6Address(shown) == other
+    assert said == made.format(host, shown)
+
+
+@pytest.mark.parametrize("text", ["[fd00:0:0:0:0:0:1:fe%eth0]:10911", "fd00:0:0:0:0:0:1:fe%eth0:10911"])
+def test_a_zone_is_a_word_behind_its_address(text: str) -> None:
+    made = NAMES.text(text.encode()).decode()
+    other = ipaddress.IPv6Address(NAMES.address(ipaddress.IPv6Address("fd00::1:fe").packed))
+    host, _, zone = made.strip("[").partition("%")
+    assert ipaddress.IPv6Address(host) == other
+    assert zone != "eth0"
+    assert made.endswith(":10911")
+    assert len(made) == len(text)
+
+
+@pytest.mark.parametrize("text", ["12:34:56", "a:b::c:d::e:1234", "1:2:3:4:5:6:7:8:9:10"])
+def test_what_only_looks_like_an_address_is_replaced_too(text: str) -> None:
+    made = NAMES.text(text.encode()).decode()
+    assert made != text
+    assert [len(part) for part in made.split(":")] == [len(part) for part in text.split(":")]
+
+
 def test_a_key_under_which_an_address_becomes_another_one_is_refused(tmp_path: Path) -> None:
     other = str(ipaddress.IPv4Address(NAMES.address(ipaddress.IPv4Address("10.0.0.1").packed)))
     talk = Conversation(("10.0.0.1", 4000), (other, 80))

@@ -41,6 +41,56 @@ def test_a_loss_of_one_of_two_clusters_with_one_broker_name_is_told(monkeypatch:
     assert [(each.group, each.acknowledged) for each in found.losses] == [("OtherControllers/broker-a", 3)]
 
 
+def beside(first: World, patch: pytest.MonkeyPatch, *, cluster: str = "Cluster", messages: int = 10) -> World:
+    """A cluster at other addresses whose controllers and brokers have the names of the first one's."""
+    patch.setattr(worlds, "CONTROLLER", ("10.0.9.1", 9878))
+    patch.setattr(worlds, "NAME_SERVER", ("10.0.9.2", 9876))
+    patch.setattr(worlds, "CLUSTER", cluster)
+    return two_brokers(World(subnet=2, traffic=first.traffic), messages=messages)
+
+
+def test_two_clusters_that_share_all_names_are_two_broker_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = two_brokers(messages=5)
+    other = beside(first, monkeypatch, messages=4)
+    other.send(3)
+    fail_over(other, 1)
+    other.query_epochs(2)
+    found = judged(pcap(first.traffic.packets()))
+    lost = [(each.group, each.acknowledged) for each in found.losses]
+    assert lost == [("Controllers (10.0.9.1:9878)/broker-a", 3)]
+    assert violated(found) == {("Controllers (10.0.9.1:9878)/broker-a", "acknowledged-send-survives")}
+    groups = {each.group for each in found.findings if each.invariant == "id-granted-once"}
+    assert groups == {lost[0][0], "Controllers (10.0.0.1:9878)/broker-a"}
+
+
+def test_clusters_that_share_the_names_of_their_controllers_are_called_by_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first = two_brokers()
+    beside(first, monkeypatch, cluster="Other")
+    found = judged(pcap(first.traffic.packets()))
+    groups = {each.group for each in found.findings if each.invariant == "id-granted-once"}
+    assert groups == {"Controllers (Cluster)/broker-a", "Controllers (Other)/broker-a"}
+    assert not violated(found)
+
+
+def test_a_controller_that_knows_brokers_of_another_one_is_of_its_group(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The leader changes: brokers come back to another controller, one of them at another address."""
+    world = two_brokers()
+    world.die(1)
+    monkeypatch.setattr(worlds, "CONTROLLER", worlds.OTHER_CONTROLLER)
+    world.leader = worlds.OTHER_CONTROLLER
+    world.come_back(2)
+    world.subnet = 3
+    world.come_up(4)
+    found = judged(pcap(world.traffic.packets()))
+    assert {each.group for each in found.findings if each.invariant == "id-granted-once"} == {
+        "Controllers/broker-a"
+    }
+
+
 def test_an_address_that_another_group_uses_later_loses_nothing() -> None:
     first = two_brokers(messages=30)
     fail_over(first, 2)

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from replispec.replay.capture.records import CaptureError
+from replispec.replay.engines.cluster import Cluster
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.spark_frames import decode_on_spark
 from replispec.replay.engines.spark_session import spark_session
@@ -36,7 +37,9 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_both_engines_give_the_same_rows(captures: list[Path], tmp_path: Path) -> None:
     local = [decode_capture(path) for path in captures]
     orders = {"frames": FRAMES_ORDER, "holes": HOLES_ORDER, "streams": STREAMS_ORDER}
-    decoded = decode_on_spark(spark_session(cores=2), captures, tmp_path / "frames", split_bytes=100_000)
+    decoded = decode_on_spark(
+        spark_session(Cluster("local[2]")), captures, tmp_path / "frames", split_bytes=100_000
+    )
     for name, order in orders.items():
         ascending = [(column, "ascending") for column in order]
         table = getattr(decoded, name)
@@ -54,5 +57,5 @@ def test_what_is_no_capture_is_refused_before_any_work(tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text("no capture")
     with pytest.raises(CaptureError, match=r"notes\.txt"):
-        decode_on_spark(spark_session(cores=2), [path], tmp_path / "frames")
+        decode_on_spark(spark_session(Cluster("local[2]")), [path], tmp_path / "frames")
     assert not (tmp_path / "frames").exists()

@@ -9,6 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from replispec.replay.capture.files import open_capture
+from replispec.replay.engines.cluster import Cluster
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.source_tables import schemas
 from replispec.replay.engines.spark_session import spark_session
@@ -27,7 +28,7 @@ CAPTURE = CAPTURES / "k2_newbroker_oldcontroller.pcap"
 
 @pytest.fixture(scope="module")
 def spark() -> SparkSession:
-    session = spark_session(cores=2)
+    session = spark_session(Cluster("local[2]"))
     register(session)
     return session
 

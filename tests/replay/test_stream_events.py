@@ -34,8 +34,11 @@ def fact(order: int, epoch: int, master: str, address: str) -> Observation:
     return seen(ObservationKind.FACT, order, name="broker-a", controller=CONTROLLER, **told)
 
 
-def acknowledged(order: int, address: str, offset: int, text: str | None = None) -> Observation:
-    return seen(ObservationKind.ACKNOWLEDGED, order, address=address, offset=offset, text=text)
+def acknowledged(
+    order: int, address: str, offset: int, text: str | None = None, request_order: int | None = None
+) -> Observation:
+    told: dict[str, Any] = {"address": address, "offset": offset, "text": text}
+    return seen(ObservationKind.ACKNOWLEDGED, order, **told, request_order=request_order)
 
 
 def epochs_of(*rows: Observation) -> list[Any]:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.events.capture_events import CaptureEvents
 from replispec.replay.events.event_tables import INT64_MAX, Counted
 from replispec.replay.events.observation import (
     Acknowledged,
@@ -27,9 +28,9 @@ from replispec.replay.events.observation import (
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
 from replispec.replay.events.rocketmq.log_falls import LogFalls
+from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.stream_events import Judged, join
 from replispec.replay.events.rocketmq.stream_tables import witnesses_of
-from replispec.replay.events.rocketmq.tenures import epoch_of
 from replispec.replay.events.tables import to_tables
 from replispec.runtime.primitives.unknown import UNKNOWN
 from tests.replay.event_rows import from_tables
@@ -73,7 +74,9 @@ def joined(name: str, seed: int) -> tuple[Judged, list[Observation]]:
 def told_of(rows: list[Observation]) -> tuple[Judged, list[Observation]]:
     """What rows are joined to, and the rows with their groups."""
     found = join(to_tables(rows))
-    own = [replace(row, group=found.groups.group(row)) for row in in_capture_order(rows)]
+    sends = told_once(CaptureEvents(to_tables(rows)).columns(ObservationKind.ACKNOWLEDGED))
+    once = [*(row for row in rows if not isinstance(row, Acknowledged)), *sends.rows(np.arange(len(sends)))]
+    own = [replace(row, group=found.groups.group(row)) for row in in_capture_order(once)]
     return found, [row for row in own if row.kind not in (ObservationKind.LATENCY, ObservationKind.PAIRED)]
 
 
@@ -114,37 +117,60 @@ def test_logs_of_several_runs_are_cut_where_all_messages_say_so(seed: int) -> No
     sent += [(chance.randrange(3), chance.randrange(2), chance.randrange(60)) for _ in range(30)]
     rows = [
         replace(
-            acknowledged(20 + 100 * run + at, FIRST, place, text=f"{at}"), connection=f"{run} {connection}"
+            acknowledged(20 + 100 * run + at, FIRST, place, f"{at}", asked), connection=f"{run} {connection}"
         )
         for at, (run, connection, place) in enumerate(sent)
+        for asked in [chance.choice((None, 20 + 100 * run + at - chance.randrange(1, 20)))]
     ]
     assert_messages_are_told_alone(*told_of([*named(FIRST), fact(10, 1, "1", FIRST), *rows]))
 
 
+def shown(value: Any) -> Any:
+    """What can be compared."""
+    return "unknown" if value is UNKNOWN else value
+
+
+def cut_in_order(row: Acknowledged, sends: list[Acknowledged], otherwise: Any) -> Any:
+    """What messages tell that were requested on its connection after a message had been acknowledged."""
+    behind: dict[int, int] = {}
+    own = (row.group, row.address, row.epoch, row.connection, row.direction)
+    for each in sends:
+        asked = each.request_order
+        if own != (each.group, each.address, each.epoch, each.connection, each.direction):
+            continue
+        if asked is not None and asked > row.order and each.offset is not None:
+            behind[asked] = min(each.offset, behind.get(asked, each.offset))
+    assert row.offset is not None
+    before = sorted(place for place in behind.values() if place < row.offset)
+    if len(before) < 2:
+        return otherwise if not before or isinstance(otherwise, int) else UNKNOWN
+    return before[0]
+
+
 def assert_messages_are_told_alone(found: Judged, rows: list[Observation]) -> None:
-    tenures, starts = found.history.tenures, found.history.starts
+    tenures, offices = found.history.tenures, found.history.offices
 
     def with_epoch(row: Acknowledged) -> Acknowledged:
-        epoch = epoch_of(row, tenures[str(row.group)], starts[str(row.group)])
+        epoch = offices[str(row.group)].epoch_of(row) if row.group in offices else None
         return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
     ready = [with_epoch(row) if isinstance(row, Acknowledged) else row for row in rows]
-    falls = LogFalls(ready, found.groups, tenures)
+    falls = LogFalls(ready, found.groups, tenures, found.history.starts, found.history.unseen)
+    sends = [row for row in ready if isinstance(row, Acknowledged)]
     expected = [
-        (row.offset, row.epoch, falls.cut_to(row), falls.is_given_again(row))
-        for row in ready
-        if isinstance(row, Acknowledged)
+        (row.offset, row.epoch, shown(cut_in_order(row, sends, falls.cut_to(row))), falls.is_given_again(row))
+        for row in sends
     ]
     tables = [each for each in found.tables if each.stream == "sends" and "offset" in each.numbers]
     events = [each.event(at) for each in tables for at in range(len(each)) if each.event(at).is_message]
     assert [
-        (each.offset, None if each.epoch is UNKNOWN else each.epoch, each.cut_to, each.given_again)
+        (each.offset, None if each.epoch is UNKNOWN else each.epoch, shown(each.cut_to), each.given_again)
         for each in events
     ] == expected
     ends = [vars(each) for each in falls.ends()]
     logs = [each for each in found.tables if each.stream == "logs"]
-    shown = [vars(each.event(at)) for each in logs for at in range(len(each))]
-    assert shown == [{key: one[key] for key in each} for each, one in zip(shown, ends, strict=True)]
+    told = [vars(each.event(at)) for each in logs for at in range(len(each))]
+    assert told == [{key: one[key] for key in each} for each, one in zip(told, ends, strict=True)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -4,10 +4,13 @@ tells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from replispec.replay.events.observation import Acknowledged, Observation
-from replispec.replay.events.rocketmq.tenures import APART_NS, Tenure, epoch_of
+from replispec.replay.events.rocketmq.tenures import APART_NS, Offices, Present, Tenure
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 ONE, OTHER = "10.0.0.1:10911", "10.0.0.2:10911"
@@ -18,39 +21,89 @@ def acknowledged(offset: int, time_ns: int = 0, address: str = ONE) -> Observati
     return Acknowledged("c", time_ns, time_ns, "a<->b#1", 0, 0, 0, address=address, offset=offset)
 
 
-def tenures() -> dict[int, Tenure]:
-    """One broker, another one, and the first one again, told a hundred seconds apart."""
-    return {
-        epoch: Tenure(address, address, (epoch - 1) * TOLD_NS, (epoch - 1) * TOLD_NS)
-        for epoch, address in enumerate((ONE, OTHER, ONE), start=1)
-    }
+def tenure(epoch: int, address: str) -> Tenure:
+    return Tenure(address, address, epoch * TOLD_NS, epoch * TOLD_NS)
+
+
+def told(epoch: int, at_ns: int | None = None, **more: Any) -> Present:
+    at = epoch * TOLD_NS if at_ns is None else at_ns
+    return Present(at, at, epoch, **more)
 
 
 STARTS = {1: 0, 2: 1_000, 3: 2_000}
 
 
-@pytest.mark.parametrize("time_ns", [0, TOLD_NS, 5 * TOLD_NS])
-def test_a_broker_that_was_master_once_answered_then(time_ns: int) -> None:
-    assert epoch_of(acknowledged(1_500, time_ns, OTHER), tenures(), STARTS) == 2
+def offices(*masters: str | None, present: Sequence[Present] | None = None, **more: Any) -> Offices:
+    """Masters of the epochs from 1 on, each told a hundred seconds after the one before; None is not told."""
+    known = {
+        epoch: tenure(epoch, address) for epoch, address in enumerate(masters, start=1) if address is not None
+    }
+    every = [told(epoch) for epoch in known] if present is None else present
+    return Offices(**{"tenures": known, "starts": STARTS, "epochs": STARTS, "present": every, **more})
 
 
-@pytest.mark.parametrize("time_ns", [0, 2 * TOLD_NS, 5 * TOLD_NS])
+THREE = offices(ONE, OTHER, ONE)
+TWO = offices(ONE, OTHER, None, starts={1: 0, 2: 1_000}, epochs=(1, 2))
+
+
+def test_a_broker_that_was_master_once_answered_then() -> None:
+    for time_ns in (TOLD_NS, 2 * TOLD_NS, 5 * TOLD_NS):
+        assert THREE.epoch_of(acknowledged(1_500, time_ns, OTHER)) == 2
+
+
+@pytest.mark.parametrize("time_ns", [0, 3 * TOLD_NS, 5 * TOLD_NS])
 def test_what_lies_before_an_epoch_was_not_acknowledged_in_it(time_ns: int) -> None:
-    assert epoch_of(acknowledged(1_500, time_ns), tenures(), STARTS) == 1
+    assert THREE.epoch_of(acknowledged(1_500, time_ns)) == 1
 
 
-@pytest.mark.parametrize("late_ns", [1 - APART_NS, 0, APART_NS - 1])
+@pytest.mark.parametrize("late_ns", [-APART_NS, 0, APART_NS])
 def test_an_answer_near_a_change_may_be_of_both_epochs(late_ns: int) -> None:
-    assert epoch_of(acknowledged(2_500, 2 * TOLD_NS + late_ns), tenures(), STARTS) is UNKNOWN
+    assert THREE.epoch_of(acknowledged(2_500, 3 * TOLD_NS + late_ns)) is UNKNOWN
 
 
 def test_what_lies_further_apart_than_connections_are_late_came_in_that_order() -> None:
-    assert epoch_of(acknowledged(2_500, 2 * TOLD_NS - APART_NS), tenures(), STARTS) == 1
-    assert epoch_of(acknowledged(2_500, 2 * TOLD_NS + APART_NS), tenures(), STARTS) == 3
+    assert THREE.epoch_of(acknowledged(2_500, 2 * TOLD_NS - APART_NS - 1)) == 1
+    assert THREE.epoch_of(acknowledged(2_500, 3 * TOLD_NS + APART_NS + 1)) == 3
+
+
+def test_between_the_last_word_of_one_epoch_and_the_first_of_another_it_may_be_either() -> None:
+    assert THREE.epoch_of(acknowledged(2_500, 5 * TOLD_NS // 2)) is UNKNOWN
+
+
+def test_behind_all_that_was_told_a_deposed_master_may_be_master_again() -> None:
+    assert TWO.epoch_of(acknowledged(1_500, 3 * TOLD_NS)) is UNKNOWN
+    assert TWO.epoch_of(acknowledged(1_500, TOLD_NS)) == 1
+    assert TWO.epoch_of(acknowledged(500, 3 * TOLD_NS)) == 1
+
+
+def test_of_a_log_that_is_known_to_have_held_a_place_nothing_later_is_needed() -> None:
+    own = Present(TOLD_NS, TOLD_NS, 1, speaker=ONE, log_end=1_501)
+    present = [told(1), told(2), own]
+    both = offices(ONE, OTHER, starts={1: 0, 2: 1_000}, epochs=(1, 2), present=present)
+    assert both.epoch_of(acknowledged(1_500, 3 * TOLD_NS)) == 1
+    assert both.epoch_of(acknowledged(1_501, 3 * TOLD_NS)) is UNKNOWN
+
+
+def test_an_epoch_without_a_master_may_have_been_any_brokers() -> None:
+    gap = offices(ONE, None, OTHER)
+    assert gap.epoch_of(acknowledged(2_500, 2 * TOLD_NS)) is UNKNOWN
+    assert gap.epoch_of(acknowledged(500, 2 * TOLD_NS)) == 1
+    assert gap.epoch_of(acknowledged(2_500, TOLD_NS // 2)) == 1
+
+
+def test_an_epoch_that_a_broker_calls_its_own_was_no_other_ones() -> None:
+    assert offices(ONE, None, OTHER, claims={2: OTHER}).epoch_of(acknowledged(2_500, 2 * TOLD_NS)) == 1
+    assert offices(ONE, None, OTHER, claims={2: ONE}).epoch_of(acknowledged(2_500, 2 * TOLD_NS)) is UNKNOWN
+
+
+def test_before_all_that_was_told_a_master_may_have_been_master_before() -> None:
+    late = offices(None, OTHER, ONE)
+    assert late.epoch_of(acknowledged(2_500, TOLD_NS)) is UNKNOWN
+    assert late.epoch_of(acknowledged(2_500, 4 * TOLD_NS)) == 3
 
 
 def test_of_a_broker_that_no_fact_names_nothing_is_told() -> None:
-    assert epoch_of(acknowledged(0, address="10.0.0.9:1"), tenures(), STARTS) is None
+    assert THREE.epoch_of(acknowledged(0, address="10.0.0.9:1")) is None
 
 
 def test_a_master_has_no_name_but_the_one_that_a_controller_gave_it() -> None:

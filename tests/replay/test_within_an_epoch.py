@@ -167,3 +167,132 @@ def test_a_run_without_a_word_of_its_broker_is_the_one_whose_places_it_does_not_
     alone = sent("b", 100, 200, 300, first=33)
     again = [beat(40, 100, "d"), beat(41, 400, "d")]
     assert survival(*rows, *alone, *again) == (Verdict.VIOLATED, [100, 200, 2])
+
+
+HEADER = {"address": FIRST, "epoch": 1, "epoch_start_offset": 0, "offset": 300, "confirm_offset": 300}
+
+
+@pytest.mark.parametrize("kind", [ObservationKind.REPORT, ObservationKind.HANDSHAKE])
+def test_what_a_replica_sends_to_a_master_that_has_stopped_makes_no_two_runs_one(
+    kind: ObservationKind,
+) -> None:
+    transfer = seen(ObservationKind.HEARTBEAT, 22, **HEADER)
+    into_the_void = seen(kind, 45, address=FIRST)
+    ha = [replace(transfer, connection="ha", direction=1), replace(into_the_void, connection="ha")]
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), *ha, beat(40, 150, "d"), beat(41, 150, "d")]
+    assert survival(*rows) == (Verdict.VIOLATED, [200, 200, 1])
+
+
+def test_a_master_that_goes_on_sending_on_a_connection_has_not_stopped() -> None:
+    transfer = seen(ObservationKind.HEARTBEAT, 22, **HEADER)
+    ha = [replace(transfer, connection="ha"), replace(transfer, connection="ha", order=45)]
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), *ha, beat(40, 150, "d"), beat(41, 150, "d")]
+    assert survival(*rows) == (Verdict.OK, [])
+
+
+# ---- a log that falls within one run ---------------------------------------------------------------
+
+NEXT = "10.0.0.3:10911"
+
+
+def test_a_log_that_one_connection_tells_to_fall_leaves_open_what_lay_behind() -> None:
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), beat(24, 150, "c"), *sent("b", 310, first=25)]
+    assert survival(*rows) == (Verdict.UNKNOWN, [])
+
+
+def fates(*rows: Observation) -> dict[str, int]:
+    """How many messages have which verdict."""
+    judged = judge_capture("x.pcap", to_tables([*named(FIRST), fact(10, 1, "1", FIRST), *rows]))
+    return dict(next(each.counts for each in judged.findings if each.invariant == SEND_SURVIVES))
+
+
+def test_a_later_fall_takes_back_nothing_that_an_earlier_one_proved_lost() -> None:
+    rows = [*sent("a", 0, 100, 200), beat(23, 300, "c"), beat(40, 150, "d"), beat(41, 150, "d")]
+    assert fates(*rows, beat(42, 120, "d")) == {Verdict.OK: 2, Verdict.VIOLATED: 1}
+    assert fates(*rows, beat(42, 50, "d")) == {Verdict.OK: 1, Verdict.VIOLATED: 2}
+
+
+@pytest.mark.parametrize("falls", [[150, 150], [150, 160], [150, 400, 200]])
+def test_a_log_that_several_words_of_one_connection_tell_to_fall_is_a_fault(falls: list[int]) -> None:
+    rows = [beat(20, 300, "c"), *(beat(21 + at, end, "c") for at, end in enumerate(falls))]
+    assert log_holds(*rows) is Verdict.VIOLATED
+    assert survival(*sent("a", 0, 100, first=15), *rows) == (Verdict.OK, [])
+
+
+def test_one_word_that_the_next_one_may_have_overtaken_is_none() -> None:
+    rows = [beat(20, 300, "c"), beat(21, 290, "c"), beat(22, 310, "c")]
+    assert log_holds(*rows) is Verdict.UNKNOWN
+    assert survival(*sent("a", 0, 100, 280, 300, first=15), *rows) == (Verdict.OK, [])
+    assert survival(*sent("a", 0, 100, 290, first=15), *rows) == (Verdict.UNKNOWN, [])
+
+
+def test_a_deposed_master_cuts_its_log_where_the_next_epoch_starts_and_that_is_no_fall() -> None:
+    """It says so before it has bytes of that epoch, and the fact that deposes it is captured late."""
+    cut = [beat(20, 300, "c"), beat(21, 200, "c"), beat(22, 200, "c"), fact(40, 2, "2", NEXT)]
+    cut += named(NEXT)[1:]
+    start = [{"epoch": 1, "start_offset": 0}, {"epoch": 2, "start_offset": 200}]
+    answered = replace(
+        seen(ObservationKind.ANSWER, 41, address=NEXT, max_offset=200, epochs=start), connection="ha"
+    )
+    assert log_holds(*cut, answered) is Verdict.OK
+    assert log_holds(*cut) is Verdict.UNKNOWN
+    start[1]["start_offset"] = 250
+    assert log_holds(*cut, answered) is Verdict.VIOLATED
+
+
+# ---- messages of one connection that was asked for them after the answers before -----------------------
+
+
+def in_turn(connection: str, *offsets: int, first: int = 20) -> list[Observation]:
+    """As `sent`, each requested after the answer before it."""
+    orders = range(first, first + 2 * len(offsets), 2)
+    rows = [
+        acknowledged(order, FIRST, offset, None, order - 1)
+        for order, offset in zip(orders, offsets, strict=True)
+    ]
+    return [replace(row, connection=connection) for row in rows]
+
+
+def test_what_two_later_messages_of_one_connection_were_stored_before_is_lost() -> None:
+    assert fates(*in_turn("a", 0, 100, 200, 300, 130, 230, 330)) == {
+        Verdict.OK: 5,
+        Verdict.UNKNOWN: 1,
+        Verdict.VIOLATED: 1,
+    }
+    assert survival(*in_turn("a", 0, 100, 200, 300, 130, 160)) == (Verdict.VIOLATED, [200, 300, 2])
+
+
+def test_a_message_that_one_later_one_alone_was_stored_before_is_in_doubt() -> None:
+    assert fates(*in_turn("a", 0, 100, 200, 130, 330)) == {Verdict.OK: 4, Verdict.UNKNOWN: 1}
+
+
+def test_of_one_batch_all_messages_are_one_word() -> None:
+    rows = in_turn("a", 0, 100, 300, 130)
+    again = acknowledged(rows[-1].order, FIRST, 160, None, rows[-1].order - 1)
+    assert fates(*rows, replace(again, connection="a", index=1)) == {Verdict.OK: 4, Verdict.UNKNOWN: 1}
+
+
+def test_messages_that_were_requested_together_are_answered_in_any_order() -> None:
+    rows = [acknowledged(20 + at, FIRST, place, None, 19) for at, place in enumerate((0, 300, 200, 100))]
+    assert survival(*rows) == (Verdict.OK, [])
+
+
+def test_messages_of_two_connections_are_in_no_order() -> None:
+    assert survival(*in_turn("a", 200, 300, 400), *in_turn("b", 0, 100, 150, first=40)) == (Verdict.OK, [])
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([beat(24, 300, "c"), beat(25, 310, "c")], id="it grows"),
+        pytest.param([beat(24, 201, "c")], id="nothing acknowledged lay behind"),
+        pytest.param([beat(24, 100, "d")], id="another connection of the run"),
+        pytest.param([fact(24, 2, "2", NEXT), beat(25, 0, "c")], id="deposed"),
+        pytest.param([beat(24, 0, "c", epoch=2)], id="another epoch"),
+    ],
+)
+def test_a_connection_whose_log_does_not_fall_under_a_message_leaves_it_as_it_is(
+    rows: list[Observation],
+) -> None:
+    known = [*sent("a", 0, 100, 200), beat(23, 300, "c"), *rows, beat(30, 300, "d")]
+    assert fates(*known) == fates(*(each for each in known if each.kind != ObservationKind.ALIVE))

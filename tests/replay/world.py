@@ -359,10 +359,13 @@ class World:
         """The same, by a broker that holds itself for the master of an epoch that may have ended."""
         broker = self.brokers[number]
         offset, message = broker.store()
-        request = to_broker.SendMessageV2Request("producers", "TopicA", queue_id=0, broker_name=self.name)
         response = to_broker.SendMessageResponse(broker.message_id(offset), 0, 0)
-        self._exchange(self._to(broker), request, response, asked=message)
+        self._exchange(self._to(broker), self._sent(), response, asked=message)
         self.ledger.acknowledge(epoch, offset)
+
+    def _sent(self) -> to_broker.SendMessageV2Request:
+        born_ms = self.traffic.now_ns // 10**6
+        return to_broker.SendMessageV2Request("producers", "TopicA", born_timestamp=born_ms, queue_id=0)
 
     def send_batch(self, messages: int) -> None:
         """320: one request with several messages, one answer with as many ids."""

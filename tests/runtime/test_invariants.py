@@ -433,7 +433,9 @@ def test_a_judge_answers_whatever_was_not_seen(events: list[tuple[str, dict[str,
 def test_what_leaves_a_check_open_is_said_in_the_words_of_its_rule() -> None:
     finding = found("acknowledged-send-survives", [acknowledged(UNKNOWN, 5), sends("epoch_unseen", epoch=2)])
     (piece,) = finding.evidence
-    assert piece.says == "in which masterEpoch the broker answered, or the offset in its answer, was not seen"
+    assert piece.says == (
+        "the masterEpoch of a message, its place, or whether its log was cut before or after it was not seen"
+    )
 
 
 def test_no_rule_that_can_be_left_open_shows_its_expression() -> None:

@@ -29,7 +29,7 @@ INSTALL = {
 }
 KIB, MIB = 1024, 1024**2
 # What can be in a name or an address: nothing that means something in a filter.
-HOST_CHARACTERS = frozenset(string.ascii_letters + string.digits + ".:-_%")
+HOST_CHARACTERS = frozenset(string.ascii_letters + string.digits + ".:-_")
 # What tcpdump's -C counts in.
 MILLION = 10**6
 
@@ -45,6 +45,15 @@ class Ring:
     file_mib: int
     files: int
     out: Path
+
+
+def host_in(text: str) -> str:
+    """The name or address of a host, as a filter has it: without brackets, and without a zone, which no
+    packet holds."""
+    host = text.strip()
+    inside = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    address, _, zone = inside.partition("%")
+    return address if ":" in address and set(zone) <= HOST_CHARACTERS else inside
 
 
 def selection(heard: Mapping[int, str], hosts: Sequence[str]) -> str:
@@ -187,7 +196,7 @@ def capture(
     choice costs is said on standard error; standard output has the command alone.
     """
     heard = ports(Listeners(name_servers, controllers, brokers, ha_ports))
-    chosen = [host for host in (part.strip() for part in hosts.split(",")) if host]
+    chosen = [host for host in map(host_in, hosts.split(",")) if host]
     bad = [host for host in chosen if not set(host) <= HOST_CHARACTERS]
     if bad:
         raise click.UsageError(f"{bad[0]!r} is no host name and no address")

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from os import environ
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -31,11 +34,39 @@ class MissingError(click.ClickException):
         self.what = what
 
 
-def choose(asked: str) -> tuple[str, str]:
+class Setting(click.ParamType[tuple[str, str]]):
+    """A setting of Spark's own: its name and its value."""
+
+    name = "NAME=VALUE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        """`spark.executor.memory=4g` in two."""
+        name, equals, setting = str(value).partition("=")
+        if not equals or not name.startswith("spark."):
+            self.fail(f"{value!r} is no setting of Spark, as spark.executor.memory=4g", param, ctx)
+        return name, setting
+
+
+def cluster_options(
+    master: str | None, packed: Path | None, settings: Collection[tuple[str, str]]
+) -> dict[str, Any]:
+    """What was said of where Spark runs, by the fields of `Cluster`; what was not said is absent."""
+    said = {"master": master, "packed": packed, "settings": dict(settings)}
+    return {name: value for name, value in said.items() if value}
+
+
+def choose(asked: str, of_cluster: Mapping[str, Any] | None = None) -> tuple[str, str]:
     """The engine, `spark` or `local`, and the line that says which one `auto` took, empty when it was named.
 
-    Raises MissingError when Spark was asked for and cannot run here.
+    Who says where Spark runs (`of_cluster`) asks for Spark. Raises MissingError when Spark was asked for and
+    cannot run here.
     """
+    if of_cluster:
+        if asked == LOCAL:
+            raise click.UsageError("--master, --packed and --spark-setting are for the Spark engine")
+        asked = SPARK
     if asked == LOCAL:
         return LOCAL, ""
     missing = _missing()

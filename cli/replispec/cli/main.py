@@ -16,6 +16,7 @@ from replispec.cli.decode import decode
 from replispec.cli.explain import explain
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.output import ReaderGone, drop_output, supply_outputs
+from replispec.cli.pack import pack
 from replispec.cli.redact import redact
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
@@ -72,6 +73,7 @@ command_line.add_command(capture)
 command_line.add_command(conformance)
 command_line.add_command(decode)
 command_line.add_command(explain)
+command_line.add_command(pack)
 command_line.add_command(redact)
 command_line.add_command(replay)
 command_line.add_command(spec)

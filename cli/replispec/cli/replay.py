@@ -14,6 +14,7 @@ import orjson
 
 from replispec.cli import capture_options, engines
 from replispec.cli.captures import Moment, given, unusable
+from replispec.cli.engines import Setting
 from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.progress import counting
@@ -32,6 +33,7 @@ Examples:
   replispec replay trace.pcap trace.pcap1 trace.pcap2 --rotated --out result
   replispec replay broker-a.pcap broker-b.pcap controller.pcap --merge story.pcapng --out result
   tcpdump -w - -s 0 tcp | replispec replay - --out result
+  replispec replay trace.pcap --out result --master spark://host:7077 --packed replispec.tar.gz
   replispec replay trace.pcap --out result --group broker-a --from 2026-11-21T01:07:00
 """
 HINT = """\
@@ -56,6 +58,25 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
     show_default=True,
     help="Spark on all cores of this machine, or one process without a JVM; both give the same. "
     "auto: Spark where it is installed with a JDK.",
+)
+@click.option(
+    "--master",
+    metavar="URL",
+    help="Where Spark runs: spark://HOST:PORT is a cluster; without it, all cores of this machine.",
+)
+@click.option(
+    "--packed",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What `replispec pack` wrote, for workers of a cluster that have no replispec.",
+)
+@click.option(
+    "--spark-setting",
+    "settings",
+    metavar="NAME=VALUE",
+    type=Setting(),
+    multiple=True,
+    help="A setting of Spark's own, as spark.executor.memory=4g. May be repeated.",
 )
 @click.option(
     "--format",
@@ -128,6 +149,9 @@ def replay(
     captures: tuple[Path, ...],
     out: Path,
     engine_name: str,
+    master: str | None,
+    packed: Path | None,
+    settings: tuple[tuple[str, str], ...],
     shape: str,
     learners: tuple[str, ...],
     ha_ports: tuple[int, ...],
@@ -162,13 +186,12 @@ def replay(
     _check(captures, from_ns, until_ns)
     if rotated and merged is not None:
         raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
-    compared = None if compare is None else _summary(compare)
-    engine, said = engines.choose(engine_name)
-    if said and not quiet:
-        click.echo(f"replispec: {said}", err=True)
+    of_cluster = engines.cluster_options(master, packed, settings)
+    engine, said = engines.choose(engine_name, of_cluster)
+    _complained([said] if said and not quiet else [])
     from replispec.replay.capture.records import Window
     from replispec.replay.engines import results
-    from replispec.replay.tcp.rotation import look_rotated
+    from replispec.replay.engines.cluster import Cluster
 
     options = results.Options(
         learners=learners,
@@ -176,24 +199,37 @@ def replay(
         ha_5_0_0=ha_5_0_0,
         all_ack=all_ack,
         bodies=bodies,
+        cluster=Cluster(**of_cluster),
         command=command_line(),
         window=Window(from_ns, until_ns),
         groups=groups,
-        compared=compared,
+        compared=None if compare is None else _summary(compare),
     )
-    if not rotated and merged is None and not quiet and look_rotated(captures):
-        click.echo(HINT, err=True)
+    if not (rotated or merged or quiet):
+        _hint(captures)
     with given(captures) as paths:
-        complaints = unusable(paths)
-        for complaint in complaints:
-            click.echo(f"replispec: {complaint}", err=True)
-        if complaints:
+        if _complained(unusable(paths)):
             return EXIT_UNUSABLE
         story = None if merged is None else _merged(paths, merged)
         sources: Sequence[Source] = [paths] if rotated else paths if merged is None else [merged]
         summary = _replayed(sources, out, engine, options, evidence, story, quiet=quiet)
     _tell(summary, out / results.REPORT_NAME, shape)
     return summary.exit_code
+
+
+def _complained(complaints: Sequence[str]) -> bool:
+    """Say what makes captures unusable; whether there was anything."""
+    for complaint in complaints:
+        click.echo(f"replispec: {complaint}", err=True)
+    return bool(complaints)
+
+
+def _hint(captures: Sequence[Path]) -> None:
+    """Say that captures look like parts of one."""
+    from replispec.replay.tcp.rotation import look_rotated
+
+    if look_rotated(captures):
+        click.echo(HINT, err=True)
 
 
 def _merged(paths: Sequence[Path], into: Path) -> Merged:
@@ -219,6 +255,7 @@ def _replayed(
     """Replay while progress is shown. Raises click.ClickException."""
     from replispec.replay.engines import run
     from replispec.replay.engines.chosen import NoGroupError
+    from replispec.replay.engines.cluster import ClusterError
     from replispec.replay.report.compare import NoSummaryError
 
     unwatched = "judging with Spark (about 15 s)" if engine == engines.SPARK else ""
@@ -227,6 +264,8 @@ def _replayed(
             return run.replay(sources, out, run.EngineName(engine), options, progress, evidence, merged)
         except (NoGroupError, NoSummaryError) as error:
             raise click.UsageError(str(error)) from error
+        except ClusterError as error:
+            raise click.ClickException(f"{options.cluster.master}: {error}") from error
 
 
 def _tell(summary: Summary, report: Path, shape: str) -> None:

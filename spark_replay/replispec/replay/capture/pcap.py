@@ -55,9 +55,10 @@ def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> ar
     found = array("q")
     captured = 0
     for_sure = min(split.end, last + 1)
+    append = found.append
     while at < for_sure:
-        found.append(at)
-        captured = length_at(data, at + 8)[0]
+        append(at)
+        (captured,) = length_at(data, at + 8)
         at += RECORD_HEADER_SIZE + captured
     if at > size and captured > RECORD_BYTES_MAXIMUM:
         warnings.append(

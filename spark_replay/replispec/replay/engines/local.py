@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from replispec.replay.capture.records import CaptureWarning
 from replispec.replay.engines.decoding import DecodedCapture, decode_capture
 from replispec.replay.engines.family import judged
+from replispec.replay.engines.parquet import parquet_writer
 from replispec.replay.engines.results import (
     EVENTS_NAME,
     FRAMES_NAME,
@@ -49,9 +49,9 @@ class LocalEngine:
         """One result per capture; frames, and the events of each kind, are appended to a file."""
         (out / EVENTS_NAME).mkdir(parents=True)
         with ExitStack() as stack:
-            frames = stack.enter_context(pq.ParquetWriter(out / FRAMES_NAME, FRAMES))
+            frames = stack.enter_context(parquet_writer(out / FRAMES_NAME, FRAMES))
             files = {
-                kind: stack.enter_context(pq.ParquetWriter(events_file(out, kind), schema))
+                kind: stack.enter_context(parquet_writer(events_file(out, kind), schema))
                 for kind, schema in SCHEMAS.items()
             }
             for number, source in enumerate(captures):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replispec.replay.capture.records import ALL_TIME, CaptureError, Window
+from replispec.replay.engines.cluster import Cluster
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.sends import LossRow, SendsRow
@@ -36,9 +37,10 @@ class Options:
     `learners`: broker ids (or addresses, up to 5.1.0) that are learners; `ha_ports`: listeners of
     replication whatever their first bytes look like; `ha_5_0_0`: masters answer as release 5.0.0 does;
     `all_ack`: allAckInSyncStateSet is set on every broker; `bodies`: keep message bodies in frames.parquet;
-    `split_bytes`: size of a Spark split. `command`: the command line, which the report names.
-    `window`: only packets captured then are replayed; `groups`: patterns, only groups that fit one of them
-    are told of; `compared`: the content of an older summary.json, with which the outcome is compared.
+    `split_bytes`: size of a Spark split; `cluster`: where Spark runs. `command`: the command line, which the
+    report names. `window`: only packets captured then are replayed; `groups`: patterns, only groups that
+    fit one of them are told of; `compared`: the content of an older summary.json, with which the outcome
+    is compared.
     """
 
     learners: Collection[str] = ()
@@ -47,6 +49,7 @@ class Options:
     all_ack: bool = False
     bodies: bool = False
     split_bytes: int = 32 << 20
+    cluster: Cluster = field(default_factory=Cluster)
     command: str = ""
     window: Window = ALL_TIME
     groups: Collection[str] = ()

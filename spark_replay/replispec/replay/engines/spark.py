@@ -9,7 +9,9 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from replispec.replay.engines.local import hints, stream_figures
+from replispec.replay.engines.packing import check_packed, identity
 from replispec.replay.engines.results import (
+    EVENTS_NAME,
     FRAMES_NAME,
     SPARK_LOG_NAME,
     UNUSABLE,
@@ -19,8 +21,9 @@ from replispec.replay.engines.results import (
     unusable,
 )
 from replispec.replay.engines.spark_events import judgements, observed
-from replispec.replay.engines.spark_frames import SparkFrames, decode_on_spark
+from replispec.replay.engines.spark_frames import SparkFrames, decode_on_spark, sweep
 from replispec.replay.engines.spark_session import spark_session
+from replispec.replay.engines.spark_workers import check_workers, plain_failures
 from replispec.replay.events.observe import REMOTING
 from replispec.replay.report.summary import CaptureRow
 from replispec.replay.tcp.rotation import Source, name_of, open_rotation
@@ -37,7 +40,8 @@ class SparkEngine:
         """One result per capture; frames and events are written as folders of Parquet files."""
         refused = {name_of(source): fault for source in captures if (fault := _refusal(source)) is not None}
         usable = [source for source in captures if name_of(source) not in refused]
-        found = _replayed(usable, out, options, progress)
+        with plain_failures():
+            found = _replayed(usable, out, options, progress)
         for source in captures:
             fault = refused.get(name_of(source))
             yield found[name_of(source)] if fault is None else unusable(source, fault)
@@ -57,7 +61,12 @@ def _replayed(
 ) -> dict[str, CaptureResult]:
     """The results of usable captures by name."""
     _tell(progress, 0)
-    spark = spark_session(log=out / SPARK_LOG_NAME)
+    cluster = options.cluster
+    if cluster.packed is not None:
+        check_packed(cluster.packed)
+    spark = spark_session(cluster, log=out / SPARK_LOG_NAME)
+    if not cluster.is_here:
+        check_workers(spark.sparkContext, identity(), out)
     _tell(progress, 1)
     folder = out / FRAMES_NAME
     decoded = decode_on_spark(
@@ -66,7 +75,10 @@ def _replayed(
     captures = _capture_rows(sources, decoded)
     _tell(progress, 2)
     events = observed(decoded.frames, decoded.holes, decoded.streams)
-    return judgements(events, captures, options, out)
+    results = judgements(events, captures, options, out)
+    for name in (FRAMES_NAME, EVENTS_NAME):
+        sweep(out / name)
+    return results
 
 
 def _tell(progress: Progress, stage: int) -> None:

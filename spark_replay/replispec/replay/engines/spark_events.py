@@ -6,7 +6,6 @@ connection as rows without bodies; events by capture, a table as one row.
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from replispec.replay.engines.family import judged
 from replispec.replay.engines.results import CaptureResult, Options, events_file
+from replispec.replay.engines.spark_frames import unfinished_file
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import SCHEMAS, Events, joined_events, no_events
@@ -123,6 +123,6 @@ def write_events(events: Events, out: Path, number: int) -> None:
     for kind, table in events.items():
         if table.num_rows:
             part = events_file(out, kind) / f"part-{number:05d}.parquet"
-            unfinished = part.with_name(f".{part.name}.{os.getpid()}")
+            unfinished = unfinished_file(part)
             pq.write_table(table, unfinished)
             unfinished.replace(part)

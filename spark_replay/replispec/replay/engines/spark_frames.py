@@ -165,7 +165,8 @@ def _cut(
     for at, capture in enumerate(captures):
         for split in capture.cuts(even):
             number = len(splits)
-            splits[number] = replace(split, number=number, owner=at)
+            # Workers have a folder of their own.
+            splits[number] = replace(split, path=os.path.abspath(split.path), number=number, owner=at)
     return splits, [capture.warnings for capture in captures]
 
 
@@ -319,10 +320,21 @@ def _placed(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
     return _numbers(spark, job, tasks).mapInArrow(place, schema=_schema(ANSWERS))
 
 
+def unfinished_file(path: Path) -> Path:
+    """What a file is called until it is whole: a name of one process, skipped by readers of folders."""
+    return path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}")
+
+
+def sweep(folder: Path) -> None:
+    """Remove what workers that died left unfinished in a folder or below."""
+    for path in folder.rglob(".part-*"):
+        path.unlink(missing_ok=True)
+
+
 @contextmanager
 def _whole(path: Path) -> Iterator[Path]:
     """A file to write that takes its name when it is whole: a task may be run again, or twice at once."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = unfinished_file(path)
     yield unfinished
     unfinished.replace(path)
 

@@ -1,4 +1,8 @@
-"""The one Spark session of a process: local mode, loopback only, on the environment's own Python."""
+"""The one Spark session of a process: in it, or on a cluster.
+
+In local mode all is on the loopback interface and on the environment's own Python. Workers of a cluster run
+their own Python, with the packed environment in front of their packages when there is one.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,19 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from replispec.replay.engines.cluster import Cluster
+
 LOOPBACK = "127.0.0.1"
 STANDARD_ERROR = 2
+HERE = Cluster()
+# Where executors unpack the packed environment, below the folder that they work in.
+UNPACKED = "replispec-packed"
 
 
 def spark_session(
-    *, cores: int | None = None, driver_memory: str = "2g", log: Path | None = None
+    cluster: Cluster = HERE, *, driver_memory: str = "2g", log: Path | None = None
 ) -> SparkSession:
-    """The running session, or a new one in local mode on `cores` cores (None: all).
+    """The running session, or a new one.
 
     Only what has to be known before the JVM starts is put into the environment; it is not changed
     when a session is running already. With `log`, what the JVM and the workers write to standard
@@ -26,27 +35,42 @@ def spark_session(
     running = SparkSession.getActiveSession()
     if running is not None:
         return running
-    # Without these the JVM binds to the outer interface and workers take the first python3 of PATH.
-    os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    builder = (
-        SparkSession.builder.appName("replispec")
-        .master(f"local[{cores or '*'}]")
-        .config("spark.driver.bindAddress", LOOPBACK)
-        .config("spark.driver.host", LOOPBACK)
-        .config("spark.driver.memory", driver_memory)
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.log.level", "ERROR")
+    settings = {
+        "spark.driver.memory": driver_memory,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.log.level": "ERROR",
         # On a loaded machine a worker needs longer than the default 15 s to say who it is.
-        .config("spark.python.authenticate.socketTimeout", "120s")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "8")
-        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
-    )
+        "spark.python.authenticate.socketTimeout": "120s",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **_where(cluster),
+        **cluster.settings,
+    }
+    builder = SparkSession.builder.appName("replispec").master(cluster.master)
+    for name, value in settings.items():
+        builder = builder.config(name, value)
     with _standard_error_to(log):
         return builder.getOrCreate()
+
+
+def _where(cluster: Cluster) -> dict[str, str]:
+    """What depends on where the work is done: addresses, and the Python of the workers."""
+    settings: dict[str, str] = {}
+    if cluster.on_this_machine:
+        # Without these the JVM binds to the outer interface and workers take the first python3 of PATH.
+        os.environ.setdefault("SPARK_LOCAL_IP", LOOPBACK)
+        settings |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    if cluster.master.startswith("local") and cluster.packed is None:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    else:
+        os.environ.setdefault("PYSPARK_PYTHON", f"python{sys.version_info.major}.{sys.version_info.minor}")
+    if cluster.packed is not None:
+        settings["spark.archives"] = f"{cluster.packed.absolute()}#{UNPACKED}"
+        settings["spark.executorEnv.PYTHONPATH"] = UNPACKED
+    return settings
 
 
 @contextmanager

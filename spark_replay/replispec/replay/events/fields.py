@@ -39,6 +39,7 @@ class Fields:
     async_learner: bool | None
     max_offset: int | None
     offset: int | None
+    request_order: int | None
     body_size: int | None
     epoch: int | None
     epoch_start_offset: int | None
@@ -51,6 +52,7 @@ class Fields:
     timeout_ms: int | None
     from_start: bool | None
     body_digest: int | None
+    born_ms: int | None
     duration_ns: int | None
     durations_ns: Sequence[int] | None
     unanswered: int | None

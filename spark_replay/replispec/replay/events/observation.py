@@ -268,13 +268,17 @@ class Alteration(Told):
 class Acknowledged(Told):
     """A producer was told that its message is stored at `offset` of the broker at `address`.
 
-    `epoch` is told by `join`.
+    `text`: the client's id of the message; `born_ms`, `body_digest`: when its request says that it was made,
+    and of the request's body. `request_order` is the `order` of that request; `epoch` is told by `join`.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
     address: str | None = None
     offset: int | None = None
     text: str | None = None
+    born_ms: int | None = None
+    body_digest: int | None = None
+    request_order: int | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
 

@@ -23,8 +23,8 @@ class HeaderColumns:
     """
 
     def __init__(self, header: type[Header], frames: pa.Table, rows: Rows) -> None:
-        self._maps = frames.column(EXT_FIELDS)
-        self._rows = pa.array(rows)
+        self._frames = frames
+        self._rows = rows
         self._keys = {each.name: each.key for each in declared(header)}
         self.plain: Mask = np.ones(len(rows), np.bool_)
         for each in declared(header):
@@ -36,8 +36,13 @@ class HeaderColumns:
 
     def text(self, name: str) -> pa.ChunkedArray:
         """What the rows have for an attribute of the class; null where it is absent or null."""
-        parts = [_field(part, self._keys[name]) for part in self._maps.chunks]
-        return pa.chunked_array(parts, pa.string()).take(self._rows)
+        return text_of(self._keys[name], self._frames, self._rows)
+
+
+def text_of(key: str, frames: pa.Table, rows: Rows) -> pa.ChunkedArray:
+    """What some rows of FRAMES have for a key; null where it is absent or null."""
+    parts = [_field(part, key) for part in frames.column(EXT_FIELDS).chunks]
+    return pa.chunked_array(parts, pa.string()).take(pa.array(rows))
 
 
 def _field(maps: pa.MapArray, key: str) -> pa.Array:

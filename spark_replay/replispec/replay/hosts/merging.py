@@ -17,7 +17,7 @@ from replispec.replay.hosts.halves import Halves, find_halves
 from replispec.replay.hosts.sightings import Sightings, sightings
 from replispec.replay.hosts.told import HostClock, Merged, Renaming
 from replispec.replay.hosts.written import Renamed, ends_of, kept_rows, write_story
-from replispec.replay.tcp.flows import Endpoint, endpoint_text
+from replispec.replay.tcp.flows import Endpoint, address_text, endpoint_text
 from replispec.replay.tcp.layers import Flags
 
 # Every search reads all captures; more listeners than these are called as their openers saw them.
@@ -67,9 +67,19 @@ class _Mentions:
         if endpoint not in self._known:
             if len(self._known) == MENTIONS_MAXIMUM:
                 return False
-            text = re.compile(rb"(?<![0-9.])" + re.escape(endpoint_text(endpoint).encode()) + rb"(?![0-9])")
+            text = _in_any_form(endpoint)
             self._known[endpoint] = any(text.search(each.data) is not None for each in self._captures)
         return self._known[endpoint]
+
+
+def _in_any_form(endpoint: Endpoint) -> re.Pattern[bytes]:
+    """ADDRESS:PORT as programs write it: IPv6 with brackets or without, all groups or fewer, a zone."""
+    address = address_text(*endpoint[:2])
+    if ":" not in address:
+        return re.compile(rb"(?<![0-9.])" + re.escape(f"{address}:{endpoint[2]}".encode()) + rb"(?![0-9])")
+    groups = ":".join(f"{half >> at & 0xFFFF:x}" for half in endpoint[:2] for at in (48, 32, 16, 0))
+    text = rf"(?<![0-9a-f:.])\[?(?:{address}|{groups})(?:%[0-9a-z._-]{{1,16}})?\]?:{endpoint[2]}(?![0-9])"
+    return re.compile(text.encode(), re.IGNORECASE)
 
 
 def _left_out(rows: Sightings, kept: Flags, file: int) -> Integers:

@@ -41,10 +41,12 @@ _INDEX_OF: Final = [
 ]
 _PARTS: Final = re.compile(
     rb"(?P<four>(?<![0-9A-Za-z.])[0-9]{1,3}(?:\.[0-9]{1,3}){3}(?![0-9A-Za-z]|\.[0-9]))(?P<port>:[0-9]{1,5}(?![0-9A-Za-z]))?"
-    rb"|(?P<six>(?<![0-9A-Za-z:])(?:[0-9a-fA-F]{1,4}|:)(?:[0-9a-fA-F]{0,4}:){1,7}[0-9a-fA-F]{0,4}(?![0-9A-Za-z:]))"
-    rb"(?P<port_six>\]:[0-9]{1,5}(?![0-9A-Za-z]))?"
+    rb"|(?P<six>(?<![0-9A-Za-z:])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7})"
+    rb"(?P<zone>%[0-9A-Za-z._-]{1,16})?(?P<port_six>\]?:[0-9]{1,5})?(?![0-9A-Za-z:])"
     rb"|(?P<word>[0-9A-Za-z\x80-\xff]+)"
 )
+# What ends an IPv6 address without brackets is taken for a port, if it can be one that a program chooses.
+_PORT: Final = re.compile(rb"[1-9][0-9]{3}")
 _ESCAPES: Final = re.compile(rb"(\\(?:u[0-9a-fA-F]{4}|.))", re.DOTALL)
 _CONTROL_MAXIMUM: Final = 0x20
 
@@ -88,8 +90,12 @@ class Pseudonyms:
             return self.word(word)
         if match["four"] is not None:
             return self._four(match["four"]) + self._port(match["port"] or b"")
-        port = match["port_six"] or b""
-        return self._six(match["six"]) + port[:1] + self._port(port[1:])
+        six, zone, port = match["six"], match["zone"] or b"", match["port_six"] or b""
+        host, _, last = six.rpartition(b":")
+        if not port and b"::" in host and _PORT.fullmatch(last):
+            six, port = host, b":" + last
+        end = port.find(b":")
+        return self._six(six) + zone[:1] + self.text(zone[1:]) + port[:end] + self._port(port[end:])
 
     def _port(self, port: bytes) -> bytes:
         """A port stays; a number that cannot be one is a word."""

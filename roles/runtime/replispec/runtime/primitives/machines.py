@@ -353,6 +353,13 @@ def _layout_of(kind: type[Any]) -> tuple[Callable[[Any], tuple[Any, ...]], Mappi
     return read, {name: place for place, name in enumerate(names)}
 
 
+def _values_of(variables: Any) -> tuple[Any, ...]:
+    """The values of all variables (a dataclass), in their order."""
+    kind: Any = type(variables)
+    values: tuple[Any, ...] = _layout_of(kind)[0](variables)
+    return values
+
+
 def forgotten(variables: VariablesT, names: Iterable[str]) -> VariablesT:
     """The variables (a dataclass) with those of these names unknown."""
     changes: dict[str, Any] = dict.fromkeys(names, UNKNOWN)
@@ -364,8 +371,15 @@ def _covers(wide: Configuration[StateT, VariablesT], narrow: Configuration[State
     """True when `narrow` is one of the possibilities that `wide` stands for."""
     if wide.state is not narrow.state:
         return False
-    wider, narrower = wide.variables, narrow.variables
-    return all(covers(getattr(wider, name), getattr(narrower, name)) for name in _names(wider))
+    return _cover(_values_of(wide.variables), _values_of(narrow.variables))
+
+
+def _cover(wide: tuple[Any, ...], narrow: tuple[Any, ...]) -> bool:
+    """Likewise of the values of all variables, most of which are the same objects."""
+    for wider, narrower in zip(wide, narrow, strict=True):
+        if wider is not narrower and not covers(wider, narrower):
+            return False
+    return True
 
 
 def _differing(left: Any, right: Any) -> list[str]:
@@ -384,8 +398,12 @@ def distinct(
 ) -> tuple[Configuration[StateT, VariablesT], ...]:
     """Each possibility once; those of one state merged when there are too many to keep apart."""
     found: list[Configuration[StateT, VariablesT]] = []
+    known: dict[StateT, list[tuple[Any, ...]]] = {}
     for one in configurations:
-        if not any(_covers(other, one) for other in found):
+        values = _values_of(one.variables)
+        of_state = known.setdefault(one.state, [])
+        if not any(_cover(others, values) for others in of_state):
+            of_state.append(values)
             found.append(one)
     if len(found) <= CONFIGURATIONS_MAX:
         return tuple(found)

@@ -44,6 +44,7 @@ class Command:
     opaque: int
     version: int | None
     from_start: bool
+    body_digest: int | None = None
     request: Command | None = None
     duration_ns: int | None = None
     _read: dict[Any, Any] = field(default_factory=dict, repr=False)

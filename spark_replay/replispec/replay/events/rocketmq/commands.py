@@ -35,7 +35,7 @@ from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
-from replispec.replay.events.rocketmq.sends import acknowledged
+from replispec.replay.events.rocketmq.sends import acknowledged, born_ms
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
 from replispec.runtime.primitives.errors import RemoteProtocolError
@@ -57,7 +57,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
     """
     waited = durations(frames, pairs)
     single, answers = _interesting(frames, pairs)
-    stored, others = acknowledged(frames, answers, waited)
+    stored, others = acknowledged(frames, answers, pairs.request_of, waited)
     reader = _Reader(frames, pairs, waited)
     told: set[tuple[object, ...]] = set()
     found = [*reader.pairings()]
@@ -129,7 +129,8 @@ class _Reader:
     def _commands(self, rows: Integers) -> list[Command]:
         names = ("code", "flag", "source", "destination", "ext_fields", "json_body")
         columns = [self._frames.values(name, rows).to_pylist() for name in names]
-        more = [self._frames.values(name, rows).to_pylist() for name in ("opaque", "version", "from_start")]
+        others = ("opaque", "version", "from_start", "body_digest")
+        more = [self._frames.values(name, rows).to_pylist() for name in others]
         return [
             Command(row, code, flag, source, destination, dict(ext or ()), body, place, *rest)
             for row, place, (code, flag, source, destination, ext, body), *rest in zip(
@@ -322,7 +323,8 @@ def _altered(command: Command) -> Iterator[Observation]:
 
 def _acknowledged(command: Command) -> Iterator[Observation]:
     """One observation per message id: a batch has several, between commas."""
-    header = command.header(broker.SendMessageResponse)
+    assert command.request is not None
+    header, request = command.header(broker.SendMessageResponse), command.request
     for text in (header.msg_id or "").split(","):
         address, offset = _message_place(text)
         yield Acknowledged(
@@ -331,6 +333,9 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             address=address,
             offset=offset,
             text=header.transaction_id,
+            born_ms=born_ms(request.ext_fields),
+            body_digest=request.body_digest,
+            request_order=request.place.order,
         )
 
 

@@ -1,6 +1,7 @@
 """Which broker group an observation is about: names, addresses and lives joined over one capture.
 
-A group is (controller group, broker name, life). Answers to 1001, 1004 and 1006 carry no cluster, a
+A group is (controller group, broker name, life); a controller group that several clusters call by one name is
+several, as `clusters.py` tells them apart. Answers to 1001, 1004 and 1006 carry no cluster, a
 notification not even a name, replication frames neither: they are joined by the addresses that
 heartbeats, registrations and name servers told. What no address tells is the group "unknown", never
 guessed. Lives are told apart as in `lives.py`.
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.clusters import by_cluster
 from replispec.replay.events.rocketmq.lives import Key, Lives, learn_lives
 
 UNKNOWN_GROUP = "unknown"
@@ -23,10 +25,10 @@ _NAMING = (ObservationKind.BROKER, ObservationKind.ALIVE, ObservationKind.GRANTE
 class BrokerGroups:
     """Names and addresses told in one capture.
 
-    `controllers`: controller address -> controller group; `names`: broker's main address -> broker names,
-    each with the positions in the capture at which it was told first and last; `main`: replication address
-    -> main address; `spoken`: broker name -> controller groups it spoke with; `spoken_at`: the same by broker
-    name and main address;
+    `controllers`: controller address -> controller group of its cluster; `names`: broker's main address ->
+    broker names, each with the positions in the capture at which it was told first and last; `main`:
+    replication address -> main address; `spoken`: broker name -> controller groups it spoke with;
+    `spoken_at`: the same by broker name and main address;
     `ids`: main address -> broker id; `versions`: main address -> versions in the headers of the broker there;
     """
 
@@ -126,6 +128,7 @@ def learn_groups(rows: Iterable[Observation]) -> BrokerGroups:
     ordered = list(rows)
     for row in ordered:
         _learn_address(groups, row)
+    groups.controllers = by_cluster(groups.controllers, ordered)
     for row in ordered:
         if row.kind in _NAMING and row.name and row.controller:
             controller_group = groups._controller_group(row.name, row.controller, row.address)

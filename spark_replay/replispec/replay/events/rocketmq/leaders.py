@@ -30,7 +30,7 @@ def leader_changes(
         if row.kind in (ObservationKind.ALIVE, ObservationKind.CLOSED) and row.group is not None:
             signs[row.group].append(row)
     whole = all(row.from_start for row in rows if row.kind == ObservationKind.ALIVE)
-    for change in _changes(rows):
+    for change in _changes(rows, groups):
         for group in sorted(signs):
             own = [row for row in signs[group] if _speaks_with(groups, row, change.controller_group)]
             if own:
@@ -42,20 +42,21 @@ def _speaks_with(groups: BrokerGroups, row: Observation, controller_group: str) 
     return groups.controllers.get(row.controller or "") == controller_group
 
 
-def _changes(rows: Sequence[Observation]) -> Iterator[_Change]:
+def _changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[_Change]:
     said: dict[tuple[str, str], str] = {}
     current: dict[str, str] = {}
     for row in rows:
         if row.kind != ObservationKind.LEADER or row.name is None or row.controller is None:
             continue
-        key = (row.name, row.address or "")
+        group = groups.controllers.get(row.address or "", row.name)
+        key = (group, row.address or "")
         before = said.get(key)
         said[key] = row.controller
-        first = row.name not in current
-        if first or (before not in (None, row.controller) and current[row.name] != row.controller):
-            current[row.name] = row.controller
+        first = group not in current
+        if first or (before not in (None, row.controller) and current[group] != row.controller):
+            current[group] = row.controller
             if not first:
-                yield _Change(row, row.name, row.controller)
+                yield _Change(row, group, row.controller)
 
 
 def _event(

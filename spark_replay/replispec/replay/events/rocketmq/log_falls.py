@@ -2,7 +2,9 @@
 
 A log falls only where its broker stops and starts again. So what is told in a later run of the broker is
 compared with what was told in an earlier one. Within a run nothing is concluded from the order of frames on
-different connections. A place that was given to two messages has lost one of them, whatever the order.
+different connections; where one connection tells that the log fell (falls_in_order.py), what became of what
+was behind is open.
+A place that was given to two messages has lost one of them, whatever the order.
 Offsets are bytes of the commit log.
 """
 
@@ -15,12 +17,10 @@ from types import SimpleNamespace
 from typing import Any, Protocol
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.falls_in_order import WITNESSES_MIN, Log, fallen_ends, falls_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.runs import are_different, main_address, runs_of
 from replispec.runtime.primitives.unknown import UNKNOWN
-
-# How many frames must say that a log was shorter before what it had held counts as lost.
-WITNESSES_MIN = 2
 
 
 class InOffice(Protocol):
@@ -91,25 +91,33 @@ class _Log:
         self.least = least
 
 
-_Key = tuple[str | None, str, int]
-
-
 class LogFalls:
     """The logs of masters by group, broker and epoch, as one capture tells them."""
 
-    def __init__(self, rows: Sequence[Observation], groups: BrokerGroups, tenures: Tenures) -> None:
-        """`rows`: in the order of the capture, with their groups; acknowledged messages with their epochs."""
+    def __init__(
+        self,
+        rows: Sequence[Observation],
+        groups: BrokerGroups,
+        tenures: Tenures,
+        starts: Mapping[str, Mapping[int, int]],
+        unseen: Mapping[str, int],
+    ) -> None:
+        """`rows`: in the order of the capture, with their groups; acknowledged messages with their epochs.
+        `starts`: of epochs, by group; `unseen`: by group the latest epoch of which nothing tells it."""
         self._groups = groups
         self._tenures = tenures
+        self._unseen = unseen
         self._runs = runs_of(rows, groups)
-        self._logs: dict[_Key, _Log] = defaultdict(_Log)
+        self._logs: dict[Log, _Log] = defaultdict(_Log)
         self._ends = [(row, key, end) for row in rows for key, end in self._end(row)]
         for row, key, end in self._ends:
             told = self._told(key, row)
             if told is not None:
                 told.ends.append(end)
                 told.most = max(told.most, end)
-        self._given: dict[tuple[_Key, int], list[Observation]] = defaultdict(list)
+        self._fallen = fallen_ends(self._ends, starts)
+        self._falls = falls_of(self._ends, self._fallen)
+        self._given: dict[tuple[Log, int], list[Observation]] = defaultdict(list)
         for row in rows:
             if row.kind == ObservationKind.ACKNOWLEDGED:
                 self._take(row)
@@ -118,9 +126,10 @@ class LogFalls:
 
     def ends(self) -> Iterator[SimpleNamespace]:
         """The events of the stream `logs`."""
-        for row, key, end in self._ends:
+        for place, (row, key, end) in enumerate(self._ends):
             group, broker, epoch = key
             log, run = self._logs[key], self._run(row)
+            fall = self._falls.get(key, {}).get(row.connection)
             yield SimpleNamespace(
                 row=row,
                 group=group,
@@ -129,15 +138,29 @@ class LogFalls:
                 end=end,
                 before=None if run is None else log.before.get(run),
                 acknowledged=-1 if run is None else log.acknowledged.get(run, -1),
+                fell_from=self._fallen.get(place),
+                fall_proven=fall is not None and fall.proven and self._unseen.get(str(group), -1) <= epoch,
             )
 
     def cut_to(self, row: Observation) -> Any:
         """Where the log ended in a later run that did not hold an acknowledged message any more, or None;
         UNKNOWN when nothing tells whether that run was later."""
         left, is_later = self.left_of(row)
-        if left is None or row.offset is None or left > row.offset:
+        if left is not None and row.offset is not None and left <= row.offset:
+            return left if is_later else UNKNOWN
+        between = self.fallen_between(row)
+        is_open = between is not None and row.offset is not None and between[0] <= row.offset < between[1]
+        return UNKNOWN if is_open else None
+
+    def fallen_between(self, row: Observation) -> tuple[int, int] | None:
+        """Between which places the log of an acknowledged message fell within connections that were not in
+        an earlier run than the message; which messages were acknowledged before that fall nothing tells."""
+        key, own = _key(row), self._run(row)
+        if key is None:
             return None
-        return left if is_later else UNKNOWN
+        told = ((self._runs.get(name, 0), fall.ends) for name, fall in self._falls.get(key, {}).items())
+        ends = [each for run, each in told if own is None or run is None or own <= run]
+        return (min(least for least, _ in ends), max(most for _, most in ends)) if ends else None
 
     def left_of(self, row: Observation) -> tuple[int | None, bool]:
         """How long the log of an acknowledged message was at the least in a later run, if one cut it; when
@@ -181,14 +204,14 @@ class LogFalls:
         own = self._run(row)
         return own is not None and run is not None and own < run
 
-    def _told(self, key: _Key, row: Observation) -> _Told | None:
+    def _told(self, key: Log, row: Observation) -> _Told | None:
         run = self._run(row)
         return None if run is None else self._logs[key].runs[run]
 
     def _run(self, row: Observation) -> int | None:
         return self._runs.get(row.connection, 0)
 
-    def _end(self, row: Observation) -> Iterator[tuple[tuple[str, str, int], int]]:
+    def _end(self, row: Observation) -> Iterator[tuple[Log, int]]:
         """Whose log ends where, when the row is the word of the master of an epoch about its own log."""
         epoch = row.epoch
         if row.kind == ObservationKind.ANSWER and row.epochs:
@@ -206,7 +229,7 @@ class LogFalls:
             yield (row.group, broker, epoch), row.max_offset
 
 
-def _key(row: Observation) -> _Key | None:
+def _key(row: Observation) -> Log | None:
     """Whose log holds an acknowledged message; None when its epoch is not known."""
     if row.epoch is None or row.address is None or row.offset is None:
         return None

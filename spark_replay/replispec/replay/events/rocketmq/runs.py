@@ -1,10 +1,11 @@
 """Which run of its broker a connection was in: from a start of the broker to its end.
 
-When a broker stops all its connections end, so those that overlap in the order of the capture are taken for
-one run. What they carry overrules that: a broker registers once a run, and in what order it did the epochs
-say that it was answered; it speaks in each; within a run no place of the log is given to two messages, and no
-message lies behind what its master says of the log while a later run of it holds that place. Where a
-connection contradicts the run that overlaps tell, its run is not told, and nothing is concluded from it.
+When a broker stops all its connections end, so those on which its own frames overlap in the order of the
+capture are taken for one run: what its peers send may go to a broker that has stopped. What they carry
+overrules that: a broker registers once a run, and in what order it did the epochs say that it was answered;
+it speaks in each; within a run no place of the log is given to two messages, and no message lies behind what
+its master says of the log while a later run of it holds that place. Where a connection contradicts the run
+that overlaps tell, its run is not told, and nothing is concluded from it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ _OF_REPLICATION = frozenset(
         ObservationKind.HANDSHAKE,
     )
 )
+_OF_REPLICAS = (ObservationKind.REPORT, ObservationKind.HANDSHAKE)
 _OWN_WORD = (ObservationKind.ALIVE, ObservationKind.BROKER)
 _EVENTS: Final = broker_registration.MACHINE.events
 _GRANTED: Final = _EVENTS[broker_registration.ApplicationGranted].name
@@ -78,20 +80,24 @@ def runs_of(rows: Sequence[Observation], groups: BrokerGroups) -> dict[str, int 
 
 def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[tuple[str, _Connection]]:
     """Every connection that a broker has, with the broker's main address."""
-    owners: dict[str, str] = {}
+    owners: dict[str, tuple[str, int]] = {}
     found: dict[str, _Connection] = {}
+    spans: dict[tuple[str, int], tuple[int, int]] = {}
     granted: set[str] = set()
     for row in rows:
         if row.order <= 0:
             continue
         own = found.setdefault(row.connection, _Connection(row.connection, row.order, row.order))
         own.last = row.order
+        first, _ = spans.get((row.connection, row.direction), (row.order, 0))
+        spans[row.connection, row.direction] = first, row.order
         tells = row.kind in _OWN_WORD and row.name is not None
         broker = main_address(groups, row)
         if broker is not None and (
             tells or row.kind == ObservationKind.ACKNOWLEDGED or row.kind in _OF_REPLICATION
         ):
-            owners.setdefault(row.connection, broker)
+            by_other = row.kind in _OF_REPLICAS
+            owners.setdefault(row.connection, (broker, 1 - row.direction if by_other else row.direction))
         if row.kind == ObservationKind.ACKNOWLEDGED and row.offset is not None:
             own.places[row.epoch].setdefault(row.offset, row.text)
         elif row.kind == ObservationKind.ALIVE and row.max_offset is not None:
@@ -100,8 +106,11 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
             granted.add(row.connection)
         elif row.kind == ObservationKind.FACT and row.code == RequestCode.CONTROLLER_REGISTER_BROKER:
             own.rank = own.rank or (row.connection not in granted, row.sync_state_set_epoch or 0)
-    for name, broker in owners.items():
-        yield broker, found[name]
+    for name, (broker, direction) in owners.items():
+        # Where nothing of the broker's own was seen, what its peer sent counts.
+        own = found[name]
+        own.first, own.last = spans.get((name, direction), (own.first, own.last))
+        yield broker, own
 
 
 def _numbered(connections: Sequence[_Connection]) -> Iterator[tuple[str, int | None]]:
@@ -121,10 +130,12 @@ def _numbered(connections: Sequence[_Connection]) -> Iterator[tuple[str, int | N
 
 def _overlapping(connections: Iterable[_Connection]) -> Iterator[list[_Connection]]:
     one: list[_Connection] = []
+    last = 0
     for each in connections:
-        if one and each.first > max(before.last for before in one):
+        if one and each.first > last:
             yield one
             one = []
+        last = max(last, each.last) if one else each.last
         one.append(each)
     if one:
         yield one

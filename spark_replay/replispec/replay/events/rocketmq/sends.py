@@ -6,6 +6,10 @@ reader of single commands: both tell the same of what is plain.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -13,13 +17,22 @@ import pyarrow.compute as pc
 
 from replispec.replay.events.columns import named, places, table_of
 from replispec.replay.events.observation import ObservationKind
-from replispec.replay.frames.ext_fields import HeaderColumns
+from replispec.replay.frames.ext_fields import HeaderColumns, text_of
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.runtime.primitives.keyed import declared
 from replispec.runtime.rocketmq import rules
-from replispec.wire.rocketmq.broker import SendMessageResponse
+from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
 from replispec.wire.rocketmq.store import OffsetMessageId
 
+_BORN_KEYS: Final = tuple(
+    each.key
+    for header in (SendMessageRequest, SendMessageV2Request)
+    for each in declared(header)
+    if each.name == "born_timestamp"
+)
+# Milliseconds, as many digits as are a 64-bit number whichever they are.
+_MOMENT: Final = "^[0-9]{1,18}$"
 _ID_DIGITS = 2 * len(OffsetMessageId().encode())
 _OFFSET_DIGITS = 16
 _NO_DIGIT = 16
@@ -28,8 +41,13 @@ for _value in range(_NO_DIGIT):
     _VALUES[[ord(f"{_value:x}"), ord(f"{_value:X}")]] = _value
 
 
-def acknowledged(frames: Delivered, answers: Integers, durations_ns: Integers) -> tuple[pa.Table, Integers]:
-    """The observations of the plain ones among answers to sends (places in `frames`); the other answers."""
+def acknowledged(
+    frames: Delivered, answers: Integers, request_of: Integers, durations_ns: Integers
+) -> tuple[pa.Table, Integers]:
+    """The observations of the plain ones among answers to sends (places in `frames`); the other answers.
+
+    `request_of`, `durations_ns`: of every frame the place of its request, and how long that waited.
+    """
     header = HeaderColumns(SendMessageResponse, frames.frames, frames.rows[answers])
     ids = header.text("msg_id")
     sized = np.asarray(pc.fill_null(pc.equal(pc.binary_length(ids), _ID_DIGITS), False))
@@ -46,9 +64,26 @@ def acknowledged(frames: Delivered, answers: Integers, durations_ns: Integers) -
         "address": named(pa.array(addresses, pa.string()), which[sound]),
         "offset": _numbers(digits[sound, -_OFFSET_DIGITS:]),
         "text": header.text("transaction_id").take(pa.array(at)),
+        "request_order": frames.order[request_of[kept]],
         "duration_ns": durations_ns[kept],
+        "born_ms": _born(frames, request_of[kept]),
+        "body_digest": frames.values("body_digest", request_of[kept]),
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
+
+
+def born_ms(ext_fields: Mapping[str, str | None]) -> int | None:
+    """When a request says that its message was made; None where it does not, or breaks its type."""
+    said = (ext_fields.get(key) for key in _BORN_KEYS)
+    told = next((each for each in said if each is not None), "")
+    return int(told) if re.fullmatch(_MOMENT, told, re.ASCII) else None
+
+
+def _born(frames: Delivered, requests: Integers) -> pa.ChunkedArray:
+    """The same of the requests at some places, null for None."""
+    told = pc.coalesce(*(text_of(key, frames.frames, frames.rows[requests]) for key in _BORN_KEYS))
+    is_moment = pc.match_substring_regex(told, _MOMENT)
+    return pc.if_else(is_moment, told, None).cast(pa.int64())
 
 
 def _digits(ids: pa.ChunkedArray) -> npt.NDArray[np.uint8]:

@@ -28,6 +28,8 @@ from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.relays import told_once
+from replispec.replay.events.rocketmq.runs import main_address
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     replication_table,
@@ -38,7 +40,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
     witnesses_of,
     written,
 )
-from replispec.replay.events.rocketmq.tenures import Tenure
+from replispec.replay.events.rocketmq.tenures import Offices, Present, Tenure
 from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -79,6 +81,7 @@ class History:
     starts: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     unseen: dict[str, int] = field(default_factory=dict)
     learners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    offices: dict[str, Offices] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +154,12 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in few]
     frames = with_groups(events.columns(*FRAMES), groups)
     history = _history(rows, witnesses_of(frames), groups, learners)
-    sends = with_groups(events.columns(ObservationKind.ACKNOWLEDGED), groups)
-    sends = with_epochs(sends, history.tenures, history.starts)
+    sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
+    sends = with_epochs(sends, history.offices)
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
-    falls = LogFalls(in_capture_order([*rows, *logs]), groups, history.tenures)
+    every = in_capture_order([*rows, *logs])
+    falls = LogFalls(every, groups, history.tenures, history.starts, history.unseen)
     listed = [
         *_facts(rows, groups, history),
         *_epochs(starts, history),
@@ -213,17 +217,48 @@ def _history(
             witnesses[row.group].hear(row)
     for row in headers:
         witnesses[str(row.group)].hear(row)
-    for group, offices in masters_by_handshake(rows, groups).items():
+    claims = masters_by_handshake(rows, groups)
+    for group, offices in claims.items():
         tenures = history.tenures[group]
         masters = {epoch: tenure.address for epoch, tenure in tenures.items()}
         for epoch, (address, row) in filled(masters, offices, witnesses[group].epochs()).items():
             tenures[epoch] = Tenure(address, address, row.order, row.time_ns)
+    present = _present(rows, groups, taken_back)
     for group in {*witnesses, *history.tenures}:
         each = witnesses[group]
         named = history.tenures[group].keys()
         history.starts[group].update(each.believed(named))
         history.unseen[group] = each.unseen(named)
+        history.offices[group] = Offices(
+            history.tenures[group],
+            {epoch: address for epoch, (address, _) in claims.get(group, {}).items()},
+            history.starts[group],
+            each.epochs(),
+            present[group],
+        )
     return history
+
+
+def _present(
+    rows: Iterable[Observation], groups: BrokerGroups, taken_back: Collection[tuple[str | None, int]]
+) -> dict[str, list[Present]]:
+    """Who spoke of the present epoch of each group: controllers, brokers of their own one, and masters that
+    list theirs."""
+    found: dict[str, list[Present]] = defaultdict(list)
+    for row in rows:
+        if row.group is None:
+            continue
+        own = found[row.group]
+        if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
+            if (row.group, row.master_epoch) not in taken_back:
+                own.append(Present(row.order, row.time_ns, row.master_epoch))
+        elif row.kind == ObservationKind.ALIVE and row.epoch is not None:
+            own.append(Present(row.order, row.time_ns, row.epoch, row.address, row.max_offset))
+        elif row.kind == ObservationKind.ANSWER and row.epochs:
+            told = Present(row.order, row.time_ns, row.epochs[-1]["epoch"])
+            own.append(told)
+            own.append(replace(told, speaker=main_address(groups, row), log_end=row.max_offset))
+    return found
 
 
 def _event(row: Observation, **attributes: Any) -> SimpleNamespace:

@@ -28,9 +28,10 @@ from replispec.replay.events.event_tables import (
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.confirms import SetChanges
 from replispec.replay.events.rocketmq.epoch_starts import WITNESSES_MIN, ToldStarts, knows_epoch
+from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.log_falls import LogFalls
-from replispec.replay.events.rocketmq.tenures import APART_NS, Tenure, epoch_of
+from replispec.replay.events.rocketmq.tenures import Offices
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.ha import HaEpochEntry
 
@@ -49,7 +50,6 @@ _CODED: Final = ("connection", "direction", "group", "address", "message", "brok
 _FLAGS: Final = ("sync_from_last_file", "async_learner")
 _TOLD: Final = ("known_starts", "epoch_at_offset", "start_before", "lower_start", "upper_start")
 
-Tenures = Mapping[str, Mapping[int, Tenure]]
 Starts = Mapping[str, Mapping[int, int]]
 
 
@@ -63,32 +63,34 @@ def with_groups(events: Columns, groups: BrokerGroups) -> Columns:
     return events.having("group", events.told_alike(codes, groups.group))
 
 
-def with_epochs(sends: Columns, tenures: Tenures, starts: Starts) -> Columns:
+def with_epochs(sends: Columns, offices: Mapping[str, Offices]) -> Columns:
     """Acknowledged messages, each with the masterEpoch that it was stored under; None where it is not known.
 
     It is asked of one message of each connection between the borders that it may depend on.
     """
     codes = np.zeros(len(sends), np.int64)
-    group = sends.coded("group")
-    for code, rows in split(group.codes):
-        own = tenures.get(group.values[code], {}).values()
-        borders = {
-            "order": [each.order for each in own],
-            "time_ns": [at for each in own for at in (each.time_ns - APART_NS + 1, each.time_ns + APART_NS)],
-            "offset": [*starts.get(group.values[code], {}).values()],
-        }
+    group, address = sends.coded("group"), sends.coded("address")
+    nothing = Offices()
+    for _, rows in split(combined(group.codes, address.codes)):
+        own = offices.get(group.values[group.codes[rows[0]]], nothing)
         between = [
-            np.searchsorted(np.sort(np.array(each, np.int64)), sends.numbers(name).numbers[rows], "right")
-            for name, each in borders.items()
+            np.searchsorted(_apart(places), sends.numbers(name).numbers[rows], "right")
+            for name, places in own.borders(address.values[address.codes[rows[0]]]).items()
         ]
         codes[rows] = combined(*between)
 
     def told(row: Observation) -> int | None:
-        epoch = epoch_of(row, tenures.get(str(row.group), {}), starts.get(str(row.group), {}))
+        epoch = offices.get(str(row.group), nothing).epoch_of(row)
         return None if epoch is UNKNOWN else epoch
 
     every = combined(codes, sends.alike("group", "connection", "address"))
     return sends.having("epoch", sends.told_alike(every, told))
+
+
+def _apart(places: Iterable[int]) -> Numbers:
+    """Borders between what lies before, at and behind each of the places."""
+    found = np.unique(np.array([*places], np.int64))
+    return np.unique(np.concatenate([found, found + 1]))
 
 
 def witnesses_of(frames: Columns) -> list[Observation]:
@@ -242,10 +244,22 @@ def sends_table(
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
-    cut = np.full(len(sends), len(left.values))
+    ends = [*(end if is_later else UNKNOWN for end, is_later in left.values), None, UNKNOWN]
+    cut = np.full(len(sends), len(ends) - 2)
+    fallen = sends.told_alike(owners, falls.fallen_between)
+    for code, between in enumerate(fallen.values):
+        if between is not None:
+            inside = (offsets.numbers >= between[0]) & (offsets.numbers < between[1])
+            cut[(fallen.codes == code) & inside] = len(ends) - 1
+    least, second = least_places_behind(sends)
+    cut[least < offsets.numbers] = len(ends) - 1
     for code, (end, _) in enumerate(left.values):
         if end is not None:
             cut[(left.codes == code) & (offsets.numbers >= end)] = code
+    later = np.flatnonzero(second < offsets.numbers)
+    places, which = np.unique(least[later], return_inverse=True)
+    cut[later] = len(ends) + which
+    ends += places.tolist()
     epoch, group = sends.coded("epoch"), sends.coded("group")
     given = np.zeros(len(sends), np.int64)
     given[repeated(sends)] = [falls.is_given_again(row) for row in again]
@@ -257,7 +271,7 @@ def sends_table(
     known = {
         "group": group,
         "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
-        "cut_to": Coded(cut, [*(end if is_later else UNKNOWN for end, is_later in left.values), None]),
+        "cut_to": Coded(cut, ends),
         "given_again": Coded(given, [False, True]),
         "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
         "followed": sends.told_alike(sends.alike("group", "epoch"), followed),
@@ -276,7 +290,8 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     """Of the messages, and of the frames of MANY, those that tell as much of runs and logs as all do, and the
     messages of `repeated`.
 
-    Of every connection the first and the last, of its messages of one epoch the least and the largest places.
+    Of every connection the first and the last in each direction, of its messages of one epoch the least and
+    the largest places.
     """
     many = np.flatnonzero(frames.are(*MANY))
     places = sends.numbers("offset").numbers
@@ -286,7 +301,7 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     every = np.union1d(np.union1d(ends, logs), again)
     rows = sends.rows(every)
     known = dict(zip(every.tolist(), rows, strict=True))
-    ends = _ends(frames.alike("connection", "address")[many], many)
+    ends = _ends(frames.alike("connection", "address", "direction")[many], many)
     return [*rows, *frames.rows(many[ends])], [known[at] for at in again.tolist()]
 
 

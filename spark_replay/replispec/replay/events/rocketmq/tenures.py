@@ -1,13 +1,17 @@
 """Under which masterEpoch a master told a producer that a message is stored.
 
-The answer does not say. A broker that was master once answered then; of one that came back, the place in
-the log tells as a rule: nothing of an epoch lies before its start.
+The answer does not say. What is known of it is what was told before and behind it: nothing of an epoch lies
+before its start, and who spoke of the present epoch says that no later one had begun. A broker may also have
+been master in an epoch of which nobody names the master, or in one that the capture does not show at all:
+its answer has an epoch only where what was told on both sides leaves no other one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 from replispec.replay.events.observation import Observation
@@ -16,6 +20,8 @@ from replispec.runtime.primitives.unknown import UNKNOWN
 APART_NS: Final = 10 * 10**9
 """Connections of a capture may be this late against each other; what lies further apart came in that
 order."""
+NO_EPOCH: Final = -1
+NEVER: Final = 2**63 - 1
 
 
 @dataclass(slots=True)
@@ -38,17 +44,139 @@ class Tenure:
         return self.master if named_by is not None and named_by == self.named_by else UNKNOWN
 
 
-def epoch_of(row: Observation, tenures: Mapping[int, Tenure], starts: Mapping[int, int]) -> Any:
-    """The epoch of an acknowledged message; None when no fact names the broker master, UNKNOWN when it may
-    have been told in one of several epochs.
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Somebody spoke of the present masterEpoch of a group: where, when, and which one.
 
-    `starts`: where epochs start in the log, as far as that is known.
+    `speaker`: the main address of the broker that says it of itself, None where it holds for all.
+    `log_end`: how long the log of this master was by then, where it says so.
     """
-    own = [epoch for epoch, tenure in tenures.items() if tenure.address == row.address]
-    possible = [epoch for epoch in own if starts.get(epoch, 0) <= (row.offset or 0)] or own
-    if len(possible) < 2:
-        return possible[0] if possible else None
-    later = sorted(possible)[1:]
-    if any(abs(tenures[epoch].time_ns - row.time_ns) < APART_NS for epoch in later):
-        return UNKNOWN
-    return max((epoch for epoch in later if tenures[epoch].order <= row.order), default=min(possible))
+
+    order: int
+    time_ns: int
+    epoch: int
+    speaker: str | None = None
+    log_end: int | None = None
+
+
+class _Line:
+    """Epochs that were told at places of a line: the largest up to a place, the least from one on."""
+
+    def __init__(self, told: Iterable[tuple[int, int]]) -> None:
+        every = sorted(told)
+        self._places = [place for place, _ in every]
+        epochs = [epoch for _, epoch in every]
+        self._before = [NO_EPOCH, *accumulate(epochs, max)]
+        self._behind = [*accumulate(reversed(epochs), min, initial=NEVER)][::-1]
+
+    def before(self, place: int) -> int:
+        return self._before[bisect_left(self._places, place)]
+
+    def behind(self, place: int) -> int:
+        return self._behind[bisect_right(self._places, place)]
+
+    def borders(self) -> list[int]:
+        """The places at which an answer may change."""
+        each = enumerate(zip(pairwise(self._before), pairwise(self._behind), strict=True))
+        return [self._places[at] for at, changes in each if any(one != other for one, other in changes)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What was told that bears on one broker: by places in the capture, by times, and by epoch how long its
+    log was at least; `unnamed`: the first and the last epoch of each stretch that may have been its own, as
+    nobody is known to have had them, and before where they cannot start."""
+
+    by_order: _Line
+    by_time: _Line
+    log_ends: Mapping[int, int]
+    unnamed: Sequence[tuple[int, int, int]]
+
+
+@dataclass(slots=True)
+class Offices:
+    """What a capture tells of the masters of one group.
+
+    `tenures`: who was master of which epoch; `claims`: by epoch the main address of the broker that calls it
+    its own, beside them; `starts`: where epochs start in the log; `epochs`: all that anybody names.
+    """
+
+    tenures: Mapping[int, Tenure] = field(default_factory=dict)
+    claims: Mapping[int, str] = field(default_factory=dict)
+    starts: Mapping[int, int] = field(default_factory=dict)
+    epochs: Collection[int] = ()
+    present: Sequence[Present] = ()
+    _said: dict[str | None, _Said] = field(default_factory=dict)
+
+    def epoch_of(self, row: Observation) -> Any:
+        """The epoch of an acknowledged message; None when no fact names the broker master, UNKNOWN when it
+        may have been told in one of several epochs."""
+        own = {epoch for epoch, tenure in self.tenures.items() if tenure.address == row.address}
+        place = row.offset or 0
+        possible = {epoch for epoch in own if self.starts.get(epoch, 0) <= place} or own
+        if not possible:
+            return None
+        said = self._said_to(row.address)
+        left = _told_apart(said.by_time, row.time_ns, possible)
+        if len(left) > 1 or _may_be_of_another(said, row.order, place, min(left)):
+            return UNKNOWN
+        return min(left)
+
+    def borders(self, address: str | None) -> dict[str, list[int]]:
+        """Where the epoch of a broker's messages may change, by what is asked of them."""
+        said = self._said_to(address)
+        return {
+            "order": said.by_order.borders(),
+            "time_ns": [each + apart for each in said.by_time.borders() for apart in (-APART_NS, APART_NS)],
+            "offset": [*self.starts.values(), *said.log_ends.values()],
+        }
+
+    def _said_to(self, address: str | None) -> _Said:
+        if address not in self._said:
+            own = [each for each in self.present if each.speaker in (None, address)]
+            log_ends: dict[int, int] = {}
+            for each in own:
+                if each.log_end is not None:
+                    log_ends[each.epoch] = max(each.log_end, log_ends.get(each.epoch, 0))
+            self._said[address] = _Said(
+                _Line((each.order, each.epoch) for each in own),
+                _Line((each.time_ns, each.epoch) for each in own),
+                log_ends,
+                [*self._unnamed(address)],
+            )
+        return self._said[address]
+
+    def _unnamed(self, address: str | None) -> Iterator[tuple[int, int, int]]:
+        """The stretches of epochs as `_Said` has them; controllers count epochs by one."""
+        known = sorted({*self.epochs, *self.tenures})
+        start, before = 0, 0
+        for epoch in known:
+            if epoch - before > 1:
+                yield before + 1, epoch - 1, start
+            start, before = max(start, self.starts.get(epoch, 0)), epoch
+            if epoch not in self.tenures and self.claims.get(epoch, address) == address:
+                yield epoch, epoch, start
+        if known and (last := self.tenures.get(known[-1])) is not None and last.address != address:
+            yield known[-1] + 1, NEVER, start
+
+
+def _told_apart(line: _Line, time_ns: int, possible: set[int]) -> set[int]:
+    """Of several offices of a broker those that what was told long before and long behind leaves."""
+    first = max((each for each in possible if each <= line.before(time_ns - APART_NS)), default=0)
+    last = line.behind(time_ns + APART_NS)
+    return {each for each in possible if first <= each <= last} or possible
+
+
+def _may_be_of_another(said: _Said, order: int, place: int, epoch: int) -> bool:
+    """True when a broker may have answered in an epoch of which nobody is known to have been master.
+
+    Not in an earlier one when its own one was told before, not in a later one when an earlier one was told
+    behind, or when its log is known to have held the place in its own one.
+    """
+    before, behind = said.by_order.before(order), said.by_order.behind(order)
+    reached = said.log_ends.get(epoch, 0) > place
+    return any(
+        (before < epoch) if last < epoch else (first <= behind and not reached)
+        for first, last, start in said.unnamed
+        if start <= place
+    )

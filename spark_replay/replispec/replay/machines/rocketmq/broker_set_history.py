@@ -277,11 +277,14 @@ def _is_one(one: Configuration[Any, Any], other: Configuration[Any, Any]) -> boo
 
 def _agreeing(configurations: Iterable[Configuration[Any, Any]], claims: Claims) -> Configurations:
     """Those that do not contradict what was told, and now know it."""
-    return distinct(
-        replace(one, variables=replace(one.variables, **claims))
-        for one in configurations
-        if _agrees(one, claims)
-    )
+    return distinct(_knowing(one, claims) for one in configurations if _agrees(one, claims))
+
+
+def _knowing(one: Configuration[Any, Any], claims: Claims) -> Configuration[Any, Any]:
+    """A configuration that knows what was told; the same one where it is nothing new."""
+    if all(is_same(getattr(one.variables, name), value) for name, value in claims.items()):
+        return one
+    return replace(one, variables=replace(one.variables, **claims))
 
 
 def _agrees(one: Configuration[Any, Any], claims: Claims) -> bool:

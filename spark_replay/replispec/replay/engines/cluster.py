@@ -1,0 +1,63 @@
+"""Where Spark runs: what is told of a cluster, and in plain words what may go wrong there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# The host of "spark://host:port".
+_HOST = re.compile(r"^\w+://\[?([^/,]*?)\]?(:\d+)?(/|,|$)")
+# What Spark and Python say on a worker, and what that means for whoever started the replay; {0}, {1} are what
+# the pattern found. The first that fits is told.
+_MEANINGS = (
+    (r"in worker has different version: (.+?) than that in driver: (.+?), PySpark",
+     "a worker runs another Python than this one ({0}, {1}): set PYSPARK_PYTHON to one of the same version"),
+    (r"No module named '?([\w.]+)",
+     "a worker has no Python package {0}: give --packed FILE (replispec pack)"),
+    (r'Cannot run program "([^"]+)"', "a worker cannot start {0}: set PYSPARK_PYTHON to a Python it has"),
+    (r"Could not parse Master URL: '([^']*)'", "{0!r} names no master of Spark"),
+    (r"All masters are unresponsive", "no master answers"),
+    (r"cancelled part of cancelled job group|cancelled job group",
+     "no worker took a task: the cluster has none that is free and large enough"),
+)  # fmt: skip
+
+
+class ClusterError(Exception):
+    """The cluster cannot replay; one line says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Where Spark runs.
+
+    `master`: its URL as Spark takes it; `packed`: what `packing.pack` wrote, for workers without replispec;
+    `settings`: more of Spark's own settings.
+    """
+
+    master: str = "local[*]"
+    packed: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process and its children do the work."""
+        return re.fullmatch(r"local(\[[^\]]*\])?", self.master) is not None
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether all traffic of Spark stays on the loopback interface."""
+        if self.master.startswith("local"):
+            return True
+        host = _HOST.match(self.master)
+        return host is not None and (host[1] in ("localhost", "::1") or host[1].startswith("127."))
+
+
+def meaning(said: str) -> str | None:
+    """One line for what Spark said of a failure; None for one that is not known."""
+    for pattern, words in _MEANINGS:
+        found = re.search(pattern, said)
+        if found is not None:
+            return words.format(*found.groups())
+    return None

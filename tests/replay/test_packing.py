@@ -1,0 +1,92 @@
+"""A packed environment holds what judges here, and one that would judge otherwise is refused."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from replispec.replay.engines import packing
+from replispec.replay.engines.cluster import Cluster, ClusterError, meaning
+from replispec.replay.engines.packing import MANIFEST, check_packed, identity, pack
+from tests.replay.spark_cluster import BARE_PYTHON
+
+JUDGES = "from replispec.replay.engines import by_splits, family; family.judged_families(); print('imported')"
+
+
+@pytest.fixture(scope="module")
+def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("packed") / "replispec.tar.gz"
+    assert pack(path) > 1000
+    return path
+
+
+def test_a_python_without_packages_judges_with_what_is_packed(packed: Path, tmp_path: Path) -> None:
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path, filter="data")
+    said = [
+        subprocess.run(
+            [BARE_PYTHON, "-c", JUDGES],
+            env={"PYTHONPATH": str(path), "PATH": os.defpath},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for path in (tmp_path / "nothing", tmp_path)
+    ]
+    assert "No module named 'replispec'" in said[0].stderr
+    assert said[1].stdout == "imported\n", said[1].stderr
+
+
+def test_the_same_version_is_taken_and_another_is_refused(
+    packed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check_packed(packed)
+    monkeypatch.setattr(packing, "identity", lambda: "another")
+    with pytest.raises(ClusterError, match=f"holds another replispec than this one .{identity()}, another"):
+        check_packed(packed)
+
+
+def test_what_is_no_packed_environment_is_refused(tmp_path: Path) -> None:
+    text, foreign = tmp_path / "text.tar.gz", tmp_path / "foreign.tar.gz"
+    text.write_bytes(b"no archive")
+    with tarfile.open(foreign, "w:gz") as archive:
+        archive.add(text, MANIFEST)
+    for path in (text, foreign):
+        with pytest.raises(ClusterError, match="is no packed environment"):
+            check_packed(path)
+
+
+@pytest.mark.parametrize(
+    ("master", "is_here", "on_this_machine"),
+    [
+        ("local", True, True),
+        ("local[2]", True, True),
+        ("local[*, 4]", True, True),
+        ("local-cluster[2,1,1024]", False, True),
+        ("spark://127.0.0.1:7077", False, True),
+        ("spark://localhost:7077", False, True),
+        ("spark://10.1.2.3:7077", False, False),
+        ("spark://a:7077,127.0.0.1:7077", False, False),
+    ],
+)
+def test_what_a_master_says_of_where_the_work_is_done(
+    master: str, is_here: bool, on_this_machine: bool
+) -> None:
+    cluster = Cluster(master)
+    assert (cluster.is_here, cluster.on_this_machine) == (is_here, on_this_machine)
+
+
+def test_another_python_is_told_before_what_it_lacks() -> None:
+    said = (
+        "ModuleNotFoundError: No module named 'replispec'\n[PYTHON_VERSION_MISMATCH] Python in worker has "
+        "different version: 3.12 than that in driver: 3.11, PySpark cannot run with different minor versions."
+    )
+    assert meaning(said) == (
+        "a worker runs another Python than this one (3.12, 3.11): "
+        "set PYSPARK_PYTHON to one of the same version"
+    )
+    assert meaning("something else") is None
