@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import pytest
 
 from replispec.compiler.family import compile_family
 from replispec.compiler.model.message import SpecificationError
+from replispec.wire.rocketmq.codes import RequestCode
+from replispec.wire.rocketmq.machines import broker_sends_wire
 from tests.compiler.bound_family import bound_model, write
 
 TELLER = """\
@@ -67,6 +70,13 @@ def test_what_a_request_says_twice_is_read_once_and_asked_no_earlier(tmp_path: P
     assert made.count('header.name or ""') == 1
     assert made.count("local.is_full(name)") == 1
     assert made.index("if not local.is_known(name)") < made.index("is_full = local.is_full(name)")
+
+
+def test_requests_that_differ_in_their_header_alone_are_read_by_one_function() -> None:
+    made = inspect.getsource(broker_sends_wire)
+    assert made.count('"in-sync replicas not enough"') == 1
+    readers = broker_sends_wire.REQUESTS
+    assert readers[RequestCode.SEND_MESSAGE] is not readers[RequestCode.SEND_MESSAGE_V2]
 
 
 @pytest.mark.parametrize(

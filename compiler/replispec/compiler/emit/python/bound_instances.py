@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from replispec.compiler.emit.python.binding_words import (
     BOUND,
@@ -41,6 +42,9 @@ from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import fields_of
+
+_SHARED_FROM: Final = 4
+"""Lines of a reader that is worth sharing."""
 
 
 class InstanceBindings:
@@ -127,8 +131,7 @@ class InstanceBindings:
 
     def _requests(self) -> Iterator[Node]:
         readers = readers_of(self._bindings.requests)
-        for name, found in readers.items():
-            yield self._request(name, found)
+        yield from _once_each([self._request(name, found) for name, found in readers.items()], self._readers)
         kinds = "".join(f", {each.partition(': ')[2]}" for each in self._readers)
         kind = f"{ABC.Callable}[[ExtFields, bytes{kinds}], {self._asked} | None]"
         yield from request_tables(readers, kind, self._machine, self._words)
@@ -338,6 +341,32 @@ class InstanceBindings:
             return "body.encode()"
         text = self._words.python(form.whole)
         return f"{BOUND.encoded}({text})" if form.body else text
+
+
+def _once_each(readers: list[FunctionDef], handed: list[str]) -> Iterator[FunctionDef]:
+    """The readers of requests; what several do that differ only in the header is one function."""
+    alike: dict[tuple[str, ...], list[FunctionDef]] = {}
+    for each in readers:
+        is_long = each.body[0].startswith("header = ") and len(each.body) > _SHARED_FROM
+        alike.setdefault(tuple(each.body[1:]) if is_long else (each.name,), []).append(each)
+    for inside, found in alike.items():
+        if len(found) == 1:
+            yield from found
+            continue
+        headers = [each.body[0].removeprefix("header = ") for each in found]
+        kinds = " | ".join(each.partition(".")[0] for each in headers)
+        given = (f"header: {kinds}", "data: bytes", *handed)
+        shared = f"_read{found[-1].name}"
+        yield FunctionDef(shared, parameters(given, inside), found[0].returns, inside)
+        passed = "".join(f", {each.partition(':')[0]}" for each in given[1:])
+        for each, header in zip(found, headers, strict=True):
+            body = [f"return {shared}({header}{passed})"]
+            yield FunctionDef(
+                each.name,
+                parameters(("ext_fields: ExtFields", "data: bytes", *handed), body),
+                each.returns,
+                body,
+            )
 
 
 def _handed(name: str, given: Iterable[str]) -> list[str]:

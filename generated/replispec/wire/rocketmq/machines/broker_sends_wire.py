@@ -48,8 +48,9 @@ class Local(Protocol):
     def write_queues(self, topic: str, /) -> int: ...
 
 
-def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
-    header = SendMessageV2Request.from_ext_fields(ext_fields)
+def _read_send_message(
+    header: SendMessageV2Request | SendMessageRequest, data: bytes, code: int, local: Local, rules: Rules
+) -> Event:
     topic = header.topic or ""
     queue_id = header.queue_id or 0
     sys_flag = header.sys_flag or 0
@@ -85,45 +86,14 @@ def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local
         is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or (header.batch or False),
         body=data,
     )
+
+
+def _send_message_v2(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
+    return _read_send_message(SendMessageV2Request.from_ext_fields(ext_fields), data, code, local, rules)
 
 
 def _send_message(ext_fields: ExtFields, data: bytes, code: int, local: Local, rules: Rules) -> Event:
-    header = SendMessageRequest.from_ext_fields(ext_fields)
-    topic = header.topic or ""
-    queue_id = header.queue_id or 0
-    sys_flag = header.sys_flag or 0
-    if not local.serves:
-        raise Refused(codes.ResponseCode.SERVICE_NOT_AVAILABLE, "this broker is no master")
-    if not rules.may_store(local.sync_members, local.sync_members_min):
-        raise Refused(codes.ResponseCode.SYSTEM_ERROR, "in-sync replicas not enough")
-    if local.is_full:
-        raise Refused(codes.ResponseCode.SYSTEM_BUSY, "too many messages wait to be acknowledged")
-    if not local.is_topic(topic):
-        raise Refused(codes.ResponseCode.MESSAGE_ILLEGAL, f"'{rules.excerpt(topic)}' is no name of a topic")
-    if len(data) > local.body_bytes_max:
-        raise Refused(codes.ResponseCode.MESSAGE_ILLEGAL, f"{len(data)} bytes are too many for a message")
-    if rules.has_bit(sys_flag, codes.MessageFlag.TRANSACTION):
-        raise Refused(codes.ResponseCode.NO_PERMISSION, "transactions are not supported")
-    if not local.has_topic(topic) and not local.may_make(topic):
-        raise Refused(codes.ResponseCode.TOPIC_NOT_EXIST, f"topic[{header.topic}] not exist")
-    if not local.may_write(topic):
-        raise Refused(
-            codes.ResponseCode.NO_PERMISSION, f"the topic[{header.topic}] sending message is forbidden"
-        )
-    if max(queue_id, 0) >= local.write_queues(topic):
-        raise Refused(codes.ResponseCode.SYSTEM_ERROR, f"request queueId[{max(queue_id, 0)}] is illegal")
-    return Sent(
-        topic=topic,
-        queue_id=max(queue_id, 0),
-        queues_wanted=1 if header.default_topic_queue_nums is None else header.default_topic_queue_nums,
-        sys_flag=sys_flag,
-        flag=header.flag or 0,
-        born_timestamp=header.born_timestamp or 0,
-        reconsume_times=header.reconsume_times or 0,
-        properties=header.properties or "",
-        is_batch=code == codes.RequestCode.SEND_BATCH_MESSAGE or (header.batch or False),
-        body=data,
-    )
+    return _read_send_message(SendMessageRequest.from_ext_fields(ext_fields), data, code, local, rules)
 
 
 REQUESTS: Final[Mapping[int, Callable[[ExtFields, bytes, int, Local, Rules], Event | None]]] = {

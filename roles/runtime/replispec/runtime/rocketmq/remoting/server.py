@@ -31,7 +31,7 @@ _JSON: Final = SerializeType.JSON
 class Request:
     """One request of a peer, to be answered once, now or later; a one-way request need not be.
 
-    `now_ms`: when it was handed over.
+    `now_ms`: when it was handed over. `wants_answer`: it is not one-way.
     """
 
     connection: int
@@ -40,6 +40,7 @@ class Request:
     command: Command
     now_ms: int
     _server: RequestServer
+    wants_answer: bool
     answered: bool = False
 
     @property
@@ -184,7 +185,7 @@ class RequestServer:
         if peer is None:
             return
         command = request.command
-        if command.wants_answer:
+        if request.wants_answer:
             # By position: that costs less than by name.
             opaque = command.header.opaque
             header = RemotingHeader(
@@ -204,7 +205,7 @@ class RequestServer:
         peer = self._peers.get(request.connection)
         if peer is None:
             return
-        if command.wants_answer:
+        if request.wants_answer:
             _put(peer, answer.frame(opaque))
         if not peer.serving:
             self._send_answers(request.connection, peer)
@@ -246,7 +247,8 @@ class RequestServer:
             if not wants_answer and command.is_answer:
                 continue
             peer.unanswered += wants_answer
-            self._handle(Request(connection, peer.address, peer.listener, command, now_ms, self))
+            request = Request(connection, peer.address, peer.listener, command, now_ms, self, wants_answer)
+            self._handle(request)
             if connection not in self._peers:
                 return
         peer.serving = False
