@@ -443,3 +443,16 @@ def test_no_rule_that_can_be_left_open_shows_its_expression() -> None:
     # What these ask is told by every event of theirs.
     always_told = {"id-granted-once", "next-id-is-free", "pairing"}
     assert {each.id for each in INVARIANTS.values() if not each.unseen} <= set_shaped | always_told
+
+
+def test_a_sentence_tells_what_a_set_holds_in_the_same_order_in_every_process() -> None:
+    event = SimpleNamespace(
+        group="g",
+        leader="c:1",
+        live=frozenset(f"10.0.0.{number}:10911" for number in range(1, 6)),
+        reached=frozenset(),
+        whole=True,
+    )
+    finding = found("heartbeats-reach-leader", [("leader_changed", event)])
+    living = "10.0.0.1:10911, 10.0.0.2:10911, 10.0.0.3:10911, 10.0.0.4:10911, 10.0.0.5:10911"
+    assert finding.evidence[0].says == f"not all of {living} sent the new leader c:1 a heartbeat in time"

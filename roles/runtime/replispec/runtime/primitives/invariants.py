@@ -17,6 +17,7 @@ other event of the comparison.
 from __future__ import annotations
 
 import enum
+import string
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -276,9 +277,22 @@ def _feeder(invariant: Invariant, rules: Any, note: _Note) -> _SetFold | _OrderF
     raise LocalProtocolError(f"{invariant.id} has no shape that can be judged")
 
 
+class _Sentences(string.Formatter):
+    """Fills in sentences; what a set holds is told ascending, the same in every process."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        """The text of one value."""
+        if isinstance(value, frozenset):
+            return ", ".join(map(str, sorted(value))) or "none"
+        return str(super().format_field(value, format_spec))
+
+
+_SENTENCES: Final = _Sentences()
+
+
 def _said(template: str, variables: Any, event: Any) -> str:
     """The sentence with its {event.x}, {v.x} and {other.x} filled in."""
-    return template.format(event=event, v=variables, other=variables)
+    return _SENTENCES.format(template, event=event, v=variables, other=variables)
 
 
 def _judged(
