@@ -214,9 +214,24 @@ def test_a_later_fall_takes_back_nothing_that_an_earlier_one_proved_lost() -> No
 
 @pytest.mark.parametrize("falls", [[150, 150], [150, 160], [150, 400, 200]])
 def test_a_log_that_several_words_of_one_connection_tell_to_fall_is_a_fault(falls: list[int]) -> None:
-    rows = [beat(20, 300, "c"), *(beat(21 + at, end, "c") for at, end in enumerate(falls))]
+    rows = [beat(20, 300, "c"), *(beat(21 + at, end, "c") for at, end in enumerate(falls)), still_master(30)]
     assert log_holds(*rows) is Verdict.VIOLATED
     assert survival(*sent("a", 0, 100, first=15), *rows) == (Verdict.OK, [])
+
+
+def still_master(order: int) -> Observation:
+    """A controller names the same master once more, on the connection of its heartbeats."""
+    return replace(fact(order, 1, "1", FIRST), connection="c", direction=1)
+
+
+@pytest.mark.parametrize("named_at", [None, 12], ids=["never", "before"])
+def test_a_broker_that_nobody_calls_master_after_its_log_fell_may_have_been_deposed(
+    named_at: int | None,
+) -> None:
+    """What a controller says was not captured: the broker may have cut its log as a replica."""
+    rows = [beat(20, 300, "c"), beat(21, 150, "c"), beat(22, 150, "c")]
+    named_before = [] if named_at is None else [still_master(named_at)]
+    assert log_holds(*named_before, *rows) is Verdict.UNKNOWN
 
 
 def test_one_word_that_the_next_one_may_have_overtaken_is_none() -> None:
@@ -237,7 +252,8 @@ def test_a_deposed_master_cuts_its_log_where_the_next_epoch_starts_and_that_is_n
     assert log_holds(*cut, answered) is Verdict.OK
     assert log_holds(*cut) is Verdict.UNKNOWN
     start[1]["start_offset"] = 250
-    assert log_holds(*cut, answered) is Verdict.VIOLATED
+    assert log_holds(*cut, answered) is Verdict.UNKNOWN
+    assert log_holds(*cut, answered, still_master(30)) is Verdict.VIOLATED
 
 
 # ---- messages of one connection that was asked for them after the answers before -----------------------

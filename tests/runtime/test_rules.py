@@ -29,7 +29,7 @@ def sources() -> dict[str, Any]:
     """Every algorithm's part of the specification, by name."""
     found: dict[str, Any] = {}
     for path in sorted(VECTORS.glob("*.yaml")):
-        found |= yaml.safe_load(path.read_text("utf-8"))["rules"]
+        found |= yaml.safe_load(path.read_text("utf-8")).get("rules", {})
     return found
 
 

@@ -84,5 +84,7 @@ def test_what_the_dissector_cannot_show_is_refused(
     tmp_path: Path, file: str, old: str, new: str, complaint: str
 ) -> None:
     copy = changed(tmp_path, f"{MESSAGES}/{file}", old, new)
+    # Golden bytes name fields, too, and would be refused first.
+    (copy / "vectors" / "rocketmq" / "messages.yaml").unlink()
     with pytest.raises(SpecificationError, match=complaint):
         generate(copy)

@@ -25,11 +25,12 @@ FORMAT = 1
 
 
 def machine_modules(family: str) -> Iterator[ModuleType]:
-    """The generated modules of a family's machines, by name; those that bind one to messages hold none."""
+    """The generated modules of a family's machines, each named like its machine; the others bind one."""
     package = families.wire(family, "machines")
     for name in sorted(each.name for each in pkgutil.iter_modules(package.__path__)):
         module = importlib.import_module(f"{package.__name__}.{name}")
-        if hasattr(module, "MACHINE"):
+        machine = getattr(module, "MACHINE", None)
+        if machine is not None and machine.name == name:
             yield module
 
 

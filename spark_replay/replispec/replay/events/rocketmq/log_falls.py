@@ -11,7 +11,7 @@ Offsets are bytes of the commit log.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Protocol
@@ -91,6 +91,12 @@ class _Log:
         self.least = least
 
 
+def _latest_names(rows: Iterable[Observation]) -> Mapping[tuple[str, int], int]:
+    """By connection and epoch the place where a controller last named a master of that epoch there."""
+    facts = (row for row in rows if row.kind == ObservationKind.FACT and row.master_epoch is not None)
+    return {(row.connection, row.master_epoch or 0): row.order for row in facts}
+
+
 class LogFalls:
     """The logs of masters by group, broker and epoch, as one capture tells them."""
 
@@ -107,6 +113,7 @@ class LogFalls:
         self._groups = groups
         self._tenures = tenures
         self._unseen = unseen
+        self._named = _latest_names(rows)
         self._runs = runs_of(rows, groups)
         self._logs: dict[Log, _Log] = defaultdict(_Log)
         self._ends = [(row, key, end) for row in rows for key, end in self._end(row)]
@@ -145,7 +152,12 @@ class LogFalls:
         if place not in self._fallen:
             return None
         proven = self._falls[group, broker, epoch][row.connection].proven
-        return self._fallen[place] if proven and self._unseen.get(str(group), -1) <= epoch else UNKNOWN
+        # A heartbeat is no word of a master as such: one that was deposed meanwhile cut its log by right.
+        is_master = (
+            row.kind == ObservationKind.ANSWER or self._named.get((row.connection, epoch), -1) > row.order
+        )
+        knows = self._unseen.get(str(group), -1) <= epoch
+        return self._fallen[place] if proven and is_master and knows else UNKNOWN
 
     def cut_to(self, row: Observation) -> Any:
         """Where the log ended in a later run that did not hold an acknowledged message any more, or None;
