@@ -17,13 +17,13 @@ other event of the comparison.
 from __future__ import annotations
 
 import enum
-import string
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from replispec.runtime.primitives.errors import LocalProtocolError
 from replispec.runtime.primitives.machines import assigned, forgotten
+from replispec.runtime.primitives.sentences import said
 from replispec.runtime.primitives.unknown import UnknownRead
 
 EVIDENCE_MAX: Final = 20
@@ -277,32 +277,14 @@ def _feeder(invariant: Invariant, rules: Any, note: _Note) -> _SetFold | _OrderF
     raise LocalProtocolError(f"{invariant.id} has no shape that can be judged")
 
 
-class _Sentences(string.Formatter):
-    """Fills in sentences; what a set holds is told ascending, the same in every process."""
-
-    def format_field(self, value: Any, format_spec: str) -> str:
-        """The text of one value."""
-        if isinstance(value, frozenset):
-            return ", ".join(map(str, sorted(value))) or "none"
-        return str(super().format_field(value, format_spec))
-
-
-_SENTENCES: Final = _Sentences()
-
-
-def _said(template: str, variables: Any, event: Any) -> str:
-    """The sentence with its {event.x}, {v.x} and {other.x} filled in."""
-    return _SENTENCES.format(template, event=event, v=variables, other=variables)
-
-
 def _judged(
     otherwise: Sequence[Otherwise], says: str, variables: Any, event: Any, rules: Any
 ) -> tuple[Verdict, str, str]:
     """Verdict, sentence and divergence of a check that failed."""
     for entry in otherwise:
         if entry.condition is None or entry.condition(variables, event, rules):
-            return entry.verdict, _said(entry.says or says, variables, event), entry.divergence
-    return Verdict.VIOLATED, _said(says, variables, event), ""
+            return entry.verdict, said(entry.says or says, variables, event), entry.divergence
+    return Verdict.VIOLATED, said(says, variables, event), ""
 
 
 def _checked(checks: Sequence[Check], rule: Invariant, variables: Any, event: Any, rules: Any) -> Evidence:
