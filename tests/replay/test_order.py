@@ -72,6 +72,23 @@ def clean(name: str) -> Judgement:
     return judged((CAPTURES / f"{name}.pcap").read_bytes())
 
 
+def one_late(seen: Sequence[mess.Seen], connection: bytes | None, late_ns: int) -> list[mess.Seen]:
+    return mess.delayed(seen, lambda each: late_ns if each.connection == connection else 0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_late_connection_invents_no_fault_and_no_loss_and_clears_none(name: str) -> None:
+    header, seen = packets(name)
+    late = [*product(sorted({each.connection for each in seen if each.connection}), (-3_000, 3_000))]
+    few = random.Random(name).sample(late, min(4, len(late))) if SEEDS < 20 else late
+    for connection, milliseconds in few:
+        found = judged(mess.written(header, one_late(seen, connection, milliseconds * MILLISECOND)))
+        assert violated(found) <= violated(clean(name)), (connection, milliseconds)
+        kept = {key for key, verdict in verdicts(found).items() if verdict == "ok"}
+        assert not kept & violated(clean(name)), (connection, milliseconds)
+        assert lost(found) == lost(clean(name)), (connection, milliseconds)
+
+
 @pytest.mark.parametrize(("name", "kind"), [*product(NAMES, DELAYS)])
 def test_a_delay_of_whole_connections_alters_no_verdict_and_no_loss(name: str, kind: str) -> None:
     header, seen = packets(name)

@@ -125,6 +125,8 @@ class LogFalls:
         self._fallen = fallen_ends(self._ends, starts)
         self._falls = falls_of(self._ends, self._fallen)
         self._given: dict[tuple[Log, int], list[Observation]] = defaultdict(list)
+        # By log, where the last message begins of which nothing tells the run.
+        self._undated: dict[Log, int] = {}
         for row in rows:
             if row.kind == ObservationKind.ACKNOWLEDGED:
                 self._take(row)
@@ -142,10 +144,16 @@ class LogFalls:
                 epoch=epoch,
                 broker=broker,
                 end=end,
-                before=None if run is None else log.before.get(run),
+                before=self._before(key, run, end),
                 acknowledged=-1 if run is None else log.acknowledged.get(run, -1),
                 fell_from=self._fell_from(place),
             )
+
+    def _before(self, key: Log, run: int | None, end: int) -> Any:
+        """How long the log was in earlier runs; UNKNOWN where what was acknowledged behind `end` may have been."""
+        before = None if run is None else self._logs[key].before.get(run)
+        is_open = before is not None and before <= end < self._undated.get(key, -1) + 1
+        return UNKNOWN if is_open else before
 
     def _fell_from(self, place: int) -> Any:
         row, (group, broker, epoch), _ = self._ends[place]
@@ -215,6 +223,8 @@ class LogFalls:
             told.most = max(told.most, row.offset + 1)
             for before in given[-1:]:
                 told.again |= self._is_before(before, run) and are_different(before.text, row.text)
+        else:
+            self._undated[key] = max(row.offset, self._undated.get(key, -1))
         given.append(row)
 
     def _is_before(self, row: Observation, run: int | None) -> bool:

@@ -44,6 +44,7 @@ WAITING_MAX: Final = 64
 _KINDS: Final = {info.name: kind for kind, info in MACHINE.events.items()}
 # The epoch of the set comes first: every election counts it up too.
 _EPOCHS: Final = ("sync_state_set_epoch", "master_epoch")
+_NEVER: Final = 2**31
 _Request = tuple[str, int, int | None]
 _Place = tuple[int, ...]
 
@@ -86,7 +87,8 @@ class _Event:
     """A request (without `decision`), or what its answer or a notification says.
 
     `place`: among the events of a broker set, its epochs as far as its thread tells them; of those with the
-    same, what changes the set comes first.
+    same, what changes the set comes first. `until`: the epochs that its thread tells next, which it cannot lie
+    behind.
     """
 
     row: Observation
@@ -94,6 +96,7 @@ class _Event:
     asked: Decision
     decision: Decision | None = None
     place: _Place = ()
+    until: _Place = ()
 
     @property
     def floats(self) -> bool:
@@ -117,6 +120,15 @@ class _Thread:
     events: deque[_Event] = field(default_factory=deque)
     since: int = 0
     epochs: list[int] = field(default_factory=lambda: [-1, -1])
+
+    def look_ahead(self) -> None:
+        """Tell every event what its thread tells next; all must have been added."""
+        until: _Place = (_NEVER, _NEVER)
+        for event in reversed(self.events):
+            if event.decision is not None:
+                told = _epochs(event.decision)
+                until = tuple(one if one >= 0 else other for one, other in zip(told, until, strict=True))
+                event.until = until
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +241,8 @@ class _Order:
 
     def walk(self) -> _Judged:
         """Judge every answer and notification."""
+        for thread in self._threads.values():
+            thread.look_ahead()
         while self._go_on() or self._conclude():
             pass
         return sorted(self._judged, key=lambda each: each[0].order)
@@ -244,7 +258,7 @@ class _Order:
             return True
         heads = self._heads()
         choice = self._choice
-        if choice.floats_first and any(self._take(*head) for head in heads if head[0].floats):
+        if choice.floats_first and any(self._take(*head) for head in _floating(heads)):
             return True
         if choice.asked_first and any(self._take(*head) for head in heads):
             return True
@@ -351,6 +365,11 @@ class _Order:
         if event.row.accepted:
             self._owners.learn(event.decision)
         self._judged.append((event.row, verdict, f"{MACHINE.name}: {says}" if says else ""))
+
+
+def _floating(heads: Sequence[tuple[_Event, _Thread]]) -> list[tuple[_Event, _Thread]]:
+    """What no epoch places, the first that has to come before anything else."""
+    return sorted((head for head in heads if head[0].floats), key=lambda head: head[0].until)
 
 
 def _is_removal(event: _Event) -> bool:
