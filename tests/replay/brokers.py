@@ -25,6 +25,7 @@ class Broker:
     number: int
     subnet: int
     learner: bool = False
+    machine: int | None = None  # The last number of its address, where that is not its id.
     log: bytearray = field(default_factory=bytearray)
     base: int = 0
     epochs: list[tuple[int, int]] = field(default_factory=list)
@@ -36,7 +37,8 @@ class Broker:
 
     @property
     def host(self) -> str:
-        return f"10.{self.subnet >> 8}.{self.subnet & 255}.{self.number}"
+        last = self.number if self.machine is None else self.machine
+        return f"10.{self.subnet >> 8}.{self.subnet & 255}.{last}"
 
     @property
     def end(self) -> int:

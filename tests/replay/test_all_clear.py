@@ -104,6 +104,25 @@ def test_the_start_of_one_later_epoch_says_nothing_of_a_still_later_one(tmp_path
     assert judged(world, tmp_path / "told.pcap") == (Verdict.VIOLATED, 6, 0, 10)
 
 
+def test_a_start_that_the_master_told_before_it_began_again_leaves_no_later_one_standing(
+    tmp_path: Path,
+) -> None:
+    world = fail_over(0, lambda world: world.query_epochs(2))
+    master = world.brokers[2]
+    world.die(2)
+    master.epochs[-1] = (2, master.end)
+    world.come_back(2)
+    world.announce(2)
+    world.come_back(1)
+    world.announce(1)
+    world.follow(1)
+    world.send(2)
+    world.replicate(1)
+    verdict, lost, unknown, _ = judged(world, tmp_path / "again.pcap")
+    assert verdict in (Verdict.UNKNOWN, Verdict.VIOLATED)
+    assert lost + unknown >= 5
+
+
 def history(*starts: tuple[int, int]) -> Observation:
     """A handshake answer with these epochs and their starts."""
     epochs = [{"epoch": epoch, "start_offset": start} for epoch, start in starts]

@@ -83,6 +83,22 @@ def test_a_log_that_falls_while_its_master_moves_has_lost_messages() -> None:
     assert losses(world) == [(1, 4)]
 
 
+def test_brokers_that_changed_addresses_with_each_other_have_lost_nothing() -> None:
+    world = two_brokers(messages=5)
+    world.send(3)
+    world.die(1)
+    world.die(2)
+    for number, other in ((1, 2), (2, 1)):
+        world.brokers[number].machine = other
+    world.come_back(2)
+    world.heartbeat_controller(2)
+    world.heartbeat_controller(2)
+    world.come_back(1)
+    world.announce(1)
+    followed_again(world)
+    assert losses(world) == []
+
+
 def alive(address: str, broker_id: int, group: str = "g") -> Alive:
     return Alive("c", 0, 0, "a<->b#1", 0, 0, 0, group=group, address=address, broker_id=broker_id)
 

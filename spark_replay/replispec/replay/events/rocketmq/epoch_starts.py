@@ -77,7 +77,7 @@ class Witnesses:
 
     def __init__(self) -> None:
         self._told: dict[int, Counter[int]] = defaultdict(Counter)
-        self._listed: set[int] = set()
+        self._listed: dict[int, set[int]] = defaultdict(set)
         self._histories: dict[int, int] = {}
 
     def hear(self, row: Observation) -> None:
@@ -85,7 +85,7 @@ class Witnesses:
         if row.kind in _LISTS:
             for entry in row.epochs or ():
                 self._told[entry["epoch"]][entry["start_offset"]] += 1
-                self._listed.add(entry["epoch"])
+                self._listed[entry["epoch"]].add(entry["start_offset"])
             if row.epochs:
                 first, last = row.epochs[0]["epoch"], row.epochs[-1]["epoch"]
                 self._histories[last] = min(first, self._histories.get(last, first))
@@ -102,14 +102,16 @@ class Witnesses:
         """The start of each epoch; of several the smallest: a master that starts again tells a later one.
 
         Where starts of an epoch differ, one frame alone is not believed, and a header alone never about an
-        epoch that no controller knows (`named`): a damaged or false one moves no border.
+        epoch that no controller knows (`named`): a damaged or false one moves no border. But a history that
+        one answer alone tells takes belief from the larger starts: it may be the one before the master began
+        again.
         """
         starts: dict[int, int] = {}
         for epoch, told in self._told.items():
             if len(told) == 1 and (epoch in named or epoch in self._listed):
                 starts[epoch] = next(iter(told))
             sure = [start for start, count in told.items() if count >= WITNESSES_MIN]
-            if sure:
+            if sure and min(sure) <= min(self._listed.get(epoch, sure)):
                 starts[epoch] = min(sure)
         return starts
 

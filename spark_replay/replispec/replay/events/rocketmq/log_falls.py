@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, Protocol
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.falls_in_order import WITNESSES_MIN, Log, fallen_ends, falls_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.runs import are_different, main_address, runs_of
@@ -24,13 +25,21 @@ from replispec.runtime.primitives.unknown import UNKNOWN
 
 
 class InOffice(Protocol):
-    """A master of an epoch: its main address, and where the capture first tells it."""
+    """A master of an epoch: its name, how a controller named it, its main address, and where the capture first
+    tells it."""
 
+    master: str
     address: str | None
     order: int
+    named_by: str | None
 
 
 Tenures = Mapping[str, Mapping[int, InOffice]]
+
+
+def _is_another(office: InOffice, row: Observation) -> bool:
+    """True when a row names its broker by an id that is not the master's: addresses pass to other brokers."""
+    return office.named_by == BY_ID and row.broker_id is not None and str(row.broker_id) != office.master
 
 
 @dataclass(slots=True)
@@ -150,7 +159,7 @@ class LogFalls:
             )
 
     def _before(self, key: Log, run: int | None, end: int) -> Any:
-        """How long the log was in earlier runs; UNKNOWN where what was acknowledged behind `end` may have been."""
+        """How long the log was in earlier runs; UNKNOWN where what lay behind `end` may have been in one."""
         before = None if run is None else self._logs[key].before.get(run)
         is_open = before is not None and before <= end < self._undated.get(key, -1) + 1
         return UNKNOWN if is_open else before
@@ -249,6 +258,8 @@ class LogFalls:
         if row.group is None or broker is None or epoch is None or row.max_offset is None:
             return
         tenures = self._tenures.get(row.group, {})
+        if epoch in tenures and _is_another(tenures[epoch], row):
+            return
         deposed = min((each.order for other, each in tenures.items() if other > epoch), default=None)
         master = tenures[epoch].address if epoch in tenures else None
         if master is None or self._groups.identities.broker(row.group, master) != broker:

@@ -87,8 +87,8 @@ class _Event:
     """A request (without `decision`), or what its answer or a notification says.
 
     `place`: among the events of a broker set, its epochs as far as its thread tells them; of those with the
-    same, what changes the set comes first. `until`: the epochs that its thread tells next, which it cannot lie
-    behind.
+    same, what changes the set comes first. `until`: the epochs that its thread tells next; it cannot lie
+    behind them.
     """
 
     row: Observation
