@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
@@ -57,12 +57,18 @@ def cluster_options(
     return {name: value for name, value in said.items() if value}
 
 
-def choose(asked: str, of_cluster: Mapping[str, Any] | None = None) -> tuple[str, str]:
+def choose(
+    asked: str, of_cluster: Mapping[str, Any] | None = None, captures: Sequence[Path | str] = ()
+) -> tuple[str, str]:
     """The engine, `spark` or `local`, and the line that says which one `auto` took, empty when it was named.
 
-    Who says where Spark runs (`of_cluster`) asks for Spark. Raises MissingError when Spark was asked for and
-    cannot run here.
+    Who says where Spark runs (`of_cluster`), or names captures in a store (texts), asks for Spark. Raises
+    MissingError when Spark was asked for and cannot run here.
     """
+    if any(isinstance(capture, str) for capture in captures):
+        if asked == LOCAL:
+            raise click.UsageError("captures in a store are for the Spark engine")
+        asked = SPARK
     if of_cluster:
         if asked == LOCAL:
             raise click.UsageError("--master, --packed and --spark-setting are for the Spark engine")

@@ -23,9 +23,11 @@ from pyspark.sql.types import StructType
 
 from replispec.replay.capture.files import Capture, open_capture, walk
 from replispec.replay.capture.records import ALL_TIME, Split
+from replispec.replay.engines.cluster import is_url
 from replispec.replay.engines.source_frames import WHOLE, Share
 from replispec.replay.engines.source_tables import capture_batches, packet_batches, schemas, window_of
 from replispec.replay.engines.spark_filters import may_narrow, wanted_by
+from replispec.replay.engines.spark_stores import bring
 from replispec.replay.engines.wanted import ALL, Wanted
 from replispec.replay.frames.hints import Hints
 
@@ -60,16 +62,22 @@ def read_captures(
 ) -> DataFrame:
     """A table of captures that reads less when it is filtered; call it anew for every filter.
 
-    `path`: a file or a glob; `what`: packets, frames or events.KIND; `columns`: those to read, all unless
+    `path`: a file, a glob, or an address in a store (see `spark_stores`), of which copies are kept as long as
+    this process lives; `what`: packets, frames or events.KIND; `columns`: those to read, all unless
     given; `options`: others of PcapDataSource. A table that is asked with a second filter gives the right
-    rows, but reads everything. Raises SourceOptionError, by way of Spark.
+    rows, but reads everything. Raises StoreError, and by way of Spark SourceOptionError.
     """
     register(spark)
     spark.conf.set(PUSHDOWN, "true")
     chosen = list(columns)
     if chosen and "capture" not in chosen:
         chosen.append("capture")
-    own = Path(_filters_folder().name) / str(next(_TABLES))
+    own = Path(_kept().name) / str(next(_TABLES))
+    if is_url(str(path)):
+        copies = own.with_name(f"{own.name}.copies")
+        copies.mkdir()
+        bring(spark, str(path), copies)
+        path = Path(glob.escape(str(copies)), "*")
     reader = spark.read.format(FORMAT).option("what", what).option("filterFile", str(own))
     given = {"columns": ",".join(chosen), **{name: str(value) for name, value in options.items()}}
     for name, value in given.items():
@@ -82,9 +90,9 @@ _TABLES: Final = count()
 
 
 @cache
-def _filters_folder() -> tempfile.TemporaryDirectory[str]:
-    """Where tables of this process keep their first filters, as long as it lives."""
-    return tempfile.TemporaryDirectory(prefix="replispec-filters-")
+def _kept() -> tempfile.TemporaryDirectory[str]:
+    """Where tables of this process keep their first filters and copies of captures, as long as it lives."""
+    return tempfile.TemporaryDirectory(prefix="replispec-tables-")
 
 
 class PcapDataSource(DataSource):
@@ -134,6 +142,8 @@ class _Request:
 
     def paths(self) -> list[str]:
         """The captures, in order of their names. Raises SourceOptionError when there are none."""
+        if is_url(self.pattern):
+            raise SourceOptionError(f"path={self.pattern!r} is in a store: only read_captures reads there")
         found = sorted(glob.glob(self.pattern)) or ([self.pattern] if Path(self.pattern).is_file() else [])
         if not found:
             raise SourceOptionError(f"path={self.pattern!r} is no file, and no glob that fits one")
