@@ -22,6 +22,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from replispec.replay.engines.cluster import Cluster, StoreError
+from replispec.replay.engines.packing import check_packed
 from replispec.replay.engines.results import SPARK_LOG_NAME
 from replispec.replay.engines.spark_session import spark_session
 from replispec.replay.engines.spark_workers import plain_failures
@@ -77,8 +78,10 @@ class _File:
 def fetched(url: str, folder: Path, cluster: Cluster, log: Path) -> list[Path]:
     """As `bring`, by the Spark of a cluster, which is started unless it runs. `log`: the folder of its log.
 
-    Raises StoreError, and ClusterError when Spark does not start.
+    Raises StoreError, and ClusterError when Spark does not start or what is packed is of another replispec.
     """
+    if cluster.packed is not None:
+        check_packed(cluster.packed)
     patient = replace(cluster, settings={**SETTINGS, **cluster.settings})
     with plain_failures():
         spark = spark_session(patient, log=log / SPARK_LOG_NAME)
