@@ -18,8 +18,8 @@ from replispec.replay.frames import tables
 from replispec.replay.frames.family import MessageColumns
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, FRAMES_ORDER
-from tests.replay.pcap_writer import pcap
-from tests.replay.random_traffic import Harm, random_capture
+from tests.replay.pcap_writer import Conversation, pcap
+from tests.replay.random_traffic import Harm, command, random_capture
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay" / "captures"
 CAPTURE = CAPTURES / "failover_lost.pcap"
@@ -89,9 +89,25 @@ def test_frames_that_cannot_be_wanted_are_not_decoded(wanted: Wanted, most: floa
     assert read.frames <= most * everything.frames
 
 
-def test_packets_of_other_connections_are_not_put_together() -> None:
-    wanted = where(("source", Relation.EQUAL, (SOME["source"],)))
-    assert frames(CAPTURE, wanted)[1].packets < 0.5 * frames(CAPTURE)[1].packets
+@pytest.mark.parametrize("column", ["source", "connection"])
+def test_packets_of_other_connections_are_not_put_together(column: str) -> None:
+    wanted = where((column, Relation.EQUAL, (SOME[column],)))
+    assert 0 < frames(CAPTURE, wanted)[1].packets < 0.5 * frames(CAPTURE)[1].packets
+
+
+def test_a_later_connection_of_the_same_endpoints_is_found(tmp_path: Path) -> None:
+    ends = ("10.0.0.9", 40_000), ("10.0.0.3", 10_911)
+    first = Conversation(*ends).open().send(command(1) + command(2), from_client=True).close()
+    second = Conversation(*ends, client_initial=2**31, time_ns=first.time_ns).open()
+    second.send(command(3) + command(4), from_client=True)
+    path = tmp_path / "twice.pcap"
+    path.write_bytes(pcap([*first.packets, *second.packets]))
+    names = decode_capture(path).frames["connection"].to_pylist()
+    assert sorted({name.rpartition("#")[2] for name in names}) == ["1", "2"]
+    for name in set(names):
+        found, read = frames(path, where(("connection", Relation.EQUAL, (name,))))
+        assert found["connection"].to_pylist() == [name] * names.count(name)
+        assert read.frames == names.count(name)
 
 
 def test_columns_that_are_not_named_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:

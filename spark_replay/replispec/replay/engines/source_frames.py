@@ -16,12 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from replispec.replay.engines.decoding import BATCH_FRAMES, in_order, without_collector
-from replispec.replay.engines.wanted import ALL, HIGHEST, LOWEST, Wanted
+from replispec.replay.engines.wanted import ALL, HIGHEST, LOWEST, Relation, Wanted
 from replispec.replay.frames.framing import Decoded, decode_connection
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, MESSAGE_COLUMNS, frames_batch
 from replispec.replay.tcp.directions import Direction, directions
-from replispec.replay.tcp.flows import FlowKey, Grouped, endpoint_text, group
+from replispec.replay.tcp.flows import FlowKey, Grouped, connection_text, endpoint_text, group
 from replispec.replay.tcp.ground import standing_alone
 from replispec.replay.tcp.packets import Packets
 from replispec.replay.tcp.rotation import Source, open_rotation
@@ -98,7 +98,7 @@ def _packets_of(packets: Packets, wanted: Wanted, share: Share) -> Packets:
         return packets
     sizes = np.add.reduceat(grouped.packets.payload_captured, grouped.borders[:-1])
     chosen = _dealt(sizes.tolist(), share) & _in_time(grouped, *wanted.borders("time_ns"))
-    about = wanted.about(("source", "destination", "direction"))
+    about = wanted.about(("source", "destination", "direction", "connection"))
     if about.terms:
         chosen &= np.array([_may_have(about, key) for key in grouped.keys])
     if chosen.all():
@@ -132,10 +132,20 @@ def _in_time(grouped: Grouped, low: int, high: int) -> Flags:
 def _may_have(wanted: Wanted, key: FlowKey) -> bool:
     """Whether one of the directions between two endpoints can be wanted."""
     ends = [endpoint_text(end) for end in key]
+    pair = _pair(connection_text(key, 1))
+    for term in wanted.about(("connection",)).terms:
+        is_named = term.relation in (Relation.EQUAL, Relation.ONE_OF) and not term.negated
+        if is_named and pair not in map(_pair, term.values):
+            return False
     return any(
         wanted.may_be({"source": ends[number], "destination": ends[1 - number], "direction": number})
         for number in (0, 1)
     )
+
+
+def _pair(connection: str) -> str:
+    """The endpoints in the name of a connection, without the number that tells it from others of theirs."""
+    return connection.rpartition("#")[0]
 
 
 def _is_wanted(wanted: Wanted, direction: Direction, kind: str) -> bool:
