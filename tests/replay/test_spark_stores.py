@@ -22,7 +22,7 @@ from replispec.replay.engines.spark_session import spark_session
 from replispec.replay.engines.spark_source import SourceOptionError, _Request, read_captures
 from replispec.replay.engines.spark_stores import bring
 from tests.cli.command import CAPTURES, replispec
-from tests.replay.stores import BUCKET, HOST, lossy_way, s3_store, settings
+from tests.replay.stores import BUCKET, HOST, SECRET, lossy_way, s3_store, settings
 
 NAMES = ("failover_lost.pcap", "k2_newbroker_oldcontroller.pcap")
 
@@ -64,6 +64,7 @@ def test_captures_in_s3_are_replayed_although_answers_are_lost(store: str, tmp_p
     assert done.returncode == 1, done.stderr
     replay([CAPTURES / name for name in NAMES], local, EngineName.LOCAL, Options())
     assert said(out) == said(local)
+    assert SECRET not in (out / SUMMARY_NAME).read_text("utf-8")
     assert sorted(way.asked.values()) == [2, 2]
     assert way.given < 2 * sum((CAPTURES / name).stat().st_size for name in NAMES)
     assert not list(passing.glob("replispec-*"))

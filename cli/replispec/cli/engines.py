@@ -24,6 +24,11 @@ INSTALL_SPARK = "pip install '.[spark]'"
 INSTALL_JAVA = f"install a JDK {JAVA_MINIMUM} or later"
 
 
+# "spark.hadoop.fs.s3a.secret.key=..." as a word of a command line: what it holds is not written down.
+SETTING_WORD = re.compile(r"^((?:--spark-setting=)?spark\.[^=]*)=")
+SECRET = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
+
+
 class MissingError(click.ClickException):
     """Something that the Spark engine needs is not on this machine."""
 
@@ -47,6 +52,12 @@ class Setting(click.ParamType[tuple[str, str]]):
         if not equals or not name.startswith("spark."):
             self.fail(f"{value!r} is no setting of Spark, as spark.executor.memory=4g", param, ctx)
         return name, setting
+
+
+def without_secrets(word: str) -> str:
+    """A word of a command line, without the value of a setting that sounds like a secret."""
+    found = SETTING_WORD.match(word)
+    return f"{found[1]}=***" if found is not None and SECRET.search(found[1]) else word
 
 
 def cluster_options(

@@ -344,5 +344,5 @@ def _summary(path: Path) -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """The command line of this process, as a shell would take it."""
-    return shlex.join(["replispec", *sys.argv[1:]])
+    """The command line of this process, as a shell would take it, without secrets of settings."""
+    return shlex.join(["replispec", *map(engines.without_secrets, sys.argv[1:])])
