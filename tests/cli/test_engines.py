@@ -3,6 +3,7 @@
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
+import click
 import pytest
 
 from replispec.cli import engines
@@ -63,3 +64,27 @@ def test_an_engine_that_is_named_is_taken_without_a_word(java: Path) -> None:
     assert engines.choose("spark") == ("spark", "")
     java.unlink()
     assert engines.choose("local") == ("local", "")
+
+
+@pytest.mark.usefixtures("java")
+def test_captures_in_a_store_are_for_spark() -> None:
+    assert engines.choose("auto", captures=["s3a://b/x.pcap", Path("y.pcap")]) == ("spark", "")
+    with pytest.raises(click.UsageError, match="captures in a store are for the Spark engine"):
+        engines.choose("local", captures=["s3a://b/x.pcap"])
+
+
+@pytest.mark.parametrize(
+    ("word", "shown"),
+    [
+        ("spark.hadoop.fs.s3a.secret.key=hidden", "spark.hadoop.fs.s3a.secret.key=***"),
+        (
+            "--spark-setting=spark.hadoop.fs.s3a.access.key=a=b",
+            "--spark-setting=spark.hadoop.fs.s3a.access.key=***",
+        ),
+        ("spark.hadoop.fs.s3a.session.TOKEN=x", "spark.hadoop.fs.s3a.session.TOKEN=***"),
+        ("spark.executor.memory=4g", "spark.executor.memory=4g"),
+        ("secret=of.pcap", "secret=of.pcap"),
+    ],
+)
+def test_what_sounds_secret_is_not_written_down(word: str, shown: str) -> None:
+    assert engines.without_secrets(word) == shown

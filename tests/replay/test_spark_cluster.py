@@ -57,7 +57,8 @@ def rows(out: Path) -> dict[str, Any]:
 
 def on_cluster(cluster: SparkCluster, out: Path, *options: str | Path) -> subprocess.Popen[str]:
     """A replay on the cluster that has begun."""
-    captures = [CAPTURES / name for name in NAMES]
+    # One as a file, one as what is in a store: workers see the copy.
+    captures: list[str | Path] = [CAPTURES / NAMES[0], f"file://{CAPTURES / NAMES[1]}"]
     line = command("replay", *captures, "--out", out, "--master", cluster.url, "--quiet", *options)
     out.mkdir()
     environment = {**os.environ, "PYSPARK_PYTHON": str(BARE_PYTHON), "TMPDIR": str(out)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,17 +19,33 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 YEARS = range(1970, 2262)
 
 
+Fetch = Callable[[str, Path], list[Path]]
+"""Copies the captures at an address of a store into a folder, and says where they are."""
+
+
 @contextmanager
-def given(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """The files, with standard input (`-`) read to its end into a file that lives as long as the block."""
-    if STANDARD_INPUT not in paths:
-        yield list(paths)
+def given(paths: Sequence[Path | str], fetch: Fetch | None = None) -> Iterator[list[Path]]:
+    """The files, in the order in which they were given, as long as the block lasts.
+
+    Standard input (`-`) is read to its end into a file, addresses (texts) are fetched.
+    """
+    if STANDARD_INPUT not in paths and all(isinstance(path, Path) for path in paths):
+        yield [Path(path) for path in paths]
         return
     with tempfile.TemporaryDirectory(prefix="replispec-") as folder:
-        spooled = Path(folder) / INPUT_NAME
-        with spooled.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield [spooled if path == STANDARD_INPUT else path for path in paths]
+        found: list[Path] = []
+        for path in paths:
+            if isinstance(path, str):
+                if fetch is None:
+                    raise ValueError("nothing fetches captures from a store here")
+                found += fetch(path, Path(folder))
+            elif path == STANDARD_INPUT:
+                found.append(Path(folder) / INPUT_NAME)
+                with found[-1].open("wb") as file:
+                    shutil.copyfileobj(sys.stdin.buffer, file)
+            else:
+                found.append(path)
+        yield found
 
 
 def unusable(paths: Sequence[Path]) -> list[str]:
@@ -50,6 +66,24 @@ def unusable(paths: Sequence[Path]) -> list[str]:
         except (CaptureError, OSError) as error:
             said.append(describe(error) or str(error))
     return said
+
+
+class CapturePlace(click.ParamType[Path | str]):
+    """A file, or as text the address of captures in a store."""
+
+    name = "path"
+
+    def convert(
+        self,
+        value: object,
+        param: click.Parameter | None,  # noqa: ARG002 (click's)
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> Path | str:
+        """See click.ParamType. A path would lose one of the slashes of an address."""
+        from replispec.replay.engines.cluster import is_url
+
+        text = str(value)
+        return text if is_url(text) else Path(text)
 
 
 class Moment(click.ParamType[int]):

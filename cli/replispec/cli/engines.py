@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from os import environ
 from pathlib import Path
@@ -22,6 +22,11 @@ JAVA_S_MAXIMUM = 30
 JAVA_VERSION = re.compile(r'^.* version "((?:1\.)?(\d+))', re.MULTILINE)
 INSTALL_SPARK = "pip install '.[spark]'"
 INSTALL_JAVA = f"install a JDK {JAVA_MINIMUM} or later"
+
+
+# "spark.hadoop.fs.s3a.secret.key=..." as a word of a command line: what it holds is not written down.
+SETTING_WORD = re.compile(r"^((?:--spark-setting=)?spark\.[^=]*)=")
+SECRET = re.compile(r"secret|password|token|credential|access[._-]?key", re.IGNORECASE)
 
 
 class MissingError(click.ClickException):
@@ -49,6 +54,12 @@ class Setting(click.ParamType[tuple[str, str]]):
         return name, setting
 
 
+def without_secrets(word: str) -> str:
+    """A word of a command line, without the value of a setting that sounds like a secret."""
+    found = SETTING_WORD.match(word)
+    return f"{found[1]}=***" if found is not None and SECRET.search(found[1]) else word
+
+
 def cluster_options(
     master: str | None, packed: Path | None, settings: Collection[tuple[str, str]]
 ) -> dict[str, Any]:
@@ -57,12 +68,18 @@ def cluster_options(
     return {name: value for name, value in said.items() if value}
 
 
-def choose(asked: str, of_cluster: Mapping[str, Any] | None = None) -> tuple[str, str]:
+def choose(
+    asked: str, of_cluster: Mapping[str, Any] | None = None, captures: Sequence[Path | str] = ()
+) -> tuple[str, str]:
     """The engine, `spark` or `local`, and the line that says which one `auto` took, empty when it was named.
 
-    Who says where Spark runs (`of_cluster`) asks for Spark. Raises MissingError when Spark was asked for and
-    cannot run here.
+    Who says where Spark runs (`of_cluster`), or names captures in a store (texts), asks for Spark. Raises
+    MissingError when Spark was asked for and cannot run here.
     """
+    if any(isinstance(capture, str) for capture in captures):
+        if asked == LOCAL:
+            raise click.UsageError("captures in a store are for the Spark engine")
+        asked = SPARK
     if of_cluster:
         if asked == LOCAL:
             raise click.UsageError("--master, --packed and --spark-setting are for the Spark engine")

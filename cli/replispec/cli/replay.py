@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import click
 import orjson
 
 from replispec.cli import capture_options, engines
-from replispec.cli.captures import Moment, given, unusable
+from replispec.cli.captures import CapturePlace, Fetch, Moment, given, unusable
 from replispec.cli.engines import Setting
 from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.output import ReaderGone, standard_output
@@ -34,6 +35,7 @@ Examples:
   replispec replay broker-a.pcap broker-b.pcap controller.pcap --merge story.pcapng --out result
   tcpdump -w - -s 0 tcp | replispec replay - --out result
   replispec replay trace.pcap --out result --master spark://host:7077 --packed replispec.tar.gz
+  replispec replay 's3a://bucket/day/*.pcap' --out result --spark-setting spark.jars.packages=...
   replispec replay trace.pcap --out result --group broker-a --from 2026-11-21T01:07:00
 """
 HINT = """\
@@ -42,7 +44,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
 
 
 @click.command(epilog=EXAMPLES, short_help="Judge captures: lost messages, broken rules, a report.")
-@click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("captures", metavar="CAPTURE...", nargs=-1, required=True, type=CapturePlace())
 @click.option(
     "--out",
     metavar="DIR",
@@ -146,7 +148,7 @@ replispec: goes on in the next file is unknown there. Add --rotated if they are 
 )
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no hints; warnings and errors stay.")
 def replay(
-    captures: tuple[Path, ...],
+    captures: tuple[Path | str, ...],
     out: Path,
     engine_name: str,
     master: str | None,
@@ -173,7 +175,8 @@ def replay(
     and who was master when. Every file is judged on its own, unless --rotated says that all of them are
     one capture: then a connection goes on from one file to the next. Their order is told by their packets'
     times; files that overlap in time are refused, a long silence between two is reported. `-` is standard
-    input, read to its end.
+    input, read to its end. An address that Hadoop knows (s3a://, hdfs://) names a file, a folder or a glob in
+    a store; Spark reads it, and needs the jars for it.
 
     Good captures keep whole packets and begin before the connections they are about, for example
     `tcpdump -i any -s 0 -w trace.pcap tcp` on every host from before its broker starts. What rests
@@ -187,11 +190,10 @@ def replay(
     if rotated and merged is not None:
         raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
     of_cluster = engines.cluster_options(master, packed, settings)
-    engine, said = engines.choose(engine_name, of_cluster)
+    engine, said = engines.choose(engine_name, of_cluster, captures)
     _complained([said] if said and not quiet else [])
     from replispec.replay.capture.records import Window
-    from replispec.replay.engines import results
-    from replispec.replay.engines.cluster import Cluster
+    from replispec.replay.engines import cluster, results
 
     options = results.Options(
         learners=learners,
@@ -199,15 +201,15 @@ def replay(
         ha_5_0_0=ha_5_0_0,
         all_ack=all_ack,
         bodies=bodies,
-        cluster=Cluster(**of_cluster),
+        cluster=cluster.Cluster(**of_cluster),
         command=command_line(),
         window=Window(from_ns, until_ns),
         groups=groups,
         compared=None if compare is None else _summary(compare),
     )
     if not (rotated or merged or quiet):
-        _hint(captures)
-    with given(captures) as paths:
+        _hint([Path(capture) for capture in captures])
+    with _files(captures, out, options, quiet=quiet) as paths:
         if _complained(unusable(paths)):
             return EXIT_UNUSABLE
         story = None if merged is None else _merged(paths, merged)
@@ -215,6 +217,33 @@ def replay(
         summary = _replayed(sources, out, engine, options, evidence, story, quiet=quiet)
     _tell(summary, out / results.REPORT_NAME, shape)
     return summary.exit_code
+
+
+@contextmanager
+def _files(
+    captures: Sequence[Path | str], out: Path, options: Options, *, quiet: bool
+) -> Iterator[list[Path]]:
+    """The captures as files with names of their own. Raises click.ClickException."""
+    with given(captures, _fetching(out, options, quiet=quiet)) as paths:
+        _check_names(paths)
+        yield paths
+
+
+def _fetching(out: Path, options: Options, *, quiet: bool) -> Fetch:
+    """What fetches captures from a store by Spark, whose log is in `out`; it raises click.ClickException."""
+
+    def fetch(url: str, folder: Path) -> list[Path]:
+        from replispec.replay.engines.cluster import ClusterError, StoreError
+        from replispec.replay.engines.spark_stores import fetched
+
+        out.mkdir(parents=True, exist_ok=True)
+        with counting(f"fetching {url}", 1, quiet=quiet, unwatched=f"fetching {url}"):
+            try:
+                return fetched(url, folder, options.cluster, out)
+            except (ClusterError, StoreError) as error:
+                raise click.ClickException(str(error)) from error
+
+    return fetch
 
 
 def _complained(complaints: Sequence[str]) -> bool:
@@ -286,11 +315,16 @@ def _tell(summary: Summary, report: Path, shape: str) -> None:
         pass
 
 
-def _check(captures: Sequence[Path], from_ns: int | None, until_ns: int | None) -> None:
+def _check(captures: Sequence[Path | str], from_ns: int | None, until_ns: int | None) -> None:
     """Refuse what cannot work before anything is started. Raises click.ClickException."""
     if from_ns is not None and until_ns is not None and from_ns >= until_ns:
         raise click.UsageError("--from is not before --until: no packet lies between them")
-    twice = [name for name, count in Counter(path.name for path in captures).items() if count > 1]
+    _check_names([path for path in captures if isinstance(path, Path)])
+
+
+def _check_names(paths: Sequence[Path]) -> None:
+    """Refuse captures of one name. Raises click.ClickException."""
+    twice = [name for name, count in Counter(path.name for path in paths).items() if count > 1]
     if twice:
         raise click.UsageError(f"two captures are called {twice[0]}: results are told apart by this name")
 
@@ -310,5 +344,5 @@ def _summary(path: Path) -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """The command line of this process, as a shell would take it."""
-    return shlex.join(["replispec", *sys.argv[1:]])
+    """The command line of this process, as a shell would take it, without secrets of settings."""
+    return shlex.join(["replispec", *map(engines.without_secrets, sys.argv[1:])])

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+# What is in a store that Hadoop reads: s3a://bucket/folder/*.pcap.
+_URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 # The host of "spark://host:port".
 _HOST = re.compile(r"^\w+://\[?([^/,]*?)\]?(:\d+)?(/|,|$)")
 # What Spark and Python say on a worker, and what that means for whoever started the replay; {0}, {1} are what
@@ -19,6 +21,7 @@ _MEANINGS = (
     (r'Cannot run program "([^"]+)"', "a worker cannot start {0}: set PYSPARK_PYTHON to a Python it has"),
     (r"Could not parse Master URL: '([^']*)'", "{0!r} names no master of Spark"),
     (r"All masters are unresponsive", "no master answers"),
+    (r"JAVA_GATEWAY_EXITED", "Spark did not start; spark.log in --out says why"),
     (r"cancelled part of cancelled job group|cancelled job group",
      "no worker took a task: the cluster has none that is free and large enough"),
 )  # fmt: skip
@@ -26,6 +29,10 @@ _MEANINGS = (
 
 class ClusterError(Exception):
     """The cluster cannot replay; one line says why, and what to do."""
+
+
+class StoreError(Exception):
+    """A store gives no captures; one line says which, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +59,11 @@ class Cluster:
             return True
         host = _HOST.match(self.master)
         return host is not None and (host[1] in ("localhost", "::1") or host[1].startswith("127."))
+
+
+def is_url(text: str) -> bool:
+    """Whether a text is the address of something in a store, and no local path."""
+    return _URL.match(text) is not None
 
 
 def meaning(said: str) -> str | None:

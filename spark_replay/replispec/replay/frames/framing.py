@@ -6,6 +6,7 @@ a hole over a head, or bytes that are no frame, need a new place to start (see `
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any
@@ -26,6 +27,8 @@ from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
 # A body in JSON is shown up to this size.
 JSON_BODY_BYTES_MAXIMUM = 64 * 1024
 _JSON_STARTS = b"{["
+Chosen = Callable[[Direction, str], bool]
+"""Whether the frames of a direction of this kind are wanted."""
 
 
 @dataclass(slots=True)
@@ -96,9 +99,11 @@ def decode_connection(
     pair: tuple[Direction | None, Direction | None],
     hints: Hints,
     chains: tuple[dict[int, Chain], dict[int, Chain]] = ({}, {}),
+    chosen: Chosen | None = None,
 ) -> list[Decoded]:
     """The frames of the directions of a connection of which packets were seen, side 0 first.
 
+    `chosen`: directions of which it is false are classified, since they tell of each other, and left out.
     Raises NeedsBytes when a chain cannot be used as it is.
     """
     spaces = [
@@ -111,7 +116,7 @@ def decode_connection(
     ]
     found: list[Decoded] = []
     for direction, space, how, alone in zip(pair, spaces, agree(*own), own, strict=True):
-        if direction is not None:
+        if direction is not None and (chosen is None or chosen(direction, how.kind)):
             decoded = decode_direction(direction, space, how, hints)
             decoded.told = alone.sure and alone.aligned and alone.position == 0
             found.append(decoded)

@@ -13,7 +13,7 @@ Rows are sorted by capture, connection, direction, sequence, index.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain as flatten
 from typing import Any
 
@@ -45,6 +45,7 @@ PLACE_FIELDS = [
     pa.field("complete", pa.bool_()),
     pa.field("from_start", pa.bool_()),
 ]
+PLACE_NAMES = [field.name for field in PLACE_FIELDS]
 BODY_FIELDS = [
     pa.field("body_size", pa.int32()),
     pa.field("json_body", pa.binary()),
@@ -86,18 +87,28 @@ HOLES_ORDER = ("capture", "connection", "direction", "start")
 STREAMS_ORDER = ("capture", "connection", "direction")
 
 
-def frames_batch(capture: str, directions: Sequence[Decoded]) -> pa.RecordBatch:
-    """The frames of some directions, in the given order, as one batch of FRAMES."""
+def frames_batch(
+    capture: str, directions: Sequence[Decoded], wanted: Collection[str] = FRAMES.names
+) -> pa.RecordBatch:
+    """The frames of some directions, in the given order, as one batch of FRAMES.
+
+    `wanted`: the columns of the batch, which then stand in the order of FRAMES; what messages and bodies say
+    is turned into columns only when it is among them.
+    """
+    schema = pa.schema([field for field in FRAMES if field.name in wanted])
     filled = [decoded for decoded in directions if decoded.positions]
     if not filled:
-        return pa.RecordBatch.from_pylist([], FRAMES)
+        return pa.RecordBatch.from_pylist([], schema)
     counts = np.array([len(decoded.positions) for decoded in filled], np.int64)
-    arrays = _places(capture, filled, counts)
+    found = dict(zip(PLACE_NAMES, _places(capture, filled, counts), strict=True))
     for columns in MESSAGE_COLUMNS:
-        arrays += _messages(columns, filled, counts)
+        names = [field.name for field in columns.fields]
+        if any(name in wanted for name in names):
+            found |= zip(names, _messages(columns, filled, counts), strict=True)
     for name, field in zip(("body_sizes", "json_bodies", "digests", "bodies"), BODY_FIELDS, strict=True):
-        arrays.append(pa.array(_values(filled, name), field.type))
-    return pa.RecordBatch.from_arrays(arrays, schema=FRAMES)
+        if field.name in wanted:
+            found[field.name] = pa.array(_values(filled, name), field.type)
+    return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 
 
 def _values(filled: Iterable[Decoded], name: str) -> list[Any]:
