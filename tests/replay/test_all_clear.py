@@ -104,7 +104,7 @@ def test_the_start_of_one_later_epoch_says_nothing_of_a_still_later_one(tmp_path
     assert judged(world, tmp_path / "told.pcap") == (Verdict.VIOLATED, 6, 0, 10)
 
 
-def test_a_start_that_the_master_told_before_it_began_again_leaves_no_later_one_standing(
+def test_a_start_that_was_told_before_the_master_began_again_is_not_forgotten(
     tmp_path: Path,
 ) -> None:
     world = fail_over(0, lambda world: world.query_epochs(2))

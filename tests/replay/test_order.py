@@ -72,7 +72,7 @@ def clean(name: str) -> Judgement:
     return judged((CAPTURES / f"{name}.pcap").read_bytes())
 
 
-def one_late(seen: Sequence[mess.Seen], connection: bytes | None, late_ns: int) -> list[mess.Seen]:
+def one_late(seen: Sequence[mess.Seen], connection: tuple[bytes, ...], late_ns: int) -> list[mess.Seen]:
     return mess.delayed(seen, lambda each: late_ns if each.connection == connection else 0)
 
 

@@ -25,8 +25,7 @@ from replispec.runtime.primitives.unknown import UNKNOWN
 
 
 class InOffice(Protocol):
-    """A master of an epoch: its name, how a controller named it, its main address, and where the capture first
-    tells it."""
+    """A master of an epoch: name, how a controller named it, main address, where the capture first tells it."""
 
     master: str
     address: str | None
