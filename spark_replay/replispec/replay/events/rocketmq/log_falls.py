@@ -25,7 +25,7 @@ from replispec.runtime.primitives.unknown import UNKNOWN
 
 
 class InOffice(Protocol):
-    """A master of an epoch: name, how a controller named it, main address, where the capture first tells it."""
+    """A master of an epoch: its name and how a controller named it, its main address, its first place."""
 
     master: str
     address: str | None
