@@ -124,3 +124,12 @@ def test_damaged_copies_that_no_checksum_tells_apart_invent_nothing(name: str, s
     assert invented(found, clean(name), replayed(name, left)) == set()
     assert_no_loss_is_invented(found, clean(name))
     assert_no_loss_is_hidden(found, clean(name))
+
+
+@pytest.mark.parametrize("seed", [12, 14])
+def test_a_request_that_was_lost_with_its_answer_leaves_open_how_its_broker_started(seed: int) -> None:
+    name, defect = "older_copy", "damaged packets"
+    messed = DEFECTS[defect].make(header_and_packets(name)[1], random.Random(f"{name} {defect} {seed}"))
+    found = replayed(name, messed)
+    assert ("lab/broker-a", "replicas-manager-machine") not in violated(found)
+    assert violated(found) == violated(clean(name))

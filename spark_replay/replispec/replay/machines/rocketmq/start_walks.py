@@ -109,14 +109,11 @@ def _first_connections(rows: Sequence[Observation]) -> set[str]:
 
 
 def _with_holes(rows: Sequence[Observation]) -> set[str]:
-    """Connections of which not everything was seen: an answer that is missing may have led a broker on.
-
-    Bytes that were lost of an answer leave its request unanswered; those of a request show in the next
-    command of its direction.
-    """
+    """Connections of which not everything was seen: an answer that is missing may have led a broker on."""
     return {
         row.connection
         for row in rows
         if row.from_start is False
+        or row.kind == ObservationKind.UNSEEN
         or (row.kind == ObservationKind.LATENCY and row.code in ANSWERS and row.unanswered)
     }
