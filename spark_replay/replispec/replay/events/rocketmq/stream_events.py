@@ -173,7 +173,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
         ),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
-        *(StreamEvent("offers", "offered", event) for event in offers(rows)),
+        *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
     replication = replication_table(frames, SetChanges(rows))
     tables = [
