@@ -13,8 +13,6 @@ TIMES = ("time_ns", "times_ns")
 # Modules of which times decide still, and why. What is mended goes from here; nothing comes to it.
 BY_TIME = {
     "events/rocketmq/confirms.py": "a set that changes within five seconds leaves a verdict open",
-    "events/rocketmq/grants.py": "a question within five seconds of a grant may have come before it",
-    "events/rocketmq/leaders.py": "timeouts of heartbeats are times by nature",
     "events/rocketmq/tenures.py": "which of its own offices a master answered in, ten seconds off any word",
 }
 

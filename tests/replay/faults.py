@@ -247,13 +247,35 @@ def id_granted_again(frames: Frames) -> Frames:
 
 
 def silence_at_the_new_leader(frames: Frames) -> Frames:
-    """From the middle on the controller names another leader, to which no broker sends heartbeats."""
+    """From the middle on the controller names another leader, which says so itself, and to which no broker
+    sends heartbeats."""
     places = commands(frames, RequestCode.CONTROLLER_GET_METADATA_INFO, answers=True)
     changed = list(frames)
     for at in places[len(places) // 2 :]:
         kind = controller.GetMetadataResponse
         changed[at] = with_fields(frames[at], kind, controller_leader_address="127.0.0.1:39999")
-    return changed
+    return _to_another(changed, places[-1], ("127.0.0.1", 39_999))
+
+
+def _to_another(frames: Frames, answer: int, listener: Endpoint) -> Frames:
+    """The frames with the request of an answer, and the answer, on a connection of their own as well."""
+    told = frames[answer]
+    _, header = told.command()
+    asked = next(
+        frame
+        for frame in frames[answer::-1]
+        if frame.connection == told.connection
+        and frame.source == told.destination
+        and frame.command()[1].opaque == header.opaque
+    )
+    client = ("127.0.0.1", 65_000)
+    at = frames[-1].time_ns
+    name = f"127.0.0.1:{listener[1]}<->127.0.0.1:65000#1"
+    return [
+        *frames,
+        replace(asked, time_ns=at, connection=name, source=client, destination=listener),
+        replace(told, time_ns=at, connection=name, source=listener, destination=client),
+    ]
 
 
 def other_set_than_asked(frames: Frames) -> Frames:

@@ -8,7 +8,7 @@ from typing import Any
 
 from replispec.replay.frames.rocketmq.readers import HA_MASTER
 from replispec.wire.rocketmq import broker, controller, ha
-from replispec.wire.rocketmq.codes import HaConnectionState, RemotingFlag, RequestCode
+from replispec.wire.rocketmq.codes import HaConnectionState, RemotingFlag, RequestCode, ResponseCode
 from tests.replay.faults import (
     Frame,
     Frames,
@@ -33,9 +33,24 @@ def first_id_of_two_brokers(frames: Frames) -> Frames:
 
 
 def next_id_is_taken(frames: Frames) -> Frames:
-    """The last broker is told that the first broker's id is the next."""
-    at = commands(frames, RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, answers=True)[-1]
-    return put(frames, at, with_fields(frames[at], controller.GetNextBrokerIdResponse, next_broker_id=1))
+    """The last broker is told that the first broker's id is the next, is refused it, and told so again."""
+    told = commands(frames, RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, answers=True)[-1]
+    asked = commands(frames, RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, answers=False)[-1]
+    applied = commands(frames, RequestCode.CONTROLLER_APPLY_BROKER_ID, answers=False)[-1]
+    granted = commands(frames, RequestCode.CONTROLLER_APPLY_BROKER_ID, answers=True)[-1]
+    offer = with_fields(frames[told], controller.GetNextBrokerIdResponse, next_broker_id=1)
+    wish = with_fields(frames[applied], controller.ApplyBrokerIdRequest, applied_broker_id=1)
+    refused = _numbered(frames[granted], 0, ResponseCode.CONTROLLER_BROKER_ID_INVALID)
+    before = [(frames[asked], 1), (offer, 1), (wish, 2), (refused, 2), (frames[asked], 3), (offer, 3)]
+    at = frames[asked].time_ns
+    inserted = [replace(_numbered(frame, 900_000 + number), time_ns=at) for frame, number in before]
+    return [*frames[:asked], *inserted, *frames[asked:]]
+
+
+def _numbered(frame: Frame, opaque: int, code: int | None = None) -> Frame:
+    """The command with another number, and another code when given."""
+    _, header = frame.command()
+    return frame.with_command(replace(header, opaque=opaque, code=header.code if code is None else code))
 
 
 def address_of_nobody(frames: Frames) -> Frames:

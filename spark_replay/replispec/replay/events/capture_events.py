@@ -139,11 +139,6 @@ class CaptureEvents:
         """The rows of all other kinds than MANY."""
         return self.rows(kind for kind in KINDS if kind not in MANY)
 
-    @property
-    def end_ns(self) -> int:
-        """The time of the last event; 0 without one."""
-        return max((pc.max(table.column("time_ns")).as_py() for table in self._tables.values()), default=0)
-
     def rows(self, kinds: Iterable[ObservationKind]) -> list[Observation]:
         """All events of some kinds as rows."""
         found: list[Observation] = []

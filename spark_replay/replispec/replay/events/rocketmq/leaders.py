@@ -1,97 +1,137 @@
-"""Changes of the controllers' leader, and whose heartbeats reached the new one in time."""
+"""Other leaders of the controllers, and whose heartbeats reach them.
+
+By cause alone: what a broker was told and what it sent then stand on one connection. How connections lie
+against each other decides nothing.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind, ends_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.wire.rocketmq.constants import HEARTBEAT_TIMEOUT_MS
+from replispec.wire.rocketmq.constants import HEARTBEAT_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS
+
+_LOST = (ObservationKind.UNSEEN, ObservationKind.UNDECODABLE)
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """An answer that named another leader than the same controller had before."""
+@dataclass(slots=True)
+class _Told:
+    """The leader that one connection names now, and how many heartbeats each broker has sent to another
+    controller there since; `ignored_by`: who sent as many as a timeout has."""
 
-    row: Observation
-    controller_group: str
     leader: str
+    sent: Counter[str] = field(default_factory=Counter)
+    ignored_by: set[str] = field(default_factory=set)
 
 
-def leader_changes(
-    rows: Sequence[Observation], groups: BrokerGroups, end_ns: int
-) -> Iterator[SimpleNamespace]:
-    """The events of the stream `leaders`; `end_ns`: the last event of the capture."""
-    signs: dict[str, list[Observation]] = defaultdict(list)
+@dataclass(slots=True)
+class _Signs:
+    """What the connections of one capture tell of leaders and heartbeats.
+
+    `changes`: by controller group and leader the first answer that named it behind another one on its
+    connection; `brokers`: addresses by group; `beats`: the controllers that a broker sends heartbeats to, and
+    `hosts`: from where; `reached`: brokers with a heartbeat to a leader behind its own word that it leads;
+    `ignored`: brokers that were told a leader again behind a timeout's heartbeats to another controller.
+    """
+
+    changes: dict[tuple[str, str], Observation] = field(default_factory=dict)
+    brokers: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    beats: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    hosts: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    reached: set[tuple[str, str]] = field(default_factory=set)
+    ignored: set[tuple[str, str]] = field(default_factory=set)
+
+
+def leader_changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
+    """The events of the stream `leaders`."""
+    signs = _signs(rows, groups)
+    lost = {row.connection for row in rows if row.kind in _LOST} if signs.changes else set()
+    met = {row.connection for row in rows} if signs.changes else set()
+    for (controller_group, leader), row in signs.changes.items():
+        for group in sorted(signs.brokers):
+            brokers = signs.brokers[group]
+            live = {each for each in brokers if _speaks_with(groups, signs.beats[each], controller_group)}
+            ignoring = {each for each in live if (each, leader) in signs.ignored}
+            silent = {
+                each
+                for each in ignoring
+                if leader not in signs.beats[each] and _all_was_seen(signs.hosts[each], leader, met, lost)
+            }
+            if live:
+                yield SimpleNamespace(
+                    row=row,
+                    group=group,
+                    leader=leader,
+                    live=frozenset(live),
+                    reached=frozenset(each for each in live if (each, leader) in signs.reached),
+                    silent=frozenset(silent),
+                )
+
+
+def _speaks_with(groups: BrokerGroups, controllers: Iterable[str], controller_group: str) -> bool:
+    """True when one of these controllers is of this group."""
+    return any(groups.controllers.get(each) == controller_group for each in controllers)
+
+
+def _all_was_seen(hosts: Container[str], leader: str, met: Iterable[str], lost: Container[str]) -> bool:
+    """True when connections between a broker's hosts and a leader are in the capture, and whole: without one
+    the capture may have been taken where there is none."""
+    between = [each for each in met if _joins(ends_of(each), hosts, leader)]
+    return bool(between) and not any(each in lost for each in between)
+
+
+def _joins(ends: Sequence[str], hosts: Container[str], leader: str) -> bool:
+    return leader in ends and any(_host(each) in hosts for each in ends if each != leader)
+
+
+def _host(end: str) -> str:
+    return end.rpartition(":")[0]
+
+
+def _signs(rows: Sequence[Observation], groups: BrokerGroups) -> _Signs:
+    found = _Signs()
+    told: dict[str, _Told] = {}
     for row in rows:
-        if row.kind in (ObservationKind.ALIVE, ObservationKind.CLOSED) and row.group is not None:
-            signs[row.group].append(row)
-    whole = all(row.from_start for row in rows if row.kind == ObservationKind.ALIVE)
-    for change in _changes(rows, groups):
-        for group in sorted(signs):
-            own = [row for row in signs[group] if _speaks_with(groups, row, change.controller_group)]
-            if own:
-                yield _event(group, change, own, end_ns, whole=whole)
-
-
-def _speaks_with(groups: BrokerGroups, row: Observation, controller_group: str) -> bool:
-    """True when the heartbeat went to a controller of this group."""
-    return groups.controllers.get(row.controller or "") == controller_group
-
-
-def _changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[_Change]:
-    said: dict[tuple[str, str], str] = {}
-    current: dict[str, str] = {}
-    for row in rows:
-        if row.kind != ObservationKind.LEADER or row.name is None or row.controller is None:
+        if row.controller is None or row.address is None:
             continue
-        group = groups.controllers.get(row.address or "", row.name)
-        key = (group, row.address or "")
-        before = said.get(key)
-        said[key] = row.controller
-        first = group not in current
-        if first or (before not in (None, row.controller) and current[group] != row.controller):
-            current[group] = row.controller
-            if not first:
-                yield _Change(row, group, row.controller)
+        if row.kind == ObservationKind.LEADER and row.name is not None:
+            now = told.get(row.connection)
+            if now is None or now.leader != row.controller:
+                told[row.connection] = _Told(row.controller)
+            if now is not None:
+                _told_again(found, now, row, groups.controllers.get(row.address, row.name))
+        elif row.kind == ObservationKind.ALIVE and row.group is not None:
+            _beat(found, told.get(row.connection), row)
+    return found
 
 
-def _event(
-    group: str, change: _Change, signs: Sequence[Observation], end: int, *, whole: bool
-) -> SimpleNamespace:
-    moment = change.row.time_ns
-    live: dict[str, Observation] = {}
-    for row in signs:
-        if row.time_ns > moment or row.address is None:
-            continue
-        if row.kind == ObservationKind.CLOSED:
-            if row.address in live and live[row.address].connection == row.connection:
-                del live[row.address]
-        else:
-            live[row.address] = row
-    live = {address: row for address, row in live.items() if moment - row.time_ns <= _timeout(row)}
-    reached = {
-        row.address
-        for row in signs
-        if row.address in live
-        and (row.kind == ObservationKind.CLOSED or row.controller == change.leader)
-        and -_timeout(live[row.address]) <= row.time_ns - moment <= _timeout(live[row.address])
-        and (row.kind == ObservationKind.ALIVE or row.time_ns > moment)
-    }
-    longest = max((_timeout(row) for row in live.values()), default=0)
-    return SimpleNamespace(
-        row=change.row,
-        group=group,
-        leader=change.leader,
-        live=frozenset(live),
-        reached=frozenset(reached),
-        whole=whole and end - moment >= longest,
-    )
+def _told_again(found: _Signs, before: _Told, row: Observation, controller_group: str) -> None:
+    """A leader is named where one had been named before."""
+    assert row.controller is not None
+    if before.leader != row.controller:
+        found.changes.setdefault((controller_group, row.controller), row)
+    else:
+        found.ignored.update((each, row.controller) for each in before.ignored_by)
 
 
-def _timeout(row: Observation) -> int:
-    """How long this broker's heartbeats may stay away, in ns."""
-    return (HEARTBEAT_TIMEOUT_MS if row.timeout_ms is None else row.timeout_ms) * 10**6
+def _beat(found: _Signs, told: _Told | None, row: Observation) -> None:
+    """A broker sends a controller a heartbeat."""
+    assert row.group is not None
+    assert row.address is not None
+    assert row.controller is not None
+    found.brokers[row.group].add(row.address)
+    found.beats[row.address].add(row.controller)
+    found.hosts[row.address].add(_host(ends_of(row.connection)[row.direction]))
+    if told is None:
+        return
+    if told.leader == row.controller:
+        found.reached.add((row.address, told.leader))
+        return
+    told.sent[row.address] += 1
+    timeout_ms = HEARTBEAT_TIMEOUT_MS if row.timeout_ms is None else row.timeout_ms
+    if told.sent[row.address] * HEARTBEAT_INTERVAL_MS >= timeout_ms:
+        told.ignored_by.add(row.address)

@@ -171,12 +171,9 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
                 frames, groups, _addresses(history), starts, history.unseen, all_ack=all_ack
             )
         ),
-        *(
-            StreamEvent("leaders", "leader_changed", event)
-            for event in leader_changes(rows, groups, events.end_ns)
-        ),
+        *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
-        *(StreamEvent("offers", "offered", event) for event in offers(rows)),
+        *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
     replication = replication_table(frames, SetChanges(rows))
     tables = [
