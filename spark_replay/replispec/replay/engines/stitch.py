@@ -141,6 +141,7 @@ def _shifted(side: FlowSide, by: int) -> FlowSide:
     return replace(
         side,
         references=references,
+        least=moved(side.least),
         syn=moved(side.syn),
         fin=moved(side.fin),
         acknowledged=moved(side.acknowledged),
@@ -163,6 +164,7 @@ def _merged(first: FlowSide, second: FlowSide) -> FlowSide:
     return FlowSide(
         references=references,
         first_plain=second.first_plain if first.first_plain is None else first.first_plain,
+        least=_least(first.least, second.least),
         syn=_least(first.syn, second.syn),
         fin=_greatest(first.fin, second.fin),
         acknowledged=_greatest(first.acknowledged, second.acknowledged),

@@ -172,6 +172,7 @@ def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[i
     peer_reducer = _Reducer(peer, stable_order(peer))
     for side, value in peer_reducer.run(np.maximum, positions.acknowledged, positions.has_acknowledged):
         sides[side].acknowledged = value
+    _add_least(sides, positions, reducer, peer_reducer)
     _add_pieces(data, sides, packets, own_side, start, payload)
     _add_corrupt(sides, packets, own_side)
     return sides
@@ -189,6 +190,17 @@ def _add_packets(sides: dict[int, FlowSide], packets: Packets, reducer: _Reducer
         sides[side].last_time_ns = value
     for side, value in reducer.run(np.bitwise_or, packets.flags, everything):
         sides[side].closed = bool(value & (FIN | RST))
+
+
+def _add_least(
+    sides: dict[int, FlowSide], positions: _Positions, reducer: _Reducer, peer_reducer: _Reducer
+) -> None:
+    """The least position of a side that its own packets or the peer's acknowledgments mention."""
+    for side, value in reducer.run(np.minimum, positions.own, positions.has_own):
+        sides[side].least = value
+    for side, value in peer_reducer.run(np.minimum, positions.acknowledged, positions.has_acknowledged):
+        known = sides[side].least
+        sides[side].least = value if known is None else min(known, value)
 
 
 def _add_marks(
