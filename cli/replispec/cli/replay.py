@@ -14,10 +14,11 @@ import click
 import orjson
 
 from replispec.cli import capture_options, engines
-from replispec.cli.captures import CapturePlace, Fetch, Moment, given, unusable
+from replispec.cli.captures import STANDARD_INPUT, CapturePlace, Fetch, Moment, given, unusable
 from replispec.cli.engines import Setting
 from replispec.cli.failures import EXIT_UNUSABLE
 from replispec.cli.output import ReaderGone, standard_output
+from replispec.cli.overwriting import overwritten
 from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
@@ -186,9 +187,9 @@ def replay(
     Exit code 0: nothing violated or lost. 1: something was. 2: a file could not be used, or nothing in it
     could be read (only encrypted tunnels, for example); the others were replayed.
     """
-    _check(captures, from_ns, until_ns)
-    if rotated and merged is not None:
-        raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
+    _check(captures, from_ns, until_ns, joined_twice=rotated and merged is not None)
+    if _complained(_overwritten(captures, out, evidence, merged, packed, compare)):
+        return EXIT_UNUSABLE
     of_cluster = engines.cluster_options(master, packed, settings)
     engine, said = engines.choose(engine_name, of_cluster, captures)
     _complained([said] if said and not quiet else [])
@@ -253,6 +254,27 @@ def _complained(complaints: Sequence[str]) -> bool:
     return bool(complaints)
 
 
+def _overwritten(
+    captures: Sequence[Path | str],
+    out: Path,
+    evidence: Path | None,
+    merged: Path | None,
+    packed: Path | None,
+    compare: Path | None,
+) -> list[str]:
+    """What one of the files to be written would replace of those that are read."""
+    from replispec.replay.engines.results import OUTPUT_NAMES
+
+    # What lies in a store is copied first, and no file of ours.
+    read = [path for path in (*captures, packed) if isinstance(path, Path) and path != STANDARD_INPUT]
+    named = (path for path in (merged, compare) if path is not None)
+    said = [] if merged is None else overwritten([("--merge", merged)], read)
+    said = said or ([] if evidence is None else overwritten([("--evidence", evidence)], [*read, *named]))
+    results = [("--out", out / name) for name in OUTPUT_NAMES]
+    # An older replay in the same folder is read before it is replaced.
+    return said or overwritten(results, read if merged is None else [*read, merged])
+
+
 def _hint(captures: Sequence[Path]) -> None:
     """Say that captures look like parts of one."""
     from replispec.replay.tcp.rotation import look_rotated
@@ -315,8 +337,12 @@ def _tell(summary: Summary, report: Path, shape: str) -> None:
         pass
 
 
-def _check(captures: Sequence[Path | str], from_ns: int | None, until_ns: int | None) -> None:
+def _check(
+    captures: Sequence[Path | str], from_ns: int | None, until_ns: int | None, *, joined_twice: bool
+) -> None:
     """Refuse what cannot work before anything is started. Raises click.ClickException."""
+    if joined_twice:
+        raise click.UsageError("--rotated joins parts of one capture, --merge several captures: not both")
     if from_ns is not None and until_ns is not None and from_ns >= until_ns:
         raise click.UsageError("--from is not before --until: no packet lies between them")
     _check_names([path for path in captures if isinstance(path, Path)])

@@ -28,6 +28,11 @@ from replispec.replay.tcp.rotation import Source, name_of, paths_of
 FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME = "frames.parquet", "events", "findings.parquet"
 SUMMARY_NAME, REPORT_NAME, LOST_NAME = "summary.json", "report.html", "lost.jsonl"
 SPARK_LOG_NAME = "spark.log"
+# Whatever of these names is in the folder of results, a replay replaces.
+OUTPUT_NAMES = (
+    *(FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME),
+    *(SUMMARY_NAME, REPORT_NAME, LOST_NAME, SPARK_LOG_NAME),
+)
 
 
 @dataclass(frozen=True, slots=True)

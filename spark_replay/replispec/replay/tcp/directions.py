@@ -53,7 +53,7 @@ class Direction:
 
 
 def directions(incarnation: Incarnation) -> tuple[Direction | None, Direction | None]:
-    """Both directions of a connection; None for one of which no packet was seen."""
+    """Both directions of a connection; None for one of which no packet was seen, and no byte acknowledged."""
     first, second = (
         _direction(incarnation.key, incarnation.number, incarnation.sides, side) for side in (0, 1)
     )
@@ -64,12 +64,17 @@ def _direction(
     key: FlowKey, number: int, sides: tuple[FlowSide | None, FlowSide | None], at: int
 ) -> Direction | None:
     side, peer = sides[at], sides[1 - at]
-    if side is None or not side.packets:
+    if side is None:
         return None
+    pieces = _from_zero(side)
+    holes = tuple(side_holes(side, pieces))
+    if not side.packets and not holes:
+        return None
+    # Of a side without a packet the peer's acknowledgments tell, and when they came.
+    seen = side if side.packets or peer is None else peer
     initiator = side.initiator
     if initiator is None and peer is not None and peer.initiator is not None:
         initiator = not peer.initiator
-    pieces = _from_zero(side)
     return Direction(
         connection=connection_text(key, number),
         number=at,
@@ -80,9 +85,9 @@ def _direction(
         from_syn=side.syn is not None,
         initiator=initiator,
         pieces=pieces,
-        holes=tuple(side_holes(side, pieces)),
-        first_time_ns=side.first_time_ns,
-        last_time_ns=side.last_time_ns,
+        holes=holes,
+        first_time_ns=seen.first_time_ns,
+        last_time_ns=seen.last_time_ns,
         closed=side.closed,
         bytes_early=_bytes_early(side),
         first_number=side.zero % 2**32,
@@ -114,9 +119,10 @@ def side_holes(side: FlowSide, pieces: Pieces | None = None) -> list[Hole]:
     zero = side.zero
     seen_end = 0 if side.high is None else max(0, side.high - zero)
     high = seen_end
-    if side.fin is not None:
+    # Without a first byte the least number mentioned may be that of a keep-alive, one below the stream.
+    if side.fin is not None and (side.fin > zero + 1 or side.syn is not None or side.low is not None):
         high = max(high, side.fin - zero)
-    if side.acknowledged is not None and (side.syn is not None or side.high is not None):
+    if side.acknowledged is not None:
         confirmed = side.acknowledged - zero
         if side.fin is not None and side.acknowledged > side.fin:
             confirmed = side.fin - zero

@@ -33,8 +33,8 @@ class FlowSide:
     """One direction of one connection, in unwrapped positions.
 
     `references`: the first and the last position that was mentioned by a packet; the low 32 bits of
-    a position are a TCP sequence number. `syn`: position of the SYN; `fin`: of the FIN;
-    `acknowledged`: the furthest that the peer confirmed; None: not seen. `low`, `high`: least and
+    a position are a TCP sequence number; `least`: the least one. `syn`, `fin`: position of the SYN, of
+    the FIN; `acknowledged`: the furthest that the peer confirmed; None: not seen. `low`, `high`: least and
     greatest position of payload seen on the wire. `cut_...`: tails missing because of the snap length.
     `disputed`: all copies of bytes of which copies differ, in order of arrival; when settled, either
     among the pieces or `ambiguous_...`. `corrupt_sequence`, `corrupt_size`: 32-bit sequence numbers and
@@ -44,6 +44,7 @@ class FlowSide:
     """
 
     references: tuple[int, int] | None
+    least: int | None = None
     first_plain: tuple[int, int] | None = None
     syn: int | None = None
     fin: int | None = None
@@ -66,12 +67,13 @@ class FlowSide:
 
     @property
     def zero(self) -> int:
-        """The position that counts as 0: the byte after the SYN, else the lowest byte seen."""
+        """The position that counts as 0: the byte after the SYN, else the lowest byte seen, else the
+        lowest that anybody mentioned."""
         if self.syn is not None:
             return self.syn + 1
         if self.low is not None:
             return self.low
-        return self.references[0] if self.references is not None else 0
+        return self.least if self.least is not None else 0
 
 
 @dataclass(slots=True)

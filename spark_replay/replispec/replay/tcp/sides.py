@@ -11,9 +11,10 @@ import numpy.typing as npt
 from replispec.replay.capture.groups import stable_order
 from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.tcp.copies import resolve, settle
-from replispec.replay.tcp.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
+from replispec.replay.tcp.flows import FlowSide, Grouped, Handshake, Incarnation, group
 from replispec.replay.tcp.packets import ACK, CORRUPT, FIN, RST, SYN, Packets
 from replispec.replay.tcp.pieces import Pieces
+from replispec.replay.tcp.turns import in_turns
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
 
@@ -45,9 +46,8 @@ def parts_of_connections(
     """
     if not len(packets):
         return []
-    grouped = group(packets)
+    grouped, number = in_turns(group(packets), before)
     packets = grouped.packets
-    number = incarnations(grouped, before)
     connection = _connections(grouped, number)
     sides = _sides(data, grouped, connection)
     found: list[Incarnation] = []
@@ -80,12 +80,12 @@ class Placed:
 
 def placed(data: CaptureBytes, packets: Packets) -> Placed:
     """All connections, and where in them each packet's payload stands."""
-    grouped = group(packets)
+    grouped, number = in_turns(group(packets))
     packets = grouped.packets
     if not len(packets):
         none = packets.sequence
         return Placed(packets, none, none, none, np.zeros(0, np.bool_), [])
-    connection = _connections(grouped, incarnations(grouped, None))
+    connection = _connections(grouped, number)
     positions = _unwrap(grouped, connection)
     start = positions.own + (packets.flags & SYN != 0)
     found = read_connections(data, packets)
@@ -172,6 +172,7 @@ def _sides(data: CaptureBytes, grouped: Grouped, connection: Integers) -> dict[i
     peer_reducer = _Reducer(peer, stable_order(peer))
     for side, value in peer_reducer.run(np.maximum, positions.acknowledged, positions.has_acknowledged):
         sides[side].acknowledged = value
+    _add_least(sides, positions, reducer, peer_reducer)
     _add_pieces(data, sides, packets, own_side, start, payload)
     _add_corrupt(sides, packets, own_side)
     return sides
@@ -189,6 +190,17 @@ def _add_packets(sides: dict[int, FlowSide], packets: Packets, reducer: _Reducer
         sides[side].last_time_ns = value
     for side, value in reducer.run(np.bitwise_or, packets.flags, everything):
         sides[side].closed = bool(value & (FIN | RST))
+
+
+def _add_least(
+    sides: dict[int, FlowSide], positions: _Positions, reducer: _Reducer, peer_reducer: _Reducer
+) -> None:
+    """The least position of a side that its own packets or the peer's acknowledgments mention."""
+    for side, value in reducer.run(np.minimum, positions.own, positions.has_own):
+        sides[side].least = value
+    for side, value in peer_reducer.run(np.minimum, positions.acknowledged, positions.has_acknowledged):
+        known = sides[side].least
+        sides[side].least = value if known is None else min(known, value)
 
 
 def _add_marks(
