@@ -12,13 +12,14 @@ import pytest
 from replispec.runtime.primitives.headers import Header
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.wire.rocketmq import broker as to_broker
+from replispec.wire.rocketmq import controller as to_controller
 from replispec.wire.rocketmq.codes import RequestCode
 from tests.replay.expectations import SEND_SURVIVES
 from tests.replay.faults import Frame, commands, taken, written
 from tests.replay.pcap_writer import Packet, pcap
 from tests.replay.scenarios import two_brokers
 from tests.replay.test_all_clear import headline_of, told
-from tests.replay.world import World
+from tests.replay.world import ADMIN, CLUSTER, OPEN_END, World
 
 
 class Told(Header):
@@ -118,3 +119,33 @@ def test_an_answer_to_a_request_that_is_too_long_to_be_read_is_not_blamed(tmp_pa
     world._exchange(world._to(master), world._sent(), answer, asked=bytes(17 << 20))
     summary = told(pcap(failed_over(world).traffic.packets()), tmp_path / "long.pcap")
     assert (headline_of(summary).tone, summary.exit_code) == ("unjudged", 0)
+
+
+def later_start_told(lead: bytes, padding: int = 0) -> list[Packet]:
+    """A broker tells of an epoch that starts before messages that were acknowledged."""
+    world = failed_over(two_brokers())
+    broker = world.brokers[2]
+    entries = [to_controller.EpochEntry(500, 1, 0), to_controller.EpochEntry(OPEN_END, 3, 500)]
+    body = to_controller.EpochEntryCache(0, world.name, CLUSTER, entries, 500).encode()
+    link = world.traffic.connect(ADMIN, broker.endpoint)
+    asked = to_controller.GetBrokerEpochCacheRequest()
+    world._exchange(link, asked, None, body=lead + body[:-1] + b" " * padding + body[-1:])
+    return world.traffic.packets()
+
+
+@pytest.mark.parametrize("lead", [b"", b" ", b"\n", b"\r\n\t "])
+def test_json_that_begins_with_white_space_is_json(lead: bytes, tmp_path: Path) -> None:
+    summary = told(pcap(later_start_told(lead)), tmp_path / "spaces.pcap")
+    assert [each.acknowledged for each in summary.losses] == [7]
+
+
+def test_json_above_64_kib_is_read(tmp_path: Path) -> None:
+    summary = told(pcap(later_start_told(b"", 128 * 1024)), tmp_path / "long.pcap")
+    assert [each.acknowledged for each in summary.losses] == [7]
+
+
+@pytest.mark.parametrize(("lead", "padding"), [(b"\xef\xbb\xbf", 0), (b"/**/", 0), (b"", 1024 * 1024)])
+def test_a_body_that_is_not_read_is_no_promise(lead: bytes, padding: int, tmp_path: Path) -> None:
+    summary = told(pcap(later_start_told(lead, padding)), tmp_path / "unread.pcap")
+    assert (headline_of(summary).tone, summary.losses) == ("unjudged", [])
+    assert summary.captures[0].commands_unread == 1

@@ -65,10 +65,12 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
     told: set[tuple[object, ...]] = set()
     found = [*reader.pairings()]
     for command in reader.commands(np.sort(np.concatenate([single, others]))):
+        if command.lacks_body:
+            found += _unreadable(command, f"the body of {command.body_size:,} bytes is not read")
         try:
             for each in observe_command(command):
                 if _is_news(each, told):
-                    found.append(in_one_form(each))  # noqa: PERF401 (what was told before a fault stays)
+                    found.append(in_one_form(each))
         except RemoteProtocolError as fault:
             found += _unreadable(command, str(fault)[:200])
     latencies = latencies_of(frames, pairs)
@@ -131,7 +133,7 @@ class _Reader:
     def _commands(self, rows: Integers) -> list[Command]:
         names = ("code", "flag", "source", "destination", "ext_fields", "json_body")
         columns = [self._frames.values(name, rows).to_pylist() for name in names]
-        others = ("opaque", "version", "from_start", "body_digest")
+        others = ("opaque", "version", "from_start", "body_digest", "body_size")
         more = [self._frames.values(name, rows).to_pylist() for name in others]
         return [
             Command(row, code, flag, source, destination, dict(ext or ()), body, place, *rest)
