@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.falls_in_order import WITNESSES_MIN, Log, fallen_ends, falls_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.runs import are_different, main_address, runs_of
+from replispec.replay.events.rocketmq.runs import are_different, main_address, message_of, runs_of
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 
@@ -199,7 +199,7 @@ class LogFalls:
         if len(given) < 2:
             return False
         kept = max(given, key=self._last)
-        return kept is not row and are_different(row.text, kept.text)
+        return kept is not row and are_different(message_of(row), message_of(kept))
 
     def _last(self, row: Observation) -> tuple[bool, int, int]:
         run, cut = self._run(row), self.cut_to(row)
@@ -214,7 +214,9 @@ class LogFalls:
             told.places.append(row.offset)
             told.most = max(told.most, row.offset + 1)
             for before in given[-1:]:
-                told.again |= self._is_before(before, run) and are_different(before.text, row.text)
+                told.again |= self._is_before(before, run) and are_different(
+                    message_of(before), message_of(row)
+                )
         given.append(row)
 
     def _is_before(self, row: Observation, run: int | None) -> bool:
