@@ -226,6 +226,23 @@ def test_a_proxy_header_before_the_first_frame_is_skipped() -> None:
     assert decoded.frames["opaque"].to_pylist() == [1, 2]
 
 
+PROXY_1 = b"PROXY TCP4 10.0.0.9 10.0.0.3 40000 10911\r\n"
+PROXY_2 = b"\r\n\r\n\0\r\nQUIT\n" + bytes.fromhex("2111000c0a0000090a0000039c402a9f")
+
+
+@pytest.mark.parametrize(
+    ("preface", "undecoded"), [(PROXY_1, 0), (PROXY_2, 0), (PROXY_1 + b"?", 43), (PROXY_2 + b"?", 29)]
+)
+def test_a_proxy_header_hides_nothing_and_other_bytes_before_a_frame_may(
+    preface: bytes, undecoded: int
+) -> None:
+    talk = Conversation(CLIENT, SERVER).open()
+    talk.send(preface + command(1) + command(2), from_client=True)
+    decoded = decode(talk.packets)
+    assert decoded.frames["opaque"].to_pylist() == [1, 2]
+    assert sum(decoded.streams["bytes_undecoded"].to_pylist()) == undecoded
+
+
 def test_a_length_out_of_bounds_ends_nothing_but_that_frame() -> None:
     talk = Conversation(CLIENT, SERVER).open()
     bad = b"\x7f\xff\xff\xff\x00\x00\x00\x02{}"

@@ -148,3 +148,17 @@ def told(connection: str, offset: int = 0, text: str | None = None, born: int | 
 def test_copies_are_known_by_what_they_say(rows: list[Acknowledged], left: list[str]) -> None:
     sends = CaptureEvents(to_tables(rows)).columns(ObservationKind.ACKNOWLEDGED)
     assert told_once(sends).coded("connection").listed() == left
+
+
+@pytest.mark.parametrize("connections", [1, 2])
+def test_two_bodies_at_one_place_are_two_messages_whatever_id_is_told(connections: int) -> None:
+    world = two_brokers(messages=5)
+    broker = world.brokers[1]
+    offset, message = broker.store()
+    answer = to_broker.SendMessageResponse(broker.message_id(offset), 0, 0, "AAAA")
+    links = [world.traffic.connect(f"10.0.0.{50 + each}", broker.endpoint) for each in range(connections)]
+    for link, body in ((links[0], message), (links[-1], b"what another producer sent")):
+        world.traffic.answer(link, world.traffic.request(link, world._sent(), body), answer)
+    world.replicate(2)
+    fail_over(world)
+    assert counts(judged(pcap(world.traffic.packets()))) == ([1], [8])

@@ -34,6 +34,7 @@ KEYS: Final = {
     "connections": "On how many connections an endpoint is shown under another name.",
     "connections_doubtful": "How many connections may be one with another one that counts by itself.",
     "unread": "Of the warnings those that leave captured packets unread, as a damaged record does.",
+    "commands_unread": "Commands with fields or bodies that are not what the specification has there.",
     "frames_remoting": "Remoting commands that were decoded; the column `remoting` of the table.",
     "remoting": "Remoting commands that were decoded.",
     "frames_ha": "Replication frames that were decoded; the column `HA frames` of the table.",

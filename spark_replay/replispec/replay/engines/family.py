@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.tables import Events
 from replispec.replay.report.summary import CaptureRow
 from replispec.runtime import families
@@ -32,6 +33,7 @@ def judged_families() -> tuple[JudgedFamily, ...]:
 
 def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
     """Judge the events of one capture (all of them) and tell its story."""
+    capture = replace(capture, commands_unread=events[ObservationKind.UNDECODABLE].num_rows)
     result = CaptureResult(capture)
     for family in judged_families():
         result.add(family.judge(capture, events, options))

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from replispec.replay.events.observation import Observation, Unseen
 from replispec.replay.pairing.delivery import Delivered, delivered
+from replispec.replay.tcp.pieces import UNREADABLE
 
 Directions = frozenset[tuple[str, int]]
 # Where the holes of each direction (connection, direction) end, ascending, and of which kind they are.
@@ -39,17 +40,24 @@ def begun(frames: Delivered, streams: pa.Table, kinds: Collection[str], cut_shor
     return frozenset(key for key in found if (first[key] == 0 if key in first else key not in cut_short))
 
 
-def ends_cut_short(frames: Delivered, holes: pa.Table) -> Directions:
-    """Directions in which bytes after the last frame were lost."""
+def ends_cut_short(frames: Delivered, holes: pa.Table, streams: pa.Table) -> Directions:
+    """Directions in which bytes after the last frame were lost, or in which some are of no frame."""
+    undecoded = frozenset((connection, side) for _, connection, side, *_ in _undecoded(streams))
     if not holes.num_rows:
-        return frozenset()
+        return undecoded
     last = np.zeros(2 * len(frames.connections), np.int64)
     np.maximum.at(last, frames.side, frames.integers("sequence") + frames.integers("size"))
     ends = {frames.side_name(side): end for side, end in enumerate(last.tolist())}
     rows = zip(*values(holes, "connection", "direction", "end"), strict=True)
-    return frozenset(
+    return undecoded | frozenset(
         (connection, side) for connection, side, end in rows if end > ends.get((connection, side), 0)
     )
+
+
+def _undecoded(streams: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Capture, connection, direction, source and first time of directions with bytes that are of no frame."""
+    rows = streams.filter(pc.field("bytes_undecoded") > 0)
+    return zip(*values(rows, "capture", "connection", "direction", "source", "first_time_ns"), strict=True)
 
 
 def values(table: pa.Table, *names: str) -> list[list[Any]]:
@@ -72,6 +80,7 @@ def unseen(
     frames: Delivered, holes: pa.Table, streams: pa.Table, kinds: Collection[str]
 ) -> Iterator[Observation]:
     """One observation per hole in what a side of these kinds sent: answers to clients may have been in it.
+    A side without holes, of which bytes are of no frame, has one at its beginning.
 
     Its time is that of the last frame before the hole, else of the first packet.
     """
@@ -89,6 +98,11 @@ def unseen(
             time_ns = before.time_ns(connection, direction, start)
             time_ns = (first_ns or 0) if time_ns is None else time_ns
             yield Unseen(capture, 0, time_ns, connection, direction, start, 0, address=source, text=kind)
+    holed = set(zip(*values(holes, "connection", "direction"), strict=True))
+    for capture, connection, direction, source, time_ns in _undecoded(streams):
+        side = connection, direction
+        if side in sources and side not in holed:
+            yield Unseen(capture, 0, time_ns or 0, *side, 0, 0, address=source, text=UNREADABLE)
 
 
 class _Before:

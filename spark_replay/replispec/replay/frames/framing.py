@@ -6,6 +6,7 @@ a hole over a head, or bytes that are no frame, need a new place to start (see `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -24,9 +25,10 @@ from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.pieces import Pieces, no_pieces
 from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
 
-# A body in JSON is shown up to this size.
-JSON_BODY_BYTES_MAXIMUM = 64 * 1024
-_JSON_STARTS = b"{["
+# A body in JSON is shown up to this size; of a larger one its reader says that it was not read.
+JSON_BODY_BYTES_MAXIMUM = 1024 * 1024
+# White space may stand before JSON, more of it than the standard has: readers pass over it.
+_JSON = re.compile(rb"[\t\n\f\r\b ]*[{\[]")
 Chosen = Callable[[Direction, str], bool]
 """Whether the frames of a direction of this kind are wanted."""
 
@@ -211,7 +213,7 @@ class _Reading:
         frames.digests += [digest(view[at[0] : at[1]]) if at else None for at in places]
         shown: list[bytes | None] = [None] * len(places)
         for row, at in enumerate(places):
-            if at and buffer[at[0]] in _JSON_STARTS and at[1] - at[0] <= JSON_BODY_BYTES_MAXIMUM:
+            if at and at[1] - at[0] <= JSON_BODY_BYTES_MAXIMUM and _JSON.match(buffer, *at):
                 shown[row] = buffer[at[0] : at[1]] if self._reader.wants(run.messages[row]) else None
         frames.json_bodies += shown
         frames.bodies += [buffer[at[0] : at[1]] if at and self._keep else None for at in places]

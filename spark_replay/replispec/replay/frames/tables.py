@@ -23,6 +23,7 @@ import pyarrow as pa
 from replispec.replay.capture.records import Integers
 from replispec.replay.frames.family import MessageColumns, decoded_kinds, frames_families
 from replispec.replay.frames.framing import Decoded
+from replispec.replay.frames.prefaces import preface_size
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.space import extents, extents_of_all
 
@@ -233,6 +234,7 @@ def _stream_bytes(decoded: Decoded) -> tuple[int, int, int]:
     if decoded.kind not in decoded_kinds():
         return payload, 0, 0
     read = _bytes_in_frames(decoded) + sum(chain.end - chain.start for _, chain in decoded.chains)
+    read += preface_size(decoded)
     return payload, read, payload - read
 
 

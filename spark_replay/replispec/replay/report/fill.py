@@ -84,6 +84,7 @@ def _capture(row: CaptureRow) -> CaptureInfo:
         bytes_tls=row.bytes_tls,
         tls_at=row.tls_at,
         unread=row.unread,
+        commands_unread=row.commands_unread,
         wire=(*wire_lines(row), *_merged_lines(row)),
     )
 

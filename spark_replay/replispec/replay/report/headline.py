@@ -66,7 +66,7 @@ def _lost(model: ReportModel, missing: Iterable[str]) -> Headline:
 
 def _may_be_more(model: ReportModel) -> bool:
     files = {loss.file for loss in model.losses}
-    if any((capture.holes or capture.unread) and capture.file in files for capture in model.captures):
+    if any(True for _ in _gaps(capture for capture in model.captures if capture.file in files)):
         return True
     return any(finding.unknown for finding in model.findings if finding.invariant == model.survival)
 
@@ -83,6 +83,12 @@ def _gaps(captures: Iterable[CaptureInfo]) -> Iterator[str]:
     for each in captures:
         if each.holes:
             yield f"Not read: {each.file} lacks bytes in {counted(each.holes, 'place')}."
+        if each.bytes_undecoded:
+            odd = counted(each.bytes_undecoded, "byte")
+            yield f"Not read: {each.file} holds {odd} in which no frame was found."
+        if each.commands_unread:
+            odd = counted(each.commands_unread, "command")
+            yield f"Not read: {each.file} holds {odd} with fields or bodies that break their types."
         yield from (f"Not read: {reason}." for reason in each.unread)
 
 

@@ -81,6 +81,7 @@ class CaptureInfo:
 
     `files`: its files when it was rotated. `connections_tls` with `bytes_tls` were encrypted, their
     listeners are at `tls_at`. `wire`: what its packets are, a line each. `unread`: what hid captured packets.
+    `commands_unread`: commands with fields or bodies that are not what the specification has there.
     """
 
     file: str
@@ -98,6 +99,7 @@ class CaptureInfo:
     tls_at: tuple[str, ...] = ()
     wire: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    commands_unread: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,8 @@ class CaptureRow:
     that was merged from those of many hosts: their `clocks`, the endpoints that some call otherwise
     (`renamings`), how many packets were `copies` of others, and of how many connections
     (`connections_doubtful`) it is not known whether they are one with another. `unread`: of
-    the warnings those that leave captured packets unread.
+    the warnings those that leave captured packets unread. `commands_unread`: whose fields or bodies are not
+    what the specification has there.
     """
 
     file: str
@@ -61,6 +62,7 @@ class CaptureRow:
     renamings: tuple[Renaming, ...] = ()
     copies: int = 0
     connections_doubtful: int = 0
+    commands_unread: int = 0
 
 
 def nothing_decoded(row: CaptureRow) -> str:

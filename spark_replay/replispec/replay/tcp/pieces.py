@@ -15,6 +15,8 @@ from replispec.replay.capture.records import Integers
 
 LOST, LOST_AT_START, LOST_AT_END, TRUNCATED = "lost", "lost_at_start", "lost_at_end", "truncated"
 CORRUPT_ONLY, AMBIGUOUS = "corrupt", "ambiguous"
+# No hole: captured, and not what the protocol has there.
+UNREADABLE = "unreadable"
 # Which reason is told of bytes that are missing for several.
 REASONS = (AMBIGUOUS, TRUNCATED, CORRUPT_ONLY)
 # What people are told of a hole of each kind.
@@ -23,6 +25,7 @@ WORDS = {
     LOST_AT_START: "not captured, at the start of the connection",
     LOST_AT_END: "not captured, at the end of the connection",
     TRUNCATED: "cut off by the snap length",
+    UNREADABLE: "not readable",
     CORRUPT_ONLY: "captured with a wrong checksum only",
     AMBIGUOUS: "captured in copies that differ",
 }

@@ -8,7 +8,11 @@ from typing import Any, Protocol, Self, TypeVar
 
 from replispec.replay.events.observation import Place
 from replispec.runtime.primitives.headers import Header
-from replispec.wire.rocketmq.codes import RemotingFlag
+from replispec.wire.rocketmq.codes import RemotingFlag, RequestCode
+from replispec.wire.rocketmq.commands import REQUEST_BODIES, RESPONSE_BODIES
+
+# Of a registration with a name server only the header is read.
+_BODIES = REQUEST_BODIES.keys() - {RequestCode.REGISTER_BROKER}
 
 T = TypeVar("T")
 H = TypeVar("H", bound=Header)
@@ -45,6 +49,7 @@ class Command:
     version: int | None
     from_start: bool
     body_digest: int | None = None
+    body_size: int = 0
     request: Command | None = None
     duration_ns: int | None = None
     _read: dict[Any, Any] = field(default_factory=dict, repr=False)
@@ -60,6 +65,13 @@ class Command:
         if not self.is_answer:
             return self.code
         return None if self.request is None else self.request.code
+
+    @property
+    def lacks_body(self) -> bool:
+        """Whether a body that tells something was captured whole and is not read: no JSON, or too long."""
+        if self.json_body is not None or self.body_digest is None or not self.body_size:
+            return False
+        return self.asked in RESPONSE_BODIES if self.is_answer else self.code in _BODIES
 
     def header(self, kind: type[H]) -> H:
         """The typed header. Raises RemoteProtocolError when a value does not fit."""

@@ -28,6 +28,7 @@ from replispec.replay.events.observation import (
     Paired,
     Place,
     Undecodable,
+    Unseen,
 )
 from replispec.replay.events.rocketmq import decisions, starts
 from replispec.replay.events.rocketmq.addresses import in_one_form
@@ -38,6 +39,7 @@ from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
 from replispec.replay.events.rocketmq.sends import acknowledged, born_ms
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
+from replispec.replay.tcp.pieces import UNREADABLE
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq import broker, controller
@@ -53,7 +55,8 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
     """What remoting frames (rows of FRAMES, all remoting) tell, pairing included: observations of single
     commands, and tables of what is frequent.
 
-    Frames whose fields break their types become UNDECODABLE observations.
+    Frames whose fields break their types become UNDECODABLE observations, and UNSEEN ones too where a
+    producer is told that a message is stored, but not where.
     """
     waited = durations(frames, pairs)
     single, answers = _interesting(frames, pairs)
@@ -62,21 +65,22 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
     told: set[tuple[object, ...]] = set()
     found = [*reader.pairings()]
     for command in reader.commands(np.sort(np.concatenate([single, others]))):
+        if command.lacks_body:
+            found += _unreadable(command, f"the body of {command.body_size:,} bytes is not read")
         try:
             for each in observe_command(command):
                 if _is_news(each, told):
-                    found.append(in_one_form(each))  # noqa: PERF401 (what was told before a fault stays)
+                    found.append(in_one_form(each))
         except RemoteProtocolError as fault:
-            found.append(
-                Undecodable(
-                    *command.place,
-                    duration_ns=command.duration_ns,
-                    code=command.asked,
-                    text=str(fault)[:200],
-                )
-            )
+            found += _unreadable(command, str(fault)[:200])
     latencies = latencies_of(frames, pairs)
     return found, [(ObservationKind.ACKNOWLEDGED, stored), (ObservationKind.LATENCY, latencies)]
+
+
+def _unreadable(command: Command, why: str) -> Iterator[Observation]:
+    yield Undecodable(*command.place, duration_ns=command.duration_ns, code=command.asked, text=why)
+    if command.is_answer and command.asked in SENDS:
+        yield Unseen(*command.place, address=command.source, text=UNREADABLE)
 
 
 def _interesting(frames: Delivered, pairs: Pairs) -> tuple[Integers, Integers]:
@@ -129,7 +133,7 @@ class _Reader:
     def _commands(self, rows: Integers) -> list[Command]:
         names = ("code", "flag", "source", "destination", "ext_fields", "json_body")
         columns = [self._frames.values(name, rows).to_pylist() for name in names]
-        others = ("opaque", "version", "from_start", "body_digest")
+        others = ("opaque", "version", "from_start", "body_digest", "body_size")
         more = [self._frames.values(name, rows).to_pylist() for name in others]
         return [
             Command(row, code, flag, source, destination, dict(ext or ()), body, place, *rest)

@@ -31,7 +31,7 @@ REPLICATION = (HA_REPLICA, HA_MASTER)
 
 def _commands(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
     own = of_kinds(frames, streams, CORRELATION.kinds)
-    pairs = pair(own, CORRELATION, seen_whole(streams), ends_cut_short(own, holes))
+    pairs = pair(own, CORRELATION, seen_whole(streams), ends_cut_short(own, holes, streams))
     told, tables = observe_commands(own, pairs)
     alive = {each.connection: each for each in told if isinstance(each, Alive)}
     return [*told, *_closed(alive, streams), *unseen(own, holes, streams, CORRELATION.kinds)], tables
@@ -39,7 +39,7 @@ def _commands(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
 
 def _replication(frames: pa.Table, holes: pa.Table, streams: pa.Table) -> Observed:
     own = of_kinds(frames, streams, REPLICATION)
-    cut_short = ends_cut_short(own, holes)
+    cut_short = ends_cut_short(own, holes, streams)
     whole = begun(own, streams, REPLICATION, cut_short)
     return observe_replication(own, whole, cut_short, reasons(holes))
 

@@ -20,7 +20,7 @@ from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.falls_in_order import WITNESSES_MIN, Log, fallen_ends, falls_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.runs import are_different, main_address, runs_of
+from replispec.replay.events.rocketmq.runs import are_different, main_address, message_of, runs_of
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 
@@ -215,7 +215,7 @@ class LogFalls:
         if len(given) < 2:
             return False
         kept = max(given, key=self._last)
-        return kept is not row and are_different(row.text, kept.text)
+        return kept is not row and are_different(message_of(row), message_of(kept))
 
     def _last(self, row: Observation) -> tuple[bool, int, int]:
         run, cut = self._run(row), self.cut_to(row)
@@ -230,7 +230,9 @@ class LogFalls:
             told.places.append(row.offset)
             told.most = max(told.most, row.offset + 1)
             for before in given[-1:]:
-                told.again |= self._is_before(before, run) and are_different(before.text, row.text)
+                told.again |= self._is_before(before, run) and are_different(
+                    message_of(before), message_of(row)
+                )
         else:
             self._undated[key] = max(row.offset, self._undated.get(key, -1))
         given.append(row)

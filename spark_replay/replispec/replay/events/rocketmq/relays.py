@@ -2,7 +2,8 @@
 
 A proxy, or a translation of addresses that is captured on both of its sides, tells on one connection what
 another one told. That is known by what was told: the same place of the same log, and the same id of the
-client; without one, the same moment of birth and the same bytes. What one connection tells twice counts so.
+client, if the bodies do not differ; without one, the same moment of birth and the same bytes. What one
+connection tells twice counts so.
 """
 
 from __future__ import annotations
@@ -38,7 +39,17 @@ def _passed_on(sends: Columns, place: Codes) -> Flags:
     # Two ids are two messages, however alike these are.
     ids = np.unique(np.column_stack([content, text.codes])[~anonymous], axis=0)[:, 0]
     known = told & (np.bincount(ids, minlength=len(content))[content] < 2)
-    found: Flags = _others(sends, combined(place, text.codes), ~anonymous) | _others(sends, content, known)
+    same = combined(place, text.codes)
+    apart = _of_two_bodies(same, numbers[1], digest.absent == 0)
+    same = combined(same, np.where(apart, numbers[1], 0), np.where(apart, digest.absent, 0))
+    found: Flags = _others(sends, same, ~anonymous) | _others(sends, content, known)
+    return found
+
+
+def _of_two_bodies(message: Codes, digests: Codes, known: Flags) -> Flags:
+    """Which acknowledgements that look like one message are of requests with bodies that differ."""
+    bodies = np.unique(np.column_stack([message, digests])[known], axis=0)[:, 0]
+    found: Flags = np.bincount(bodies, minlength=int(message.max()) + 1)[message] > 1
     return found
 
 

@@ -34,6 +34,8 @@ _OWN_WORD = (ObservationKind.ALIVE, ObservationKind.BROKER)
 _EVENTS: Final = broker_registration.MACHINE.events
 _GRANTED: Final = _EVENTS[broker_registration.ApplicationGranted].name
 _Rank = tuple[bool, int]
+Message = tuple[str | None, int | None]
+"""The id in an acknowledgement, and the digest of the body that its request has."""
 
 
 @dataclass(slots=True)
@@ -47,13 +49,19 @@ class _Connection:
     last: int
     rank: _Rank | None = None
     ends: dict[int | None, list[int]] = field(default_factory=lambda: defaultdict(list))
-    places: dict[int | None, dict[int, str | None]] = field(default_factory=lambda: defaultdict(dict))
+    places: dict[int | None, dict[int, Message]] = field(default_factory=lambda: defaultdict(dict))
 
 
-def are_different(one: str | None, other: str | None) -> bool:
-    """Whether two acknowledgements of one place, by the ids in them, are of two messages: a proxy passes an
-    acknowledgement on, with the message's own id."""
-    return one is None or one != other
+def message_of(row: Observation) -> Message:
+    """What tells the message that a row says is stored from others."""
+    return row.text, row.body_digest
+
+
+def are_different(one: Message, other: Message) -> bool:
+    """Whether two acknowledgements of one place are of two messages: a proxy passes an acknowledgement on,
+    with the message's own id, of what has the same bytes."""
+    bodies = one[1], other[1]
+    return one[0] is None or one[0] != other[0] or (None not in bodies and bodies[0] != bodies[1])
 
 
 def main_address(groups: BrokerGroups, row: Observation) -> str | None:
@@ -101,7 +109,7 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
             by_other = row.kind in _OF_REPLICAS
             owners.setdefault(row.connection, (broker, 1 - row.direction if by_other else row.direction))
         if row.kind == ObservationKind.ACKNOWLEDGED and row.offset is not None:
-            own.places[row.epoch].setdefault(row.offset, row.text)
+            own.places[row.epoch].setdefault(row.offset, message_of(row))
         elif row.kind == ObservationKind.ALIVE and row.max_offset is not None:
             own.ends[row.epoch].append(row.max_offset)
         elif row.kind == ObservationKind.REGISTRATION and row.message == _GRANTED:
@@ -182,7 +190,7 @@ def _without_a_word(
             yield each.name, next((other for other in near if _fits(each, given[other])), None)
 
 
-def _given(connections: Iterable[_Connection]) -> dict[tuple[int | None, int], str | None]:
+def _given(connections: Iterable[_Connection]) -> dict[tuple[int | None, int], Message]:
     """Which message has which place, by epoch and place."""
     return {
         (epoch, place): message
@@ -192,7 +200,7 @@ def _given(connections: Iterable[_Connection]) -> dict[tuple[int | None, int], s
     }
 
 
-def _fits(one: _Connection, given: Mapping[tuple[int | None, int], str | None]) -> bool:
+def _fits(one: _Connection, given: Mapping[tuple[int | None, int], Message]) -> bool:
     return not any(
         (epoch, place) in given and are_different(given[epoch, place], message)
         for epoch, places in one.places.items()
@@ -202,7 +210,7 @@ def _fits(one: _Connection, given: Mapping[tuple[int | None, int], str | None]) 
 
 def _at_one_place(connections: Iterable[_Connection]) -> Iterator[str]:
     """The connections that give one place to two messages."""
-    given: dict[tuple[int | None, int], tuple[str, str | None]] = {}
+    given: dict[tuple[int | None, int], tuple[str, Message]] = {}
     for each in connections:
         for epoch, places in each.places.items():
             for place, message in places.items():

@@ -31,6 +31,7 @@ from replispec.replay.events.rocketmq.offices import filled, followed, masters_b
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
+from replispec.replay.events.rocketmq.short_logs import beginnings, below
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     replication_table,
@@ -178,7 +179,9 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     replication = replication_table(frames, SetChanges(rows))
     tables = [
         replication,
-        sends_table(sends, falls, again, starts, history.unseen),
+        sends_table(
+            sends, falls, again, starts, history.unseen, below(sends, beginnings(frames, history.tenures))
+        ),
         ranges(frames),
         _table("sends", "acknowledged", _unseen(rows, groups)),
         _table("logs", "log_end", falls.ends()),

@@ -238,9 +238,11 @@ def sends_table(
     again: Sequence[Observation],
     starts: Starts,
     unseen: Mapping[str, int],
+    short: Flags,
 ) -> EventTable:
     """The events `acknowledged` of the stream `sends`; `again`: the rows that `repeated` tells; `unseen`: by
-    group the latest epoch of which nothing tells where it starts."""
+    group the latest epoch of which nothing tells where it starts; `short`: messages that lie below where the
+    log of a later master begins."""
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
@@ -268,13 +270,14 @@ def sends_table(
         group = str(row.group)
         return row.epoch is not None and unseen.get(group, -1) <= row.epoch < max(starts[group])
 
+    compared = sends.told_alike(sends.alike("group", "epoch"), followed)
     known = {
         "group": group,
         "epoch": Coded(epoch.codes, [UNKNOWN if value is None else value for value in epoch.values]),
         "cut_to": Coded(cut, ends),
         "given_again": Coded(given, [False, True]),
         "is_message": Coded(np.zeros(len(sends), np.int64), [True]),
-        "followed": sends.told_alike(sends.alike("group", "epoch"), followed),
+        "followed": Coded(np.where(short, len(compared.values), compared.codes), [*compared.values, False]),
     }
     return EventTable("sends", sends.kinds, known, {"offset": offsets}, np.arange(len(sends)), sends.row)
 
