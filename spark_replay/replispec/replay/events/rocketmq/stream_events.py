@@ -43,7 +43,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
     written,
 )
 from replispec.replay.events.rocketmq.tenures import Offices, Present, Tenure
-from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
+from replispec.replay.events.rocketmq.wholeness import Met, controllers_were_seen, host_of
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -272,6 +272,8 @@ def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> I
     naming = _naming(rows)
     whole = controllers_were_seen(rows, groups)
     learners = history.learners
+    met = Met.of(rows)
+    answering = {each.controller for each in rows if each.kind == ObservationKind.FACT} - {None}
     edits: Counter[str] = Counter()
     for row in rows:
         if row.kind == ObservationKind.CLEANED and row.text is not None:
@@ -289,7 +291,7 @@ def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> I
                 body_epoch=row.body_epoch,
                 master=row.master,
                 master_address=row.master_address,
-                address_told=groups.has_told(row.name, row.master, row.master_address),
+                address_told=_is_told(row, groups, met, answering),
                 members=None if row.members is None else frozenset(row.members),
                 edits=edits[row.group],
                 learners=learners[row.group].among(row.members),
@@ -299,6 +301,15 @@ def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> I
             yield StreamEvent("facts", "fact", event)
         elif row.kind == ObservationKind.ALTERATION:
             yield StreamEvent("alterations", "alteration", _alteration(row, history, whole=whole))
+
+
+def _is_told(row: Observation, groups: BrokerGroups, met: Met, answering: Iterable[str | None]) -> Any:
+    """Whether a broker said that the master's address is its own; UNKNOWN where what it says to controllers
+    was not captured."""
+    if row.master_address is None or groups.has_told(row.name, row.master, row.master_address):
+        return True
+    hosts = {host_of(row.master_address)}
+    return False if all(met.whole(hosts, each or "") for each in answering) else UNKNOWN
 
 
 def _naming(rows: list[Observation]) -> dict[str | None, str]:
