@@ -56,6 +56,7 @@ def fact(**changes: Any) -> Event:
         "members": None,
         "edits": 0,
         "learners": frozenset(),
+        "succeeded": frozenset(),
         "whole": True,
     }
     return "fact", SimpleNamespace(**{**plain, **changes})
@@ -154,6 +155,10 @@ def test_a_learner_stays_outside_the_set() -> None:
     }
     first = fact(members=members("3", "2"), learners=learners, master="3")
     assert verdicts("learner-outside-set", first) == {"diverged": 1}
+    later = fact(members=members("3"), learners=learners, master="3", succeeded=learners)
+    assert verdicts("learner-outside-set", later) == {"violated": 1}
+    at_times = fact(members=members("1", "3"), learners=UNKNOWN)
+    assert verdicts("learner-outside-set", at_times) == {"unknown": 1}
     both = fact(members=members("3", "4"), learners=members("3", "4"), master="3")
     assert verdicts("learner-outside-set", both) == {"violated": 1}
 

@@ -7,15 +7,14 @@ against each other decides nothing.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
 from replispec.replay.events.observation import Observation, ObservationKind, ends_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
+from replispec.replay.events.rocketmq.wholeness import Met, host_of
 from replispec.wire.rocketmq.constants import HEARTBEAT_INTERVAL_MS, HEARTBEAT_TIMEOUT_MS
-
-_LOST = (ObservationKind.UNSEEN, ObservationKind.UNDECODABLE)
 
 
 @dataclass(slots=True)
@@ -49,8 +48,7 @@ class _Signs:
 def leader_changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[SimpleNamespace]:
     """The events of the stream `leaders`."""
     signs = _signs(rows, groups)
-    lost = {row.connection for row in rows if row.kind in _LOST} if signs.changes else set()
-    met = {row.connection for row in rows} if signs.changes else set()
+    met = Met.of(rows if signs.changes else ())
     for (controller_group, leader), row in signs.changes.items():
         for group in sorted(signs.brokers):
             brokers = signs.brokers[group]
@@ -59,7 +57,7 @@ def leader_changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterato
             silent = {
                 each
                 for each in ignoring
-                if leader not in signs.beats[each] and _all_was_seen(signs.hosts[each], leader, met, lost)
+                if leader not in signs.beats[each] and met.whole(signs.hosts[each], leader)
             }
             if live:
                 yield SimpleNamespace(
@@ -75,21 +73,6 @@ def leader_changes(rows: Sequence[Observation], groups: BrokerGroups) -> Iterato
 def _speaks_with(groups: BrokerGroups, controllers: Iterable[str], controller_group: str) -> bool:
     """True when one of these controllers is of this group."""
     return any(groups.controllers.get(each) == controller_group for each in controllers)
-
-
-def _all_was_seen(hosts: Container[str], leader: str, met: Iterable[str], lost: Container[str]) -> bool:
-    """True when connections between a broker's hosts and a leader are in the capture, and whole: without one
-    the capture may have been taken where there is none."""
-    between = [each for each in met if _joins(ends_of(each), hosts, leader)]
-    return bool(between) and not any(each in lost for each in between)
-
-
-def _joins(ends: Sequence[str], hosts: Container[str], leader: str) -> bool:
-    return leader in ends and any(_host(each) in hosts for each in ends if each != leader)
-
-
-def _host(end: str) -> str:
-    return end.rpartition(":")[0]
 
 
 def _signs(rows: Sequence[Observation], groups: BrokerGroups) -> _Signs:
@@ -125,7 +108,7 @@ def _beat(found: _Signs, told: _Told | None, row: Observation) -> None:
     assert row.controller is not None
     found.brokers[row.group].add(row.address)
     found.beats[row.address].add(row.controller)
-    found.hosts[row.address].add(_host(ends_of(row.connection)[row.direction]))
+    found.hosts[row.address].add(host_of(ends_of(row.connection)[row.direction]))
     if told is None:
         return
     if told.leader == row.controller:

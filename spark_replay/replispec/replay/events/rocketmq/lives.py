@@ -2,9 +2,9 @@
 
 A life ends when a whole broker set is removed, when single removals leave it no broker or no in-sync
 replica (a controller then knows nothing of its epochs any more), or when the first id is granted to another
-owner. Where that lies between the frames of another connection only these frames tell: epochs fall at it,
-and before it a controller knew the set, behind it not. Where they tell nothing, the order of the capture
-decides.
+owner and nothing shows that the set lived on (`continuity.py`). Where that lies between the frames of another
+connection only these frames tell: epochs fall at it, and before it a controller knew the set, behind it not.
+Where they tell nothing, the order of the capture decides.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.rocketmq.continuity import Continuity
 from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.machines import broker_set
 
@@ -108,6 +109,7 @@ def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key
     breaks = _breaks(rows, key_of)
     falling = {key for key, _ in breaks}
     heartbeats = _heartbeats(rows)
+    lived_on = Continuity.of(rows, key_of)
     found = Lives()
     lives: dict[Key, _Life] = defaultdict(_Life)
     ended: dict[Key, list[Observation]] = defaultdict(list)
@@ -122,8 +124,9 @@ def learn_lives(rows: Sequence[Observation], key_of: Callable[[Observation], Key
             lives.pop(key, None)
         elif row.kind == ObservationKind.GRANTED:
             another = lives[key].is_another(row, falls=key in falling)
-            both_live = _both_live(lives[key].first_owner, row, heartbeats)
-            if row.broker_id == FIRST_BROKER_ID and another and not both_live:
+            owner = lives[key].first_owner
+            goes_on = _both_live(owner, row, heartbeats) or lived_on.holds(key, row, owner)
+            if row.broker_id == FIRST_BROKER_ID and another and not goes_on:
                 ended[key].append(row)
                 del lives[key]
             lives[key].grants(row)

@@ -26,6 +26,7 @@ from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.identities import Identities
 from replispec.replay.events.rocketmq.leaders import leader_changes
+from replispec.replay.events.rocketmq.learners import Learners, succeeded
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.ranges import ranges
@@ -43,7 +44,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
     written,
 )
 from replispec.replay.events.rocketmq.tenures import Offices, Present, Tenure
-from replispec.replay.events.rocketmq.wholeness import controllers_were_seen
+from replispec.replay.events.rocketmq.wholeness import Met, controllers_were_seen, host_of
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
 
@@ -82,7 +83,7 @@ class History:
     tenures: dict[str, dict[int, Tenure]] = field(default_factory=lambda: defaultdict(dict))
     starts: dict[str, dict[int, int]] = field(default_factory=lambda: defaultdict(dict))
     unseen: dict[str, int] = field(default_factory=dict)
-    learners: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    learners: dict[str, Learners] = field(default_factory=lambda: defaultdict(Learners))
     offices: dict[str, Offices] = field(default_factory=dict)
 
 
@@ -118,7 +119,7 @@ class Judged:
         """The rows that machines are walked over: reports only where somebody is a learner."""
         latencies = self.events.columns(ObservationKind.LATENCY)
         unanswered = latencies.rows(np.flatnonzero(latencies.numbers("unanswered").numbers))
-        if not learners and not any(self.history.learners.values()):
+        if not learners and not any(each.named() for each in self.history.learners.values()):
             return [*unanswered, *self.rows]
         reports = self.frames.rows(np.flatnonzero(self.frames.are(ObservationKind.REPORT)))
         return in_capture_order([*unanswered, *self.rows, *reports])
@@ -208,13 +209,12 @@ def _history(
     for row in rows:
         if row.group is None:
             continue
-        history.learners[row.group].update(learners)
+        history.learners[row.group].given.update(learners)
+        history.learners[row.group].hear(row)
         if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
             if (row.group, row.master_epoch) not in taken_back:
                 tenure = Tenure(row.master, row.master_address, row.order, row.time_ns, row.named_by)
                 history.tenures[row.group].setdefault(row.master_epoch, tenure)
-        elif row.kind == ObservationKind.HANDSHAKE and row.async_learner:
-            history.learners[row.group].add(str(row.broker_id) if row.text is None else row.text)
         else:
             witnesses[row.group].hear(row)
     for row in headers:
@@ -274,6 +274,9 @@ def _event(row: Observation, **attributes: Any) -> SimpleNamespace:
 def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> Iterator[StreamEvent]:
     naming = _naming(rows)
     whole = controllers_were_seen(rows, groups)
+    learners = history.learners
+    met = Met.of(rows)
+    answering = {each.controller for each in rows if each.kind == ObservationKind.FACT} - {None}
     edits: Counter[str] = Counter()
     for row in rows:
         if row.kind == ObservationKind.CLEANED and row.text is not None:
@@ -291,15 +294,25 @@ def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> I
                 body_epoch=row.body_epoch,
                 master=row.master,
                 master_address=row.master_address,
-                address_told=groups.has_told(row.name, row.master, row.master_address),
+                address_told=_is_told(row, groups, met, answering),
                 members=None if row.members is None else frozenset(row.members),
                 edits=edits[row.group],
-                learners=frozenset(history.learners[row.group]),
+                learners=learners[row.group].among(row.members),
+                succeeded=succeeded(history.tenures[row.group].items()),
                 whole=whole,
             )
             yield StreamEvent("facts", "fact", event)
         elif row.kind == ObservationKind.ALTERATION:
             yield StreamEvent("alterations", "alteration", _alteration(row, history, whole=whole))
+
+
+def _is_told(row: Observation, groups: BrokerGroups, met: Met, answering: Iterable[str | None]) -> Any:
+    """Whether a broker said that the master's address is its own; UNKNOWN where what it says to controllers
+    was not captured."""
+    if row.master_address is None or groups.has_told(row.name, row.master, row.master_address):
+        return True
+    hosts = {host_of(row.master_address)}
+    return False if all(met.whole(hosts, each or "") for each in answering) else UNKNOWN
 
 
 def _naming(rows: list[Observation]) -> dict[str | None, str]:
