@@ -9,8 +9,8 @@ from tests.replay.test_order import judged, verdicts
 from tests.replay.world import CLUSTER, World
 
 
-def verdict(world: World) -> str:
-    return verdicts(judged(pcap(world.traffic.packets())))["Controllers/broker-a", "broker-set-machine"]
+def verdict(world: World, rule: str = "broker-set-machine") -> str:
+    return verdicts(judged(pcap(world.traffic.packets())))["Controllers/broker-a", rule]
 
 
 def elected_behind(world: World, number: int) -> None:
@@ -76,3 +76,15 @@ def test_a_question_may_be_answered_behind_a_change_with_what_was_before_it() ->
     world.traffic.answer(link, opaque, told, before)
     world.ask(1)
     assert verdict(world) == "ok"
+    assert verdict(world, "epochs-grow") == "ok"
+
+
+def test_epochs_that_fall_behind_a_later_question_are_found() -> None:
+    world = two_brokers()
+    world.come_up(3)
+    before = world._set((1, 2))
+    world.alter((1, 2, 3))
+    link = world.link(world.brokers[1].to_controller)
+    told = to_controller.GetReplicaInfoResponse(1, world.brokers[1].address, world.epoch)
+    world._exchange(link, to_controller.GetReplicaInfoRequest(world.name), told, body=before)
+    assert verdict(world, "epochs-grow") == "violated"
