@@ -29,6 +29,7 @@ from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.learners import Learners, succeeded
 from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
+from replispec.replay.events.rocketmq.overtaking import in_causal_order
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
@@ -278,7 +279,7 @@ def _facts(rows: list[Observation], groups: BrokerGroups, history: History) -> I
     met = Met.of(rows)
     answering = {each.controller for each in rows if each.kind == ObservationKind.FACT} - {None}
     edits: Counter[str] = Counter()
-    for row in rows:
+    for row in in_causal_order(rows):
         if row.kind == ObservationKind.CLEANED and row.text is not None:
             assert row.group is not None
             edits[row.group] += 1

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Final
 
 from replispec.replay.events.content import seen_of, values_of
@@ -99,6 +100,11 @@ class _Event:
     until: _Place = ()
 
     @property
+    def is_answer(self) -> bool:
+        """True when a request was decided, which a notification does not say."""
+        return self.decision is not None and self.decision.kind is not None
+
+    @property
     def floats(self) -> bool:
         """True when no epoch says where it belongs."""
         return self.decision is not None and not any(each in self.decision.claims for each in _EPOCHS)
@@ -129,6 +135,20 @@ class _Thread:
                 told = _epochs(event.decision)
                 until = tuple(one if one >= 0 else other for one, other in zip(told, until, strict=True))
                 event.until = until
+
+    def ready(self) -> list[_Event]:
+        """What may come next: the first event, and answers behind an answer that they were asked for before,
+        as no request lies between."""
+        found: list[_Event] = []
+        for event in islice(self.events, WAITING_MAX):
+            if event.decision is None or (found and not event.is_answer):
+                break
+            found.append(event)
+        return found or [*islice(self.events, 1)]
+
+    def take(self, event: _Event) -> None:
+        """It has come."""
+        del self.events[next(at for at, each in enumerate(self.events) if each is event)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +228,8 @@ class _Order:
         self._threads: dict[str, _Thread] = {}
         self._asked: dict[_Request, Decision] = {}
         self._waiting: dict[_Request, Decision] = {}
+        self._before: dict[_Request, list[int]] = {}
+        self._since: dict[_Request, int] = {}
         self._judged: _Judged = []
 
     def add(self, row: Observation, *, ends_life: bool) -> None:
@@ -215,9 +237,13 @@ class _Order:
         thread = self._threads.setdefault(row.connection, _Thread())
         for event in self._event(row, ends_life=ends_life):
             if event.decision is not None:
-                for at, told in enumerate(_epochs(event.decision)):
-                    thread.epochs[at] = max(thread.epochs[at], told)
-                event.place = (*thread.epochs, not event.decision.is_write, row.order)
+                told = _epochs(event.decision)
+                before = self._before.pop(event.request, thread.epochs)
+                place = map(max, before, told)
+                event.place = (*place, not event.decision.is_write, row.order)
+                thread.epochs = list(map(max, thread.epochs, told))
+            else:
+                self._before[event.request] = thread.epochs
             thread.events.append(event)
 
     def _event(self, row: Observation, *, ends_life: bool) -> Iterator[_Event]:
@@ -249,7 +275,7 @@ class _Order:
 
     def _heads(self) -> list[tuple[_Event, _Thread]]:
         """What comes next in each thread, the least first."""
-        heads = [(thread.events[0], thread) for thread in self._threads.values() if thread.events]
+        heads = [(event, thread) for thread in self._threads.values() for event in thread.ready()]
         return sorted(heads, key=lambda head: self._choice.key(head[0]))
 
     def _go_on(self) -> bool:
@@ -269,20 +295,25 @@ class _Order:
         """Take all that changes nothing."""
         taken = False
         for thread in self._threads.values():
-            while thread.events:
-                event = thread.events[0]
+            while (event := self._at_once(thread)) is not None:
                 if event.decision is None:
-                    self._ask(event)
-                    thread.events.popleft()
-                elif self._history.is_at_once(self._named(event)):
-                    self._judge(event, Verdict.OK)
-                    self._done(thread, self._history.number - 1)
+                    self._ask(event, thread)
                 else:
-                    break
+                    self._judge(event, Verdict.OK)
+                    self._done(event, thread, self._history.number - 1)
                 taken = True
         return taken
 
-    def _ask(self, event: _Event) -> None:
+    def _at_once(self, thread: _Thread) -> _Event | None:
+        """The next request of a thread, or a decision that changes nothing; None when nothing is at once."""
+        for event in thread.ready():
+            if event.decision is None or self._history.is_at_once(self._named(event)):
+                return event
+        return None
+
+    def _ask(self, event: _Event, thread: _Thread) -> None:
+        thread.take(event)
+        self._since[event.request] = thread.since
         if len(self._waiting) >= WAITING_MAX:
             self._waiting.pop(next(iter(self._waiting)))
         self._waiting[event.request] = event.asked
@@ -298,7 +329,7 @@ class _Order:
             return self._leads_on(event, thread, Step(decision))
         if event.floats and not decision.is_write and any(self._history.after(Step(decision, OWN))):
             self._judge(event, Verdict.OK)
-            self._done(thread, self._history.number - 1)
+            self._done(event, thread, self._history.number - 1)
             return True
         others = tuple(asked for request, asked in self._waiting.items() if request != event.request)
         return self._leads_on(event, thread, Step(decision, OWN)) or self._leads_on(
@@ -311,7 +342,7 @@ class _Order:
             return False
         self._history.goes_on(after, step)
         self._judge(event, Verdict.OK)
-        self._done(thread, self._history.number - 1)
+        self._done(event, thread, self._history.number - 1)
         return True
 
     def _conclude(self) -> bool:
@@ -320,10 +351,10 @@ class _Order:
         for event, thread in heads:
             decision = self._named(event)
             for step in (Step(decision), Step(decision, OWN)):
-                version = self._history.had(step, thread.since)
+                version = self._history.had(step, self._first(event, thread))
                 if version is not None:
                     self._judge(event, Verdict.OK)
-                    self._done(thread, version)
+                    self._done(event, thread, version)
                     return True
         if heads:
             self._fault(*heads[0])
@@ -336,18 +367,18 @@ class _Order:
         if any(after):
             self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
             self._history.goes_on(after, step)
-            self._done(thread, self._history.number - 1)
+            self._done(event, thread, self._history.number - 1)
             return
-        if self._history.had(step, thread.since) is not None or self._history.may_follow(step):
+        if self._history.had(step, self._first(event, thread)) is not None or self._history.may_follow(step):
             self._judge(event, Verdict.UNKNOWN, f"{event.says} follows only from requests that were not seen")
-        elif not self._history.is_kept(thread.since):
+        elif not self._history.is_kept(self._first(event, thread)):
             self._judge(event, Verdict.UNKNOWN, f"{event.says} may follow from what lies too far back")
         else:
             states = ", ".join(self._history.states())
             self._judge(event, Verdict.VIOLATED, f"{event.says} is not allowed in state {states}")
             if step.decision is not None and step.decision.is_write:
                 self._history.goes_anywhere()
-        self._done(thread, thread.since)
+        self._done(event, thread, thread.since)
 
     def _named(self, event: _Event) -> Decision:
         """The decision, told who holds the id that it is about."""
@@ -355,9 +386,13 @@ class _Order:
         self._owners.name(event.decision)
         return event.decision
 
-    def _done(self, thread: _Thread, version: int) -> None:
-        thread.events.popleft()
-        thread.since = version
+    def _done(self, event: _Event, thread: _Thread, version: int) -> None:
+        thread.take(event)
+        thread.since = max(thread.since, version)
+
+    def _first(self, event: _Event, thread: _Thread) -> int:
+        """The first version in which it may have been decided: its thread's when it was asked."""
+        return self._since.get(event.request, thread.since)
 
     def _judge(self, event: _Event, verdict: Verdict, says: str = "") -> None:
         assert event.decision is not None
