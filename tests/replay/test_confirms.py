@@ -7,6 +7,12 @@ from typing import Any
 from replispec.replay.events.observation import Observation, ObservationKind, of_kind
 from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.runtime.primitives.unknown import UNKNOWN
+from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaHandshakeId, HaTransferHeader
+from tests.replay.expectations import CONFIRM_HOLDS
+from tests.replay.pcap_writer import pcap
+from tests.replay.scenarios import two_brokers
+from tests.replay.test_order import judged
+from tests.replay.world import World
 
 OLD, NEW, OTHER = "replica<->old master", "replica<->new master", "other replica<->new master"
 
@@ -44,3 +50,36 @@ def test_a_report_on_another_connection_is_in_no_order_with_what_is_confirmed() 
         row(9, ObservationKind.BATCH, OTHER, epoch=2, offset=900, confirm_offset=950),
     ]
     assert [event.covered for event in confirms(rows, all_ack=True)] == [UNKNOWN, 900, 900]
+
+
+def connected_again(world: World, wait_s: float) -> None:
+    """Broker 2 comes back on a new connection, and reports there only after a while."""
+    replica, master = world.brokers[2], world.brokers[1]
+    assert replica.replication is not None
+    world.traffic.close(replica.replication)
+    replica.replication = world.traffic.connect(replica.host, master.replication_endpoint)
+    world._replica_says(replica, HaHandshakeId(False, False, 2).encode())
+    answer = HaHandshakeAnswer(master.end, 1, [HaEpochEntry(1, 0)])
+    world._master_says(replica, answer.encode())
+    world.traffic.wait(wait_s)
+
+
+def test_a_member_that_reports_late_on_its_new_connection_may_take_back_what_was_confirmed() -> None:
+    world = two_brokers(World(patient=True))
+    world.come_up(3)
+    world.announce(3)
+    world.follow(3)
+    world.replicate(3)
+    world.alter((1, 2, 3))
+    held = world.brokers[2].end
+    world.send(3)
+    world.replicate(3)
+    world.traffic.wait(30)
+    connected_again(world, 8)
+    other = world.brokers[3]
+    for confirmed in (world.brokers[1].end, held):
+        world._master_says(other, HaTransferHeader(other.end, 1, 0, confirmed).encode())
+        world.report(2)
+    found = judged(pcap(world.traffic.packets()))
+    verdict = next(each.verdict.value for each in found.findings if each.invariant == CONFIRM_HOLDS)
+    assert verdict == "unknown"

@@ -20,20 +20,21 @@ from replispec.runtime.primitives.unknown import UNKNOWN
 
 # Whatever is in flight when a SyncStateSet changes has arrived by then.
 SETTLING_NS = 5_000_000_000
+_CHANGING = (ObservationKind.HANDSHAKE, ObservationKind.ALTERATION, ObservationKind.REPORT)
 
 
 class SetChanges:
-    """When the SyncStateSet of each group, or who is connected, is told to be another one."""
+    """When the SyncStateSet of each group, or who is connected and counted, is told to be another one."""
 
     def __init__(self, rows: Sequence[Observation]) -> None:
-        """`rows`: in the order of the capture, each with its group."""
+        """`rows`: in the order of the capture, with their groups; of reports the first of each connection."""
         self._times: dict[str | None, list[int]] = defaultdict(list)
         told: set[tuple[object, ...]] = set()
         for row in rows:
             members = tuple(sorted(row.members or ()))
             news = (row.group, row.sync_state_set_epoch, members)
             is_news = row.kind == ObservationKind.FACT and row.members is not None and news not in told
-            if is_news or row.kind in (ObservationKind.HANDSHAKE, ObservationKind.ALTERATION):
+            if is_news or row.kind in _CHANGING:
                 told.add(news)
                 self._times[row.group].append(row.time_ns)
         for times in self._times.values():

@@ -36,6 +36,7 @@ from replispec.replay.events.rocketmq.runs import main_address
 from replispec.replay.events.rocketmq.short_logs import beginnings, below
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
+    first_reports,
     replication_table,
     sends_table,
     telling_of_logs,
@@ -178,7 +179,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
-    replication = replication_table(frames, SetChanges(rows))
+    replication = replication_table(frames, SetChanges([*rows, *first_reports(frames)]))
     tables = [
         replication,
         sends_table(

@@ -106,6 +106,12 @@ def witnesses_of(frames: Columns) -> list[Observation]:
     return frames.rows(rows[_first_of_each(codes, WITNESSES_MIN)])
 
 
+def first_reports(frames: Columns) -> list[Observation]:
+    """The first report of each replication connection: from then on its replica counts as it says."""
+    rows = np.flatnonzero(frames.are(ObservationKind.REPORT))
+    return frames.rows(rows[_first_of_each(frames.alike("connection")[rows], 1)])
+
+
 def _first_of_each(codes: Codes, count: int) -> Rows:
     """The places of the first ones with each code, ascending."""
     return np.sort(np.concatenate([np.zeros(0, np.int64), *(own[:count] for _, own in split(codes))]))
