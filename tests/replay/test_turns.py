@@ -9,6 +9,7 @@ import pytest
 
 from replispec.replay.engines.by_splits import decode_by_splits
 from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.tcp import turns
 from replispec.replay.tcp.flows import Incarnation
 from tests.replay.pcap_writer import ACK, RST, SYN, Conversation, Packet, pcap, with_times
 from tests.replay.random_traffic import command
@@ -110,3 +111,24 @@ def test_splits_tell_connections_apart_as_one_go_does(tmp_path: Path, order: str
     for left, right in ((whole.frames, parts.frames), (whole.holes, parts.holes)):
         assert left.to_pylist() == right.to_pylist()
     assert whole.streams.to_pylist() == parts.streams.to_pylist()
+
+
+def test_many_connections_of_the_same_ports_make_no_packet_dearer(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = 0
+
+    def far(span: turns._Span, number: int) -> int | None:
+        nonlocal compared
+        compared += 1
+        return _far(span, number)
+
+    _far = turns._Span.far
+    monkeypatch.setattr(turns._Span, "far", far)
+    stranger = 2**31
+    rows: list[turns.Row | None] = []
+    for number in range(1, 1_001):
+        begun = number * 4_000_037 % stranger
+        rows.append(turns.Row(0, begun, 0, SYN, 1, number * 10**12))
+        rows.append(turns.Row(1, begun // 2, begun + 1, RST | ACK, 0, number * 10**12 + 1))
+        rows.append(turns.Row(0, begun + stranger, begun, ACK, 9, number * 10**12 + 2))
+    assert max(turns.turns(rows)) >= 1_000
+    assert compared <= 150 * len(rows)

@@ -22,6 +22,9 @@ from replispec.replay.tcp.layers import Flags
 from replispec.replay.tcp.packets import ACK, CORRUPT, FIN, RST, SYN
 
 NUMBERS, HALF = 2**32, 2**31
+# How many connections of the same two endpoints a packet is compared with, the latest first: more of them
+# make no packet dearer.
+KNOWN_MAX = 32
 
 
 class Row(NamedTuple):
@@ -125,7 +128,8 @@ def _place(known: list[_Turn], present: int, row: Row) -> int:
     """Which of the known connections a packet belongs to, the present one first; else a new one."""
     begins = row.flags & (SYN | RST) == SYN
     belongs = _Turn.begun_by if begins else _Turn.fits
-    for at in chain((present,), reversed(range(len(known)))):
+    latest = range(max(0, len(known) - KNOWN_MAX), len(known))
+    for at in chain((present,), reversed(latest)):
         if belongs(known[at], row):
             return at
     if begins:

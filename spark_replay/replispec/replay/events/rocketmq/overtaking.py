@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import Final
 
 from replispec.replay.events.observation import Observation, ObservationKind
 
 _Place = tuple[str, int, int, int]
+OVERTAKEN_MAX: Final = 64
+"""How many facts of its stream one may be moved ahead of: more that wait at once leave it where it is."""
 
 
 def in_causal_order(rows: Sequence[Observation]) -> list[Observation]:
@@ -24,8 +27,9 @@ def in_causal_order(rows: Sequence[Observation]) -> list[Observation]:
         for at in places:
             row = rows[at]
             to = len(moved)
+            first = max(0, to - OVERTAKEN_MAX)
             since = asked.get(_place(row), row.order)
-            while to and since < moved[to - 1].order and _falls(moved[to - 1], row):
+            while to > first and since < moved[to - 1].order and _falls(moved[to - 1], row):
                 to -= 1
             moved.insert(to, row)
         for at, row in zip(places, moved, strict=True):
