@@ -34,7 +34,7 @@ from replispec.replay.frames.tables import (
 )
 from replispec.replay.tcp.flows import FlowKey, Grouped, Handshake, Incarnation, group
 from replispec.replay.tcp.ground import Ground, kept_packets, lay_ground, standing, survey, wire
-from replispec.replay.tcp.packets import Packets, join_packets, read_packets
+from replispec.replay.tcp.packets import Packets, read_packets
 from replispec.replay.tcp.rotation import Source, open_rotation
 from replispec.replay.tcp.sides import parts_of_connections
 
@@ -99,17 +99,12 @@ class SplitReader:
         joined_here = ground.joined_in(split.base + split.start, split.base + split.end)
         return standing(self.surveyed(number), joined_here, ground.fillers)
 
-    def connections(
-        self, numbers: Sequence[int], key: FlowKey, before: Handshake | None
-    ) -> list[Incarnation]:
-        """The connections of one flow in some splits; `before`: what earlier packets say of the first."""
-        packets = join_packets([self._flow(number, key) for number in numbers])
-        return parts_of_connections(self.data(numbers[0]), packets, before)
-
-    def _flow(self, number: int, key: FlowKey) -> Packets:
+    def connections(self, number: int, key: FlowKey, before: Handshake | None) -> list[Incarnation]:
+        """The connections of one flow in one split; `before`: what earlier packets say of the first."""
         grouped, flows = self._grouped(number)
         at = flows[key]
-        return grouped.packets.take(np.arange(int(grouped.borders[at]), int(grouped.borders[at + 1])))
+        rows = np.arange(int(grouped.borders[at]), int(grouped.borders[at + 1]))
+        return parts_of_connections(self.data(number), grouped.packets.take(rows), before)
 
     def _map(self, split: Split) -> mmap.mmap:
         if split.path not in self._maps:

@@ -24,8 +24,8 @@ from replispec.replay.tcp.pieces import Pieces, concatenate, no_pieces
 from replispec.replay.tcp.sides import resolve_side
 from replispec.replay.tcp.space import Chain, NeedsBytes
 
-# The connections of one flow in some splits, from its packets; the last argument: what came before.
-ReadAgain = Callable[[Sequence[int], FlowKey, Handshake | None], list[Incarnation]]
+# The connections of one flow in one split, from its packets; the last argument: what came before.
+ReadAgain = Callable[[int, FlowKey, Handshake | None], list[Incarnation]]
 
 
 @dataclass(slots=True)
@@ -67,27 +67,7 @@ def stitch_flow(
     grown: list[_Growing] = []
     for part in parts:
         _join(grown, part, read_again)
-    if len(parts) > 1 and (len(grown) > 1 or _goes_on_when_closed(parts)):
-        grown = _read_whole(parts, read_again)
     return [_decode(data, growing, hints, read_again) for growing in grown]
-
-
-def _goes_on_when_closed(parts: Sequence[FlowPart]) -> bool:
-    """Whether payload was sent in a split behind one in which a side was closed."""
-    sides = [[side.side for part in flow.parts for side in part.sides if side is not None] for flow in parts]
-    closed = next((at for at, own in enumerate(sides) if any(side.closed for side in own)), len(sides))
-    return any(side.high is not None for own in sides[closed + 1 :] for side in own)
-
-
-def _read_whole(parts: Sequence[FlowPart], read_again: ReadAgain) -> list[_Growing]:
-    """The connections of a flow from all its packets: several can be told apart only where all are known."""
-    key, splits = parts[0].key, [part.split for part in parts]
-    grown = []
-    for ordinal, found in enumerate(read_again(splits, key, None)):
-        growing = _Growing(key, found.number, found.opening)
-        _add(growing, SplitPart(found.opening, _whole(found.sides)), splits[0], ordinal)
-        grown.append(growing)
-    return grown
 
 
 def _join(grown: list[_Growing], part: FlowPart, read_again: ReadAgain) -> None:
@@ -98,7 +78,7 @@ def _join(grown: list[_Growing], part: FlowPart, read_again: ReadAgain) -> None:
         state = grown[-1].handshake()
         told = _continuation(state, pieces)
         if told is None:
-            found = read_again([part.split], part.key, state)
+            found = read_again(part.split, part.key, state)
             pieces = [SplitPart(item.opening, _whole(item.sides)) for item in found]
             continues = found[0].number == 1
         else:
@@ -280,7 +260,7 @@ def _opaque(chains: Sequence[Chain], number: int) -> Pieces:
 
 def _dissolve(growing: _Growing, at: int, contribution: _Contribution, read_again: ReadAgain) -> None:
     """Replace the chains of a contribution by its pieces, read again from the file."""
-    side = read_again([contribution.split], growing.key, None)[contribution.ordinal].sides[at]
+    side = read_again(contribution.split, growing.key, None)[contribution.ordinal].sides[at]
     if side is None:
         raise AssertionError("a split gave something else the second time")
     contribution.pieces = side.pieces.shifted(contribution.shift)

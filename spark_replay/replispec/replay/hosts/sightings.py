@@ -13,10 +13,9 @@ import numpy as np
 
 from replispec.replay.capture.files import Capture
 from replispec.replay.capture.records import Integers, Records
-from replispec.replay.tcp.flows import FlowKey, group
+from replispec.replay.tcp.flows import FlowKey, group, incarnations
 from replispec.replay.tcp.ground import lay_ground, standing, survey
 from replispec.replay.tcp.packets import ACK, CORRUPT, RST, SYN, Packets, read_packets
-from replispec.replay.tcp.turns import in_turns
 
 # So many bytes of a payload are compared where another place may have cut the stream into other segments.
 HEAD_BYTES = 64
@@ -105,9 +104,10 @@ def _of_file(
     number: int, capture: Capture, records: Records, packets: Packets
 ) -> tuple[list[Integers], Packets, list[Instance]]:
     """The columns of one file (places and instances by numbers of its own), and its connections."""
-    grouped, turn = in_turns(group(packets))
+    grouped = group(packets)
     packets = grouped.packets
     count = len(packets)
+    turn = incarnations(grouped)
     change = np.ones(count, np.bool_)
     change[1:] = (np.diff(grouped.flow) != 0) | (np.diff(turn) != 0)
     instance = np.cumsum(change) - 1

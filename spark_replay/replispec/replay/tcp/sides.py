@@ -11,10 +11,9 @@ import numpy.typing as npt
 from replispec.replay.capture.groups import stable_order
 from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.tcp.copies import resolve, settle
-from replispec.replay.tcp.flows import FlowSide, Grouped, Handshake, Incarnation, group
+from replispec.replay.tcp.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
 from replispec.replay.tcp.packets import ACK, CORRUPT, FIN, RST, SYN, Packets
 from replispec.replay.tcp.pieces import Pieces
-from replispec.replay.tcp.turns import in_turns
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
 
@@ -46,8 +45,9 @@ def parts_of_connections(
     """
     if not len(packets):
         return []
-    grouped, number = in_turns(group(packets), before)
+    grouped = group(packets)
     packets = grouped.packets
+    number = incarnations(grouped, before)
     connection = _connections(grouped, number)
     sides = _sides(data, grouped, connection)
     found: list[Incarnation] = []
@@ -80,12 +80,12 @@ class Placed:
 
 def placed(data: CaptureBytes, packets: Packets) -> Placed:
     """All connections, and where in them each packet's payload stands."""
-    grouped, number = in_turns(group(packets))
+    grouped = group(packets)
     packets = grouped.packets
     if not len(packets):
         none = packets.sequence
         return Placed(packets, none, none, none, np.zeros(0, np.bool_), [])
-    connection = _connections(grouped, number)
+    connection = _connections(grouped, incarnations(grouped, None))
     positions = _unwrap(grouped, connection)
     start = positions.own + (packets.flags & SYN != 0)
     found = read_connections(data, packets)
