@@ -65,6 +65,17 @@ def two_brokers(
     return world
 
 
+def failed_over(world: World) -> World:
+    """The second broker takes over, and the first one comes back as its replica."""
+    world.die(1)
+    world.take_over(2)
+    world.announce(2)
+    world.come_back(1)
+    world.announce(1)
+    world.follow(1)
+    return world
+
+
 def nothing_wrong(*, serialize_type: int = SerializeType.JSON, notified_first: bool = False) -> Scenario:
     """Two brokers, some messages, a fail-over after which the old master returns: nothing is lost."""
     world = two_brokers(serialize_type=serialize_type, notified_first=notified_first)

@@ -19,7 +19,7 @@ from replispec.replay.report.summary import Summary
 from replispec.runtime.primitives.invariants import Verdict
 from tests.replay.expectations import SEND_SURVIVES
 from tests.replay.pcap_writer import Packet, pcap
-from tests.replay.scenarios import two_brokers
+from tests.replay.scenarios import failed_over, two_brokers
 from tests.replay.test_judgement import replayed
 from tests.replay.test_stream_events import seen
 from tests.replay.world import World
@@ -164,14 +164,7 @@ def told(data: bytes, path: Path, window: Window = ALL_TIME) -> Summary:
 
 def without_losses() -> list[Packet]:
     """A fail-over after which the old master returns and holds all."""
-    world = two_brokers()
-    world.die(1)
-    world.take_over(2)
-    world.announce(2)
-    world.come_back(1)
-    world.announce(1)
-    world.follow(1)
-    return world.traffic.packets()
+    return failed_over(two_brokers()).traffic.packets()
 
 
 def ends_in_a_packet(first: bytes, second: bytes) -> bytes:

@@ -17,9 +17,9 @@ from replispec.wire.rocketmq.codes import RequestCode
 from tests.replay.expectations import SEND_SURVIVES
 from tests.replay.faults import Frame, commands, taken, written
 from tests.replay.pcap_writer import Packet, pcap
-from tests.replay.scenarios import two_brokers
+from tests.replay.scenarios import failed_over, two_brokers
 from tests.replay.test_all_clear import headline_of, told
-from tests.replay.world import ADMIN, CLUSTER, OPEN_END, World
+from tests.replay.world import ADMIN, CLUSTER, OPEN_END
 
 
 class Told(Header):
@@ -33,17 +33,6 @@ class Told(Header):
     def to_ext_fields(self, *, binary: bool = False) -> dict[str, str | None]:  # noqa: ARG002 (as a header)
         """The fields."""
         return self._fields
-
-
-def failed_over(world: World) -> World:
-    """The second broker takes over, and the first one comes back as its replica."""
-    world.die(1)
-    world.take_over(2)
-    world.announce(2)
-    world.come_back(1)
-    world.announce(1)
-    world.follow(1)
-    return world
 
 
 def acknowledged_so(answer: Callable[[str], Header]) -> list[Packet]:
