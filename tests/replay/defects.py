@@ -185,7 +185,7 @@ def _from_number(frame: bytes, sequence: int) -> bytes:
 
 
 def ports_again(packets: Packets, rng: random.Random, *, syn: bool = True) -> list[Seen]:
-    """A connection has the ports of one before it that is over; of such ones the SYN packets may be missing."""
+    """A connection has the ports of one before it that is over; its SYN packets may be missing."""
     own: dict[tuple[bytes, ...] | None, list[Seen]] = {}
     for each in packets:
         own.setdefault(each.connection, []).append(each)

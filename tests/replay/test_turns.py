@@ -83,6 +83,14 @@ def test_a_second_connection_without_its_syn_packets_is_another_one(tmp_path: Pa
     assert all(side is not None and side.syn is None for side in found[1].sides)
 
 
+def test_numbers_that_no_gap_explains_are_another_connection_though_nobody_closed_the_first(
+    tmp_path: Path,
+) -> None:
+    behind = talk((FIRST[0] - 500_000, SECOND[1]), B)
+    found, data = connections(tmp_path, with_times([*ONE[:-4], *behind[2:]]))
+    assert texts(found, data) == TOLD
+
+
 def test_a_gap_in_a_connection_that_nobody_closed_opens_no_other_one(tmp_path: Path) -> None:
     made = Conversation(CLIENT, SERVER).open().send(letters(50), from_client=True)
     gap = [len(made.packets), 0]
@@ -145,7 +153,7 @@ def test_many_connections_of_the_same_ports_make_no_packet_dearer(monkeypatch: p
 
 
 def reused_ports(seed: int) -> list[Packet]:
-    """Connections of one pair of ports, one after the other, some without SYN or end, with copies anywhere."""
+    """Connections of one pair of ports, some without SYN or end, with copies anywhere."""
     rng = random.Random(seed)
     packets: list[Packet] = []
     initial = (rng.randrange(2**32), rng.randrange(2**32))

@@ -83,6 +83,10 @@ class _Span:
         at = self._at(number)
         return max(self.low - at, at - self.high, 0)
 
+    def leaps(self, number: int) -> bool:
+        """Whether a number that lies far outside is behind, or further ahead than a gap reaches."""
+        return self._at(number) < self.high or self.far(number) > OVERTAKING_BYTES_LATER
+
     def mention(self, number: int, size: int) -> None:
         """Stretch it to hold a number, and what follows it."""
         if self.low is None:
@@ -118,11 +122,14 @@ class _Turn:
         return all(span.far(number) <= OVERTAKING_BYTES for span, number in self._mentioned(row))
 
     def refuses(self, row: Row) -> bool:
-        """Whether both sides were closed, and every number of a packet lies far outside."""
-        if not row.flags & ACK or not all(self.ended):
+        """Whether every number of a packet lies far outside, and both sides were closed; or so that no gap in
+        the capture explains it: one is behind all that was mentioned, or further ahead than any window."""
+        if not row.flags & ACK:
             return False
         known = [(span, number) for span, number in self._mentioned(row) if span.low is not None]
-        return bool(known) and all(span.far(number) > OVERTAKING_BYTES for span, number in known)
+        if not known or any(span.far(number) <= OVERTAKING_BYTES for span, number in known):
+            return False
+        return all(self.ended) or (len(known) == 2 and any(span.leaps(number) for span, number in known))
 
     def _mentioned(self, row: Row) -> Iterator[tuple[_Span, int]]:
         yield self.spans[row.side], row.sequence
