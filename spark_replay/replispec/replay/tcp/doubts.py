@@ -39,7 +39,7 @@ class Outline:
 
     `in_doubt`: these packets alone make doubt; `initial`: the number of each side's SYN packets, or UNSEEN;
     `plain`: whether a side sent packets that are neither SYN nor RST. `begins`: the numbers of both sides in
-    the first packet of these that acknowledges something; `ends`: in the last one that no checksum contradicts.
+    the first packet of these that acknowledges something; `ends`: in the last that no checksum contradicts.
     """
 
     in_doubt: bool
