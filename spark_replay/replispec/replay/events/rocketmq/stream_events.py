@@ -34,6 +34,7 @@ from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
 from replispec.replay.events.rocketmq.short_logs import beginnings, below
+from replispec.replay.events.rocketmq.stored import ends_of, stored
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     first_reports,
@@ -180,14 +181,16 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
         *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
     replication = replication_table(frames, SetChanges([*rows, *first_reports(frames)]))
+    short = below(sends, beginnings(frames, history.tenures))
+    messages = sends_table(sends, falls, again, starts, history.unseen, short)
+    ends = [*falls.ends()]
     tables = [
         replication,
-        sends_table(
-            sends, falls, again, starts, history.unseen, below(sends, beginnings(frames, history.tenures))
-        ),
+        messages,
         ranges(frames),
+        stored(frames, sends, ends_of(sends, messages.known["cut_to"], ends, starts)),
         _table("sends", "acknowledged", _unseen(rows, groups)),
-        _table("logs", "log_end", falls.ends()),
+        _table("logs", "log_end", ends),
     ]
     if all_ack:
         # Without the setting the rule says nothing, and there is an event for every frame.
