@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tests.replay import expectations as rule
 from tests.replay import faults as one
 from tests.replay import more_faults as more
+from tests.replay import stored_faults as stored
 from tests.replay.faults import Edit
 
 SET, LEARNER, PATIENT, LONG = "c_syncstateset", "d_async_learner", "f1_510_first_start", "m_mtu1500"
@@ -49,6 +50,8 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, one.answered_twice, rule.PAIRING),
     _fault(LEARNER, one.message_after_the_next_epoch, rule.SEND_SURVIVES, lost=1),
     _fault(LEARNER, one.other_bytes, rule.SAME_BYTES),
+    _fault(SET, stored.bit_of_a_body, rule.BODY_STORED),
+    _fault(SET, stored.another_message, rule.BODY_STORED),
     _fault(LEARNER, one.id_granted_again, rule.GRANTED_ONCE, rule.BROKER_SET, doubts=rule.NEXT_ID),
     _fault(LEARNER, one.silence_at_the_new_leader, rule.HEARTBEATS),
     _fault(PATIENT, one.confirmed_too_much, rule.CONFIRM_COVERS, all_ack=True),
@@ -107,4 +110,6 @@ PERMITTED: tuple[tuple[str, Edit], ...] = (
     # haTransferBatchSize is a setting of the master.
     (LONG, more.run_of_64_kilobytes),
     (SET, more.log_is_whole_after_a_restart),
+    (SET, stored.properties_of_the_broker),
+    (SET, stored.message_of_a_batch),
 )
