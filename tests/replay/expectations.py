@@ -156,14 +156,15 @@ class Ledger:
         """A new master begins to write at this offset of its log."""
         self.starts[self.group, epoch] = offset
 
-    def acknowledge(self, epoch: int, offset: int) -> None:
-        """The master of this epoch told a producer that its message lies at this offset."""
+    def acknowledge(self, epoch: int, offset: int, size: int | None = None) -> None:
+        """The master of this epoch told a producer that its message lies at this offset.
+
+        `size`: of its record, where the request held no other message.
+        """
         self.count(SEND_SURVIVES)
         self.acknowledged.append((self.group, epoch, offset))
-
-    def keep(self, epoch: int, offset: int, size: int) -> None:
-        """The master of this epoch acknowledged a message with a record of this size."""
-        self.records.append((self.group, epoch, offset, size))
+        if size is not None:
+            self.records.append((self.group, epoch, offset, size))
 
     def _stored(self) -> None:
         """Count such messages for every run with their whole record, before what was replaced or cut."""
