@@ -13,13 +13,17 @@ from replispec.explorer.packets import Packet, PacketKind
 from replispec.explorer.tables import Column, Combinations, Mask, Numbers, Rows, Values
 from replispec.runtime.primitives.systems import Read
 
+DELIVER = "deliver"
+EXPIRE = "expire"
 LOST = "lost"
 LATE = "late"
+ACT = "act"
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One kind of step: a message reaches its receiver, is lost, is late, or an act happens.
+    """One kind of step: a message reaches its receiver, a wait for an answer ends, a message is lost or late, or
+    an act happens.
 
     `slot` is the place of the message among those on their way, `act` that of the occasion. A `harm` takes
     from a budget: nobody counts on it.
@@ -76,7 +80,7 @@ class Moves:
         self.width = self.slots_at + system.messages_max
         self._values = [Values() for _ in composed.places]
         self._packets = Values(first=1)
-        self._packet_facts = Column(4, 0)
+        self._packet_facts = Column(5, 0)
         self._turns: dict[tuple[str, int], Known] = {}
         self._conditions: dict[int, tuple[list[int], Combinations, Column]] = {}
         self.edges: set[tuple[str, str, int]] = set()
@@ -135,9 +139,9 @@ class Moves:
     def all_from(self, rows: Rows) -> Iterator[Successors]:
         """Everything that can happen in these states, one kind of move after the other."""
         for move in self._moves:
-            if move.kind == "act":
+            if move.kind == ACT:
                 yield from self._acts(move, rows)
-            elif move.kind == "deliver":
+            elif move.kind in (DELIVER, EXPIRE):
                 yield from self._deliveries(move, rows)
             else:
                 yield from self._harms(move, rows)
@@ -145,14 +149,15 @@ class Moves:
     def _all_moves(self) -> Iterator[Move]:
         system = self.composed.system
         for slot in range(system.messages_max):
-            yield Move("deliver", slot)
+            yield Move(DELIVER, slot)
+            yield Move(EXPIRE, slot)
             for kind in (LOST, LATE):
                 if system.budgets.get(kind):
                     yield Move(kind, slot, harm=True)
         for index, occasion in enumerate(self.composed.occasions):
             budget = occasion.act.budget
             if not budget or system.budgets[budget]:
-                yield Move("act", act=index, harm=bool(budget))
+                yield Move(ACT, act=index, harm=bool(budget))
 
     def _in_slot(self, slot: int, rows: Rows) -> Numbers:
         """The states with a message in a slot that is not the same as that before it."""
@@ -165,16 +170,19 @@ class Moves:
 
     def _deliveries(self, move: Move, rows: Rows) -> Iterator[Successors]:
         parents = self._in_slot(move.slot, rows)
-        packets = rows[parents, self.slots_at + move.slot]
-        receivers = self._packet_facts.values[packets, 0] if len(parents) else parents
+        if not len(parents):
+            return
+        facts = self._packet_facts.values[rows[parents, self.slots_at + move.slot]]
+        chosen = (facts[:, 4] > 0) == (move.kind == EXPIRE)
+        parents, receivers = parents[chosen], facts[chosen, 0]
         for place in range(self.places):
-            chosen = parents[receivers == place]
-            if len(chosen):
-                yield from self._delivered(move, place, chosen, rows)
+            here = parents[receivers == place]
+            if len(here):
+                yield from self._delivered(move, place, here, rows)
 
     def _delivered(self, move: Move, place: int, parents: Numbers, rows: Rows) -> Iterator[Successors]:
         read = self.composed.read_by_delivery(place)
-        known = self._known("deliver", place, len(read) + 1)
+        known = self._known(DELIVER, place, len(read) + 1)
         slot = self.slots_at + move.slot
         columns = [rows[parents, slot], *(rows[parents, each] for each in read)]
         numbers, fresh = known.combinations.of(columns)
@@ -193,7 +201,7 @@ class Moves:
         if not len(parents):
             return
         read = self.composed.read_by_act(occasion)
-        known = self._known("act", move.act, len(read))
+        known = self._known(ACT, move.act, len(read))
         numbers, fresh = known.combinations.of([rows[parents, each] for each in read])
         for index in fresh:
             row = rows[parents[index]]
@@ -224,8 +232,8 @@ class Moves:
         if outcome is None or not possible:
             known.values.put(number, [-1] * len(read))
             return
-        for name, edge in outcome.edges:
-            self.edges.add((self.composed.places[read[0]].party.name, name, id(edge)))
+        party = self.composed.places[read[0]].party.name
+        self.edges.update((party, name, id(edge)) for name, edge in outcome.edges)
         known.values.put(number, [self._values[place].number(outcome.values[place]) for place in read])
         known.sent.put(number, [self._packet_number(each.packet) for each in outcome.sent])
         known.once.put(number, [int(each.once) for each in outcome.sent])
@@ -233,12 +241,13 @@ class Moves:
     def _packet_number(self, packet: Packet) -> int:
         number = self._packets.number(packet)
         if number >= len(self._packet_facts.values) or not self._packet_facts.values[number, 3]:
-            self._packet_facts.put(number, [packet.to, 0, 0, 1])
+            silent = int(packet.kind is PacketKind.SILENCE)
+            self._packet_facts.put(number, [packet.to, 0, 0, 1, silent])
             is_waited = packet.waited and packet.kind in (PacketKind.REQUEST, PacketKind.ANSWER)
             silence = self._packet_number(packet.silence()) if is_waited else 0
             given_up = packet.kind is PacketKind.REQUEST and packet.waited
             late = self._packet_number(packet.given_up()) if given_up else 0
-            self._packet_facts.put(number, [packet.to, silence, late, 1])
+            self._packet_facts.put(number, [packet.to, silence, late, 1, silent])
         return number
 
     def _followed(
@@ -251,7 +260,7 @@ class Moves:
             return
         after = rows[parents]
         after[:, read] = known.values.values[numbers][:, : len(read)]
-        if move.kind == "deliver":
+        if move.kind in (DELIVER, EXPIRE):
             after[:, self.slots_at + move.slot] = 0
         else:
             budget = self.composed.occasions[move.act].act.budget
@@ -294,7 +303,7 @@ class Moves:
         facts = self._packet_facts.values[rows[parents, slot]]
         if move.kind == LOST:
             # Nobody can lose a silence.
-            is_message = ~self._is_silence(rows[parents, slot])
+            is_message = facts[:, 4] == 0
             parents, facts = parents[is_message], facts[is_message]
         else:
             parents, facts = parents[facts[:, 2] > 0], facts[facts[:, 2] > 0]
@@ -305,8 +314,3 @@ class Moves:
         after[:, self._budget(move.kind)] -= 1
         sent = facts[:, 1:2] if move.kind == LOST else facts[:, 1:3]
         yield from self._with_sent(move, parents, after, sent.copy(), np.zeros_like(sent))
-
-    def _is_silence(self, numbers: Numbers) -> Mask:
-        unique, inverse = np.unique(numbers, return_inverse=True)
-        found = [self._packets[int(each)].kind is PacketKind.SILENCE for each in unique]
-        return np.array(found, np.bool_)[inverse] if len(numbers) else np.zeros(0, np.bool_)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -35,11 +35,22 @@ def hashes_of(rows: Rows) -> Hashes:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A promise that a state breaks; `state` is its number, `after` a move that has no outcome."""
+    """A promise that is broken in a state with this number, by a `move` from it that has no outcome, or by a
+    `circle` of states that begins there."""
 
     promise: str
     state: int
     text: str
+    move: Move | None = None
+    circle: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A state on a way: its number, itself, and the move that led to it (None: the start)."""
+
+    number: int
+    row: Numbers
     move: Move | None = None
 
 
@@ -189,33 +200,32 @@ class Search:
         """The move with this code."""
         return next(each for each, number in self._codes.items() if number == code)
 
-    def way_to(self, state: int) -> list[tuple[Move, Numbers]]:
-        """The shortest way from the start to a state: each move, and the state after it."""
+    def way_to(self, state: int) -> list[Stop]:
+        """The shortest way from the start to a state."""
         parents, codes = np.concatenate(self.graph.parents), np.concatenate(self.graph.moves)
-        numbers = []
-        while state >= 0:
+        numbers = [state]
+        while (state := int(parents[state])) >= 0:
             numbers.append(state)
-            state = int(parents[state])
-        return self._walked([self.move(int(codes[each])) for each in reversed(numbers[:-1])], numbers[::-1][1:])
+        start = Stop(0, self.moves.start()[0])
+        return self.walked(start, numbers[::-1][1:], {each: int(codes[each]) for each in numbers})
 
-    def _walked(self, moves: list[Move], numbers: list[int]) -> list[tuple[Move, Numbers]]:
-        row, found = self.moves.start(), []
-        for move, number in zip(moves, numbers, strict=True):
-            row = next(
-                each.rows[index : index + 1]
-                for each in self.moves.all_from(row)
-                if each.move == move
-                for index in range(len(each.rows))
-                if self._number_of(each.rows[index : index + 1]) == number
-            )
-            found.append((move, row[0]))
+    def walked(self, start: Stop, numbers: Sequence[int], codes: Mapping[int, int] | None = None) -> list[Stop]:
+        """The way on from a stop over states with these numbers, by their moves where these are given."""
+        found = [start]
+        for number in numbers:
+            wanted = None if codes is None else self.move(codes[number])
+            found.append(self._next(found[-1], number, wanted))
         return found
+
+    def _next(self, stop: Stop, number: int, wanted: Move | None) -> Stop:
+        for each in self.moves.all_from(stop.row[None, :]):
+            if wanted is not None and each.move != wanted:
+                continue
+            for row in each.rows:
+                if self._number_of(row[None, :]) == number:
+                    return Stop(number, row, each.move)
+        raise AssertionError(f"state {number} does not follow")
 
     def _number_of(self, row: Rows) -> int:
         place = int(np.searchsorted(self._hashes, hashes_of(row)[0]))
         return int(self._numbers[place])
-
-
-def faults_of(search: Search) -> list[Any]:
-    """The machines that had no edge."""
-    return list(search.moves.faults)
