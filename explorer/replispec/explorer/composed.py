@@ -26,10 +26,12 @@ EVENTS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that leaves; `once`: unless the same is on its way already."""
+    """A message that leaves; `once`: unless the same is on its way already; `newest`: what was asked by its code
+    before is given up."""
 
     packet: Packet
     once: bool = False
+    newest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +367,7 @@ class Turn:
             told = {"to": self._values.get(place) or _Number(self._composed.places[place].number)}
             if means.where is None or self.read(means.where, {**given, **told}):
                 packet = Packet(kind, place, self._me, int(code), name, fields, body, waited=not means.is_notice)
-                self._sent.append(Sent(packet, means.once))
+                self._sent.append(Sent(packet, means.once, means.newest))
 
     def _said(self, says: Callable[..., Any], given: Mapping[str, Any]) -> Call[Any]:
         """What is sent, made of what its function reads."""

@@ -18,6 +18,9 @@ EXPIRE = "expire"
 LOST = "lost"
 LATE = "late"
 ACT = "act"
+# What is known of a message, by the places in its row of facts.
+_TO, _SILENCE, _GIVEN_UP, _KNOWN, _IS_SILENCE, _QUESTION, _ASKER = range(7)
+_FACTS = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Known:
     possible: Column = field(default_factory=lambda: Column(1, 0, np.int8))
     values: Column = field(default_factory=lambda: Column(1, -1))
     sent: Column = field(default_factory=lambda: Column(0, 0))
-    once: Column = field(default_factory=lambda: Column(0, 0, np.int8))
+    ways: Column = field(default_factory=lambda: Column(0, 0, np.int8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,9 @@ class Moves:
         self.width = self.slots_at + system.messages_max
         self._values = [Values() for _ in composed.places]
         self._packets = Values(first=1)
-        self._packet_facts = Column(5, 0)
+        self._questions = Values(first=1)
+        self._facts = Column(_FACTS, 0)
+        self._facts.put(0, [0] * _FACTS)
         self._turns: dict[tuple[str, int], Known] = {}
         self._conditions: dict[int, tuple[list[int], Combinations, Column]] = {}
         self.edges: set[tuple[str, str, int]] = set()
@@ -172,9 +177,9 @@ class Moves:
         parents = self._in_slot(move.slot, rows)
         if not len(parents):
             return
-        facts = self._packet_facts.values[rows[parents, self.slots_at + move.slot]]
-        chosen = (facts[:, 4] > 0) == (move.kind == EXPIRE)
-        parents, receivers = parents[chosen], facts[chosen, 0]
+        facts = self._facts.values[rows[parents, self.slots_at + move.slot]]
+        chosen = (facts[:, _IS_SILENCE] > 0) == (move.kind == EXPIRE)
+        parents, receivers = parents[chosen], facts[chosen, _TO]
         for place in range(self.places):
             here = parents[receivers == place]
             if len(here):
@@ -198,6 +203,9 @@ class Moves:
         parents = np.arange(len(rows), dtype=np.int32)
         if occasion.act.budget:
             parents = parents[rows[:, self._budget(occasion.act.budget)] > 0]
+        if occasion.act.quiet:
+            askers = self._facts.values[rows[parents, self.slots_at :], _ASKER]
+            parents = parents[~(askers == occasion.instances["self"] + 1).any(axis=1)]
         if not len(parents):
             return
         read = self.composed.read_by_act(occasion)
@@ -236,18 +244,23 @@ class Moves:
         self.edges.update((party, name, id(edge)) for name, edge in outcome.edges)
         known.values.put(number, [self._values[place].number(outcome.values[place]) for place in read])
         known.sent.put(number, [self._packet_number(each.packet) for each in outcome.sent])
-        known.once.put(number, [int(each.once) for each in outcome.sent])
+        known.ways.put(number, [int(each.once) + 2 * int(each.newest) for each in outcome.sent])
 
     def _packet_number(self, packet: Packet) -> int:
+        """The number of a message, of which all facts are then known."""
         number = self._packets.number(packet)
-        if number >= len(self._packet_facts.values) or not self._packet_facts.values[number, 3]:
-            silent = int(packet.kind is PacketKind.SILENCE)
-            self._packet_facts.put(number, [packet.to, 0, 0, 1, silent])
-            is_waited = packet.waited and packet.kind in (PacketKind.REQUEST, PacketKind.ANSWER)
-            silence = self._packet_number(packet.silence()) if is_waited else 0
-            given_up = packet.kind is PacketKind.REQUEST and packet.waited
-            late = self._packet_number(packet.given_up()) if given_up else 0
-            self._packet_facts.put(number, [packet.to, silence, late, 1, silent])
+        if number >= len(self._facts.values) or not self._facts.values[number, _KNOWN]:
+            facts = [0] * _FACTS
+            facts[_TO], facts[_KNOWN], facts[_ASKER] = packet.to, 1, packet.asker + 1
+            facts[_IS_SILENCE] = int(packet.kind is PacketKind.SILENCE)
+            self._facts.put(number, facts)
+            if packet.question is not None:
+                facts[_QUESTION] = self._questions.number(packet.question)
+                if packet.kind is not PacketKind.SILENCE:
+                    facts[_SILENCE] = self._packet_number(packet.silence())
+                if packet.kind is PacketKind.REQUEST:
+                    facts[_GIVEN_UP] = self._packet_number(packet.given_up())
+            self._facts.put(number, facts)
         return number
 
     def _followed(
@@ -267,8 +280,8 @@ class Moves:
             if budget:
                 after[:, self._budget(budget)] -= 1
         sent = self._rows_of(known.sent, numbers)
-        once = self._rows_of(known.once, numbers)
-        yield from self._with_sent(move, parents, after, sent, once)
+        ways = self._rows_of(known.ways, numbers)
+        yield from self._with_sent(move, parents, after, sent, ways)
 
     def _rows_of(self, column: Column, numbers: Numbers) -> Numbers:
         """The rows of these numbers; of one that was never put, nothing."""
@@ -280,13 +293,15 @@ class Moves:
         return found
 
     def _with_sent(
-        self, move: Move, parents: Numbers, after: Rows, sent: Numbers, once: Numbers
+        self, move: Move, parents: Numbers, after: Rows, sent: Numbers, ways: Numbers
     ) -> Iterator[Successors]:
         """The states with these messages on their way, too; those in which there is no room are left out."""
         slots = after[:, self.slots_at :]
         for index in range(sent.shape[1]):
-            doubled = (once[:, index] > 0) & (slots == sent[:, index, None]).any(axis=1)
+            doubled = ((ways[:, index] & 1) > 0) & (slots == sent[:, index, None]).any(axis=1)
             sent[doubled, index] = 0
+            if (ways[:, index] & 2).any():
+                self._give_up(slots, np.where((ways[:, index] & 2) > 0, sent[:, index], 0))
         together = np.concatenate([slots, sent], axis=1)
         together = -np.sort(-together, axis=1)
         room = self.width - self.slots_at
@@ -295,22 +310,29 @@ class Moves:
         after[:, self.slots_at :] = together[:, :room]
         yield Successors(move, parents[fits], after[fits])
 
+    def _give_up(self, slots: Rows, asked: Numbers) -> None:
+        """Nobody waits any more for an answer to what was asked like this before."""
+        questions = self._facts.values[asked, _QUESTION]
+        old = (self._facts.values[slots, _QUESTION] == questions[:, None]) & (questions > 0)[:, None]
+        slots[old] = self._facts.values[slots[old], _GIVEN_UP]
+
     def _harms(self, move: Move, rows: Rows) -> Iterator[Successors]:
         """A message is lost, so that whoever waits hears nothing; or a request arrives when nobody waits."""
         parents = self._in_slot(move.slot, rows)
         parents = parents[rows[parents, self._budget(move.kind)] > 0]
         slot = self.slots_at + move.slot
-        facts = self._packet_facts.values[rows[parents, slot]]
+        facts = self._facts.values[rows[parents, slot]]
         if move.kind == LOST:
             # Nobody can lose a silence.
-            is_message = facts[:, 4] == 0
+            is_message = facts[:, _IS_SILENCE] == 0
             parents, facts = parents[is_message], facts[is_message]
         else:
-            parents, facts = parents[facts[:, 2] > 0], facts[facts[:, 2] > 0]
+            is_waited = facts[:, _GIVEN_UP] > 0
+            parents, facts = parents[is_waited], facts[is_waited]
         if not len(parents):
             return
         after = rows[parents]
         after[:, slot] = 0
         after[:, self._budget(move.kind)] -= 1
-        sent = facts[:, 1:2] if move.kind == LOST else facts[:, 1:3]
-        yield from self._with_sent(move, parents, after, sent.copy(), np.zeros_like(sent))
+        sent = facts[:, [_SILENCE]] if move.kind == LOST else facts[:, [_SILENCE, _GIVEN_UP]]
+        yield from self._with_sent(move, parents, after, sent, np.zeros_like(sent))

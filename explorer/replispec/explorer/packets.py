@@ -65,6 +65,26 @@ class Packet:
         to, peer = (self.to, self.sender) if is_answer else (self.sender, self.to)
         return Packet(PacketKind.SILENCE, to, peer, 0, self.name, asked=asked)
 
+    @property
+    def question(self) -> tuple[int, int] | None:
+        """Who waits for an answer to a request of which code; None when nobody does."""
+        match self.kind:
+            case PacketKind.REQUEST:
+                return (self.sender, self.code) if self.waited else None
+            case PacketKind.ANSWER | PacketKind.SILENCE:
+                return self.to, self.asked
+        return None
+
+    @property
+    def asker(self) -> int:
+        """Who asked, whether it still waits or not; -1 for a notice."""
+        match self.kind:
+            case PacketKind.REQUEST:
+                return self.sender
+            case PacketKind.ANSWER | PacketKind.SILENCE:
+                return self.to
+        return -1
+
     def said(self) -> str:
         """What it says, in one line."""
         parts = [f"{name}={value}" for name, value in self.fields if value not in (None, "0", "")]

@@ -63,7 +63,7 @@ class Graph:
 
     parents: list[Numbers] = field(default_factory=list)
     moves: list[Numbers] = field(default_factory=list)
-    edges: list[tuple[Numbers, Numbers, int]] = field(default_factory=list)
+    edges: list[tuple[Numbers, Numbers, Numbers]] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
 
 
@@ -130,13 +130,17 @@ class Search:
         chosen = np.flatnonzero(inside).astype(np.int32)
         rows = rows[chosen]
         faults = len(self.moves.faults)
-        fresh: list[Rows] = []
-        for each in self.moves.all_from(rows):
-            parents = chosen[each.parents] + first
-            fresh.append(self._reached(each.rows, parents, each.move))
+        after = list(self.moves.all_from(rows))
+        found = rows[:0]
+        if after:
+            codes = [
+                np.full(len(each.parents), self._codes.setdefault(each.move, len(self._codes)), np.int32)
+                for each in after
+            ]
+            parents = chosen[np.concatenate([each.parents for each in after])] + np.int32(first)
+            found = self._reached(np.concatenate([each.rows for each in after]), parents, np.concatenate(codes))
         for fault in self.moves.faults[faults:]:
             self.broken.append(Broken("every_event_has_an_edge", first, fault.text, fault.move))
-        found = np.concatenate(fresh) if fresh else rows[:0]
         return found
 
     def _inside(self, rows: Rows) -> Mask:
@@ -145,7 +149,7 @@ class Search:
             return np.ones(len(rows), np.bool_)
         return self.moves.holds(within, rows)
 
-    def _reached(self, rows: Rows, parents: Numbers, move: Move) -> Rows:
+    def _reached(self, rows: Rows, parents: Numbers, codes: Numbers) -> Rows:
         """Those of these states that are new; all of them have a number then."""
         hashes, first, inverse = np.unique(hashes_of(rows), return_index=True, return_inverse=True)
         places = np.searchsorted(self._hashes, hashes)
@@ -154,7 +158,6 @@ class Search:
         known[inside] = self._hashes[places[inside]] == hashes[inside]
         # In the order in which they stand, so that two runs number them alike.
         fresh = np.sort(first[~known])
-        code = self._codes.setdefault(move, len(self._codes))
         new = rows[fresh]
         numbers = np.empty(len(hashes), np.int32)
         numbers[known] = self._numbers[places[known]]
@@ -163,11 +166,11 @@ class Search:
             self._hashes = np.insert(self._hashes, places[~known], hashes[~known])
             self._numbers = np.insert(self._numbers, places[~known], numbers[~known])
             self.graph.parents.append(parents[fresh])
-            self.graph.moves.append(np.full(len(fresh), code, np.int32))
+            self.graph.moves.append(codes[fresh])
             self._judge(new, self.states)
             self.states += len(fresh)
         if self.keeps_edges:
-            self.graph.edges.append((parents, numbers[inverse.reshape(-1)], code))
+            self.graph.edges.append((parents, numbers[inverse.reshape(-1)], codes))
         return new
 
     def _judge(self, rows: Rows, first: int) -> None:
@@ -196,9 +199,9 @@ class Search:
         ends = np.concatenate(self._ends) if self._ends else np.zeros(0, np.bool_)
         return np.concatenate([ends, np.ones(self.states - len(ends), np.bool_)])
 
-    def move(self, code: int) -> Move:
-        """The move with this code."""
-        return next(each for each, number in self._codes.items() if number == code)
+    def all_moves(self) -> tuple[Move, ...]:
+        """The moves that were taken, by their codes."""
+        return tuple(self._codes)
 
     def way_to(self, state: int) -> list[Stop]:
         """The shortest way from the start to a state."""
@@ -213,7 +216,7 @@ class Search:
         """The way on from a stop over states with these numbers, by their moves where these are given."""
         found = [start]
         for number in numbers:
-            wanted = None if codes is None else self.move(codes[number])
+            wanted = None if codes is None else self.all_moves()[codes[number]]
             found.append(self._next(found[-1], number, wanted))
         return found
 

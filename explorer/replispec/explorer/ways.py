@@ -39,16 +39,16 @@ def judge_ways(search: Search) -> list[Broken]:
 
 def _edges(search: Search, *, of: Collection[str] = ()) -> Edges:
     """The edges of these kinds of moves; without a kind, of all that are no harm."""
+    counts = np.array([each.kind in of if of else not each.harm for each in search.all_moves()], np.bool_)
     empty = np.empty(0, np.int32)
     chosen = [
-        (sources, targets, code)
-        for sources, targets, code in search.graph.edges
-        if (search.move(code).kind in of if of else not search.move(code).harm)
-    ]
-    if not chosen:
-        return Edges(empty, empty, empty)
-    codes = np.concatenate([np.full(len(sources), code, np.int32) for sources, _, code in chosen])
-    return Edges(np.concatenate([each[0] for each in chosen]), np.concatenate([each[1] for each in chosen]), codes)
+        Edges(sources, targets, codes).only(counts[codes]) for sources, targets, codes in search.graph.edges
+    ] or [Edges(empty, empty, empty)]
+    return Edges(
+        np.concatenate([each.sources for each in chosen]),
+        np.concatenate([each.targets for each in chosen]),
+        np.concatenate([each.codes for each in chosen]),
+    )
 
 
 def _judge_eventually(search: Search, promise: Property) -> list[Broken]:

@@ -35,6 +35,7 @@ class AsksSpec:
     where: Expression | None
     is_notice: bool
     once: bool
+    newest: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class ActSpec:
     does: tuple[str, ...]
     means: tuple[MeaningSpec, ...]
     budget: str
+    quiet: bool
 
 
 @dataclass(frozen=True, slots=True)

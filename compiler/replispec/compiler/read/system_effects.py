@@ -18,7 +18,7 @@ from replispec.compiler.read.yaml_source import Sequence, Tree
 Parse = Callable[[str, Place, Mapping[str, InstanceType]], ex.Expression]
 TO: Final = "to"
 """How `where` calls the instance that would be told."""
-_KEYS: Final = ("asks", "tells", "says", "once", "where", "raises", "with", "assign", "nothing")
+_KEYS: Final = ("asks", "tells", "says", "once", "newest", "where", "raises", "with", "assign", "nothing")
 
 
 def check_effects(party: PartySpec, place: Place) -> None:
@@ -136,7 +136,7 @@ class MeaningReader:
         where = self._where(tree, replace(scope, instances={**scope.instances, **told}), told)
         said = tree.text("says", "")
         machine, says = self._said(said or effect, tree.place, optional=not said and word == "tells")
-        return AsksSpec(party, machine, says, where, word == "tells", tree.flag("once"))
+        return AsksSpec(party, machine, says, where, word == "tells", tree.flag("once"), tree.flag("newest"))
 
     def _said(self, name: str, place: Place, *, optional: bool) -> tuple[str, str]:
         """The machine and the name of what is sent; of a notice its machine alone."""

@@ -39,7 +39,7 @@ _SHAPES: Final = ("always", "eventually", "pauses")
 _SYSTEM_KEYS: Final = ("system", "about", "parties", "acts", "budgets", "messages", "within", "promises")
 _PARTY_KEYS: Final = ("about", "count", "machines", "keeps", "local", "effects")
 _MACHINE_KEYS: Final = ("machine", "instance", "state", "begins")
-_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "raises", "with", "assign", "budget")
+_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "raises", "with", "assign", "budget", "quiet")
 _PROMISE_KEYS: Final = ("about", "clause", "always", "eventually", "whenever", "pauses")
 
 
@@ -288,7 +288,7 @@ class _Reader:
         if not does and not means:
             raise SpecificationError(place, f"{name} does nothing", "say do, raises or assign")
         return ActSpec(
-            name, tree.text("about", ""), place, by, each, condition, does, means, tree.text("budget", "")
+            name, tree.text("about", ""), place, by, each, condition, does, means, tree.text("budget", ""), tree.flag("quiet")
         )
 
     def _promises(self) -> Iterator[PropertySpec]:

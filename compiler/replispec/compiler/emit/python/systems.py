@@ -274,11 +274,11 @@ class _Emitter:
 
     def _meaning(self, means: MeaningSpec) -> str:
         match means:
-            case AsksSpec(party, machine, says, where, is_notice, once):
+            case AsksSpec(party, machine, says, where, is_notice, once, newest):
                 wire = Ref(self._package, f"{machine}_wire")
                 said = f"{wire}.{says}" if says else "None"
                 asked = "None" if where is None else self._read(where)
-                return f"{_SYSTEMS.Asks}({party!r}, {said}, {asked}, {is_notice}, {once})"
+                return f"{_SYSTEMS.Asks}({party!r}, {said}, {asked}, {is_notice}, {once}, {newest})"
             case RaisesSpec(part, event, fields, where):
                 machine_spec = self._machine_of(part)
                 kind = self._event_class(machine_spec, event)
@@ -310,6 +310,7 @@ class _Emitter:
             strings(act.does),
             f"({means})",
             f"{act.budget!r}",
+            str(act.quiet),
         ]
         return f"{_SYSTEMS.Act}({', '.join(given)})"
 

@@ -45,7 +45,8 @@ class Asks:
     """An effect sends a request to every instance of a party for which `where` holds.
 
     `says` makes it, or when it is empty the party's own machine says what it tells peers that did not ask.
-    `is_notice`: nobody waits for an answer. `once`: nothing is sent while the same is on its way.
+    `is_notice`: nobody waits for an answer. `once`: nothing is sent while the same is on its way. `newest`:
+    nobody waits any more for an answer to what was asked by this code before.
     """
 
     party: str
@@ -53,6 +54,7 @@ class Asks:
     where: Read | None = None
     is_notice: bool = False
     once: bool = False
+    newest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,8 @@ class Act:
     """What happens around the machines: a timer, a client, an administrator, a fault.
 
     It happens to each instance of `party` (as `self`), with each other instance that `each` names, whenever
-    `condition` holds, and as often as `budget` allows (empty: always).
+    `condition` holds, and as often as `budget` allows (empty: always). `quiet`: so late that nothing that it
+    asked, and no answer to it, is on its way.
     """
 
     name: str
@@ -110,6 +113,7 @@ class Act:
     does: tuple[str, ...] = ()
     means: tuple[Meaning, ...] = ()
     budget: str = ""
+    quiet: bool = False
 
 
 @dataclass(frozen=True, slots=True)
