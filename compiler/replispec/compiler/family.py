@@ -1,7 +1,7 @@
 """Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
 
-Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invariants/FAMILY/*.yaml (streams.yaml declares the
-streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles), constants/FAMILY/*.yaml,
+Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invariants/FAMILY/*.yaml
+(streams.yaml declares the streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles), constants/FAMILY/*.yaml,
 clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml.
 All are optional, so that a family may grow; its documents lie below docs/FAMILY.
 """
@@ -42,7 +42,7 @@ from replispec.compiler.model.invariant import InvariantSpec
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.parameter import ConfigurationSpec
-from replispec.compiler.model.rule import RuleSource
+from replispec.compiler.model.rule import RuleSource, RuleType
 from replispec.compiler.model.system import SystemSpec
 from replispec.compiler.read.clauses import read_clauses
 from replispec.compiler.read.constants import read_constants
@@ -196,15 +196,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             machines[machine.name] = machine
     with attempt():
         check_timers(configuration, machines)
-    systems: dict[str, SystemSpec] = {}
-    for name, tree in _only(trees, f"systems/{model.family}/").items():
-        with attempt(Path(name).stem):
-            system = read_system(tree, model, types, machines)
-            if system.name != Path(name).stem:
-                raise SpecificationError(
-                    system.place, f"{system.name} stands in {Path(name).name}", "name the file like the system"
-                )
-            systems[system.name] = system
+    systems = _systems(_only(trees, f"systems/{model.family}/"), model, types, machines)
     invariants: dict[str, InvariantSpec] = {}
     folder = f"invariants/{model.family}"
     if _only(trees, f"{folder}/") and f"{folder}/streams.yaml" not in sources:
@@ -228,6 +220,26 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
     return FamilySpec(
         model, machines, systems, rules, invariants, tuple(examples), configuration, constants, sources
     )
+
+
+def _systems(
+    trees: Mapping[str, Tree],
+    model: Model,
+    rules: Mapping[str, RuleType],
+    machines: Mapping[str, MachineSpec],
+) -> dict[str, SystemSpec]:
+    found: dict[str, SystemSpec] = {}
+    for name, tree in trees.items():
+        with attempt(Path(name).stem):
+            system = read_system(tree, model, rules, machines)
+            if system.name != Path(name).stem:
+                raise SpecificationError(
+                    system.place,
+                    f"{system.name} stands in {Path(name).name}",
+                    "name the file like the system",
+                )
+            found[system.name] = system
+    return found
 
 
 def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:

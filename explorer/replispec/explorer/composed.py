@@ -18,7 +18,17 @@ from replispec.runtime import families
 from replispec.runtime.primitives.bindings import Answer, Call, Refused
 from replispec.runtime.primitives.errors import LocalProtocolError, RemoteProtocolError
 from replispec.runtime.primitives.machines import Configuration, Edge, step
-from replispec.runtime.primitives.systems import Act, Asks, Assigns, Meaning, Part, Party, Raises, Read, System
+from replispec.runtime.primitives.systems import (
+    Act,
+    Asks,
+    Assigns,
+    Meaning,
+    Part,
+    Party,
+    Raises,
+    Read,
+    System,
+)
 
 EVENTS_MAX = 100
 """Events of one turn: machines that raise more without a message in between never end."""
@@ -26,8 +36,8 @@ EVENTS_MAX = 100
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A message that leaves; `once`: unless the same is on its way already; `newest`: what was asked by its code
-    before is given up."""
+    """A message that leaves; `once`: unless the same is on its way already; `newest`: what was asked by its
+    code before is given up."""
 
     packet: Packet
     once: bool = False
@@ -74,7 +84,9 @@ class Composed:
     def __init__(self, system: System) -> None:
         self.system = system
         self.rules = families.part("runtime", system.family, "rules")
-        self.places = tuple(Place(each, number + 1) for each in system.parties for number in range(each.count))
+        self.places = tuple(
+            Place(each, number + 1) for each in system.parties for number in range(each.count)
+        )
         self._first = {each.name: self._places_of(each.name)[0] for each in system.parties}
         self.occasions = tuple(_occasions(system, self.places_of))
 
@@ -88,7 +100,10 @@ class Composed:
 
     def world(self, values: Sequence[Any]) -> Any:
         """The world of these instances, one a place; None where nothing may be read."""
-        parts = {each.name: tuple(values[index] for index in self.places_of(each.name)) for each in self.system.parties}
+        parts = {
+            each.name: tuple(values[index] for index in self.places_of(each.name))
+            for each in self.system.parties
+        }
         return self.system.world(**parts)
 
     def start(self) -> list[Any]:
@@ -335,7 +350,12 @@ class Turn:
             self._mean(means, part, {"event": event}, {"self": self._me}, effect)
 
     def _mean(
-        self, means: Meaning, part: Part | None, given: Mapping[str, Any], instances: Mapping[str, int], effect: str = ""
+        self,
+        means: Meaning,
+        part: Part | None,
+        given: Mapping[str, Any],
+        instances: Mapping[str, int],
+        effect: str = "",
     ) -> None:
         match means:
             case Asks():
@@ -348,7 +368,11 @@ class Turn:
             case Assigns(values):
                 found = {key: self.read(read, given) for key, read in values.items()}
                 for (instance, name), value in found.items():
-                    place = instances[instance] if instance in instances else self._composed.places_of(instance)[0]
+                    place = (
+                        instances[instance]
+                        if instance in instances
+                        else self._composed.places_of(instance)[0]
+                    )
                     self._values[place] = replace(self._values[place], **{name: value})
 
     def _ask(self, means: Asks, part: Part | None, given: Mapping[str, Any], effect: str) -> None:
@@ -366,7 +390,9 @@ class Turn:
         for place in self._composed.places_of(means.party):
             told = {"to": self._values.get(place) or _Number(self._composed.places[place].number)}
             if means.where is None or self.read(means.where, {**given, **told}):
-                packet = Packet(kind, place, self._me, int(code), name, fields, body, waited=not means.is_notice)
+                packet = Packet(
+                    kind, place, self._me, int(code), name, fields, body, waited=not means.is_notice
+                )
                 self._sent.append(Sent(packet, means.once, means.newest))
 
     def _said(self, says: Callable[..., Any], given: Mapping[str, Any]) -> Call[Any]:

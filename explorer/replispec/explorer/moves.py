@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from replispec.explorer.composed import Composed, Occasion, Outcome
+from replispec.explorer.composed import Composed, Outcome
 from replispec.explorer.packets import Packet, PacketKind
 from replispec.explorer.tables import Column, Combinations, Mask, Numbers, Rows, Values
 from replispec.runtime.primitives.systems import Read
@@ -25,8 +25,8 @@ _FACTS = 7
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One kind of step: a message reaches its receiver, a wait for an answer ends, a message is lost or late, or
-    an act happens.
+    """One kind of step: a message reaches its receiver, a wait for an answer ends, a message is lost or late,
+    or an act happens.
 
     `slot` is the place of the message among those on their way, `act` that of the occasion. A `harm` takes
     from a budget: nobody counts on it.
@@ -61,9 +61,8 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A machine had no edge: in this state, after this move."""
+    """A machine had no edge for what a move brought."""
 
-    row: int
     move: Move
     text: str
 
@@ -128,7 +127,11 @@ class Moves:
         known = self._conditions.get(id(read))
         if known is None:
             places = self.composed.read_by(read)
-            known = self._conditions[id(read)] = (places, Combinations(max(1, len(places))), Column(1, 0, np.int8))
+            known = self._conditions[id(read)] = (
+                places,
+                Combinations(max(1, len(places))),
+                Column(1, 0, np.int8),
+            )
         places, combinations, answers = known
         if not places:
             return np.full(len(rows), self.composed.holds(read, {}), np.bool_)
@@ -195,7 +198,7 @@ class Moves:
             row = rows[parents[index]]
             packet = self._packets[int(row[slot])]
             outcome = self.composed.delivered(packet, self._read(read, row))
-            self._remember(known, int(numbers[index]), read, outcome, move, row)
+            self._remember(known, int(numbers[index]), read, outcome, move)
         yield from self._followed(known, numbers, read, parents, rows, move)
 
     def _acts(self, move: Move, rows: Rows) -> Iterator[Successors]:
@@ -214,7 +217,7 @@ class Moves:
         for index in fresh:
             row = rows[parents[index]]
             outcome = self.composed.happened(occasion, self._read(read, row))
-            self._remember(known, int(numbers[index]), read, outcome, move, row)
+            self._remember(known, int(numbers[index]), read, outcome, move)
         yield from self._followed(known, numbers, read, parents, rows, move)
 
     def _budget(self, name: str) -> int:
@@ -229,11 +232,11 @@ class Moves:
         return {place: self._values[place][int(row[place])] for place in places}
 
     def _remember(
-        self, known: Known, number: int, read: list[int], outcome: Outcome | None, move: Move, row: Numbers
+        self, known: Known, number: int, read: list[int], outcome: Outcome | None, move: Move
     ) -> None:
         """Keep what came of one turn."""
         if outcome is not None and outcome.fault:
-            self.faults.append(Fault(-1, move, outcome.fault))
+            self.faults.append(Fault(move, outcome.fault))
         possible = outcome is not None and not outcome.fault
         faulty = outcome is not None and bool(outcome.fault)
         known.possible.put(number, [1 if possible else 2 if faulty else 0])
@@ -305,7 +308,7 @@ class Moves:
         together = np.concatenate([slots, sent], axis=1)
         together = -np.sort(-together, axis=1)
         room = self.width - self.slots_at
-        fits = ~(together[:, room:] > 0).any(axis=1)
+        fits: Mask = ~np.any(together[:, room:] > 0, axis=1)
         self.cut += int(len(fits) - fits.sum())
         after[:, self.slots_at :] = together[:, :room]
         yield Successors(move, parents[fits], after[fits])

@@ -49,13 +49,29 @@ class Packet:
         fields = tuple((answer.ext_fields or {}).items())
         remark = answer.remark or ""
         return Packet(
-            PacketKind.ANSWER, self.sender, self.to, answer.code, name, fields, answer.body, self.code, remark=remark
+            PacketKind.ANSWER,
+            self.sender,
+            self.to,
+            answer.code,
+            name,
+            fields,
+            answer.body,
+            self.code,
+            remark=remark,
         )
 
     def given_up(self) -> Packet:
         """This request, for whose answer nobody waits any more."""
         return Packet(
-            self.kind, self.to, self.sender, self.code, self.name, self.fields, self.body, self.asked, waited=False
+            self.kind,
+            self.to,
+            self.sender,
+            self.code,
+            self.name,
+            self.fields,
+            self.body,
+            self.asked,
+            waited=False,
         )
 
     def silence(self) -> Packet:
@@ -99,4 +115,8 @@ def _body_text(body: bytes) -> str:
         found = json.loads(body)
     except ValueError:
         return f"{len(body)} bytes"
-    return ", ".join(f"{name}={value}" for name, value in found.items()) if isinstance(found, Mapping) else f"{found}"
+    return (
+        ", ".join(f"{name}={value}" for name, value in found.items())
+        if isinstance(found, Mapping)
+        else f"{found}"
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from typing import Any, Final
 
@@ -33,14 +33,14 @@ class Bounds:
     counts: Mapping[str, int] = field(default_factory=dict)
     budgets: Mapping[str, int] = field(default_factory=dict)
     messages: int | None = None
-    states: int = 2_000_000
+    states: int = 5_000_000
     seconds: float = 120.0
     to_the_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The edges of one machine of a party: how many were taken, and which never, as `STATE, EVENT, to STATE`."""
+    """The edges of a party's machine: how many were taken, and which never, as `STATE, EVENT: to STATE`."""
 
     party: str
     part: str
@@ -96,7 +96,9 @@ def bounded(system: System, bounds: Bounds) -> System:
     parties = {each.name for each in system.parties}
     for name in bounds.counts:
         if name not in parties:
-            raise ExplorationError(f"{system.name} has no party {name!r}: it has {', '.join(sorted(parties))}")
+            raise ExplorationError(
+                f"{system.name} has no party {name!r}: it has {', '.join(sorted(parties))}"
+            )
         if next(each.count for each in system.parties if each.name == name) == 1 != bounds.counts[name]:
             raise ExplorationError(f"{system.name} speaks of one {name}: leave its count")
     for name in bounds.budgets:
@@ -116,7 +118,9 @@ def _counted(party: Party, counts: Mapping[str, int]) -> Party:
 
 
 def explored(
-    system: System, bounds: Bounds, said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None
+    system: System,
+    bounds: Bounds,
+    said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None,
 ) -> tuple[Report, Search]:
     """Explore a system, and report. Raises ExplorationError."""
     if not 0 < bounds.states <= STATES_MAX:
@@ -152,10 +156,20 @@ def explored(
     return report, search
 
 
+def to_plain(report: Report) -> dict[str, Any]:
+    """The report as plain data, for JSON."""
+    return asdict(report)
+
+
 def _bounds_said(system: System) -> dict[str, Any]:
     counts = {each.name: each.count for each in system.parties}
     within = "" if system.within is None else system.within.text
-    return {"instances": counts, "budgets": dict(system.budgets), "messages": system.messages_max, "within": within}
+    return {
+        "instances": counts,
+        "budgets": dict(system.budgets),
+        "messages": system.messages_max,
+        "within": within,
+    }
 
 
 def _coverage(moves: Moves) -> Iterator[Coverage]:

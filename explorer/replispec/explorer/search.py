@@ -118,9 +118,11 @@ class Search:
         self.seconds = time.perf_counter() - began
 
     def _deeper(self, rows: Rows, first: int) -> tuple[Rows, int]:
-        """All states that follow these and were not reached before; `first` is the number of the first one."""
+        """All states that follow these and were not reached before; `first` is the first one's number."""
         begins = self.states
-        found = [self._population(rows[at : at + POPULATION], first + at) for at in range(0, len(rows), POPULATION)]
+        found = [
+            self._population(rows[at : at + POPULATION], first + at) for at in range(0, len(rows), POPULATION)
+        ]
         return np.concatenate(found), begins
 
     def _population(self, rows: Rows, first: int) -> Rows:
@@ -138,7 +140,9 @@ class Search:
                 for each in after
             ]
             parents = chosen[np.concatenate([each.parents for each in after])] + np.int32(first)
-            found = self._reached(np.concatenate([each.rows for each in after]), parents, np.concatenate(codes))
+            found = self._reached(
+                np.concatenate([each.rows for each in after]), parents, np.concatenate(codes)
+            )
         for fault in self.moves.faults[faults:]:
             self.broken.append(Broken("every_event_has_an_edge", first, fault.text, fault.move))
         return found
@@ -179,14 +183,16 @@ class Search:
             if promise.holds is None:
                 continue
             holds = self.moves.holds(promise.holds, rows)
-            if promise.shape == "always" and not holds.all():
-                if all(each.promise != promise.name for each in self.broken):
-                    state = first + int(np.flatnonzero(~holds)[0])
-                    self.broken.append(Broken(promise.name, state, promise.about))
+            known = any(each.promise == promise.name for each in self.broken)
+            if promise.shape == "always" and not known and not holds.all():
+                state = first + int(np.flatnonzero(~holds)[0])
+                self.broken.append(Broken(promise.name, state, promise.about))
             if promise.shape == "eventually":
                 self._marks.setdefault(promise.name, []).append(holds)
                 assert promise.whenever is not None, "who promises eventually says when"
-                self._marks.setdefault(f"{promise.name}?", []).append(self.moves.holds(promise.whenever, rows))
+                self._marks.setdefault(f"{promise.name}?", []).append(
+                    self.moves.holds(promise.whenever, rows)
+                )
 
     # What was found
 
@@ -195,7 +201,7 @@ class Search:
         return np.concatenate(self._marks[name])
 
     def ends(self) -> Mask:
-        """For every state whether what follows it was left out: it is outside of the bounds, or not reached yet."""
+        """For every state whether what follows it was left out: out of bounds, or not reached yet."""
         ends = np.concatenate(self._ends) if self._ends else np.zeros(0, np.bool_)
         return np.concatenate([ends, np.ones(self.states - len(ends), np.bool_)])
 
@@ -212,7 +218,9 @@ class Search:
         start = Stop(0, self.moves.start()[0])
         return self.walked(start, numbers[::-1][1:], {each: int(codes[each]) for each in numbers})
 
-    def walked(self, start: Stop, numbers: Sequence[int], codes: Mapping[int, int] | None = None) -> list[Stop]:
+    def walked(
+        self, start: Stop, numbers: Sequence[int], codes: Mapping[int, int] | None = None
+    ) -> list[Stop]:
         """The way on from a stop over states with these numbers, by their moves where these are given."""
         found = [start]
         for number in numbers:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import Any
 
 from replispec.explorer.composed import Composed
@@ -60,7 +61,7 @@ def _row_of_fault(search: Search, broken: Broken) -> Any:
 
 
 def _steps(moves: Moves, way: list[Stop]) -> Iterator[Step]:
-    for before, after in zip(way, way[1:], strict=False):
+    for before, after in pairwise(way):
         assert after.move is not None, "only the start has no move before it"
         known, now = facts_of(moves, before.row), facts_of(moves, after.row)
         left = list(moves.packets_in(before.row))
@@ -82,7 +83,8 @@ def _steps(moves: Moves, way: list[Stop]) -> Iterator[Step]:
 def facts_of(moves: Moves, row: Any) -> dict[str, Facts]:
     """What there is to say of every instance in a state."""
     return {
-        moves.composed.places[place].name: dict(_facts(value)) for place, value in moves.values_in(row).items()
+        moves.composed.places[place].name: dict(_facts(value))
+        for place, value in moves.values_in(row).items()
     }
 
 
@@ -118,7 +120,9 @@ def value_text(value: Any) -> str:
 def _changes(before: Mapping[str, Facts], after: Mapping[str, Facts]) -> Iterator[str]:
     for name, facts in after.items():
         changed = [
-            f"{fact} {before[name].get(fact, '')} -> {value}" for fact, value in facts.items() if before[name].get(fact) != value
+            f"{fact} {before[name].get(fact, '')} -> {value}"
+            for fact, value in facts.items()
+            if before[name].get(fact) != value
         ]
         if changed:
             yield f"{name}: {', '.join(changed)}"

@@ -140,18 +140,22 @@ class _Checker:
                 return self._constant(node)
             case ex.GuardName():
                 return self._guard(node)
-            case ex.ForEach():
-                return self._for_each(node, present)
-            case ex.Compare():
-                return self._compare(node, present)
-            case ex.Logic():
-                return self._logic(node, present)
+            case ex.ForEach() | ex.Compare() | ex.Logic():
+                return self._judgement(node, present)
             case ex.Not(part):
                 self._truth(part, present)
                 return BOOL
             case ex.Arithmetic():
                 return self._arithmetic(node, present)
         raise self._out_of_place(node)
+
+    def _judgement(self, node: ex.ForEach | ex.Compare | ex.Logic, present: frozenset[ex.Expression]) -> Type:
+        match node:
+            case ex.ForEach():
+                return self._for_each(node, present)
+            case ex.Compare():
+                return self._compare(node, present)
+        return self._logic(node, present)
 
     def _out_of_place(self, node: ex.Expression) -> SpecificationError:
         """What is said of a node that has no type where it stands."""

@@ -6,7 +6,8 @@ algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's 
 constant. Bindings also read `header.x` and `body.x` of a message, `header` itself, and `local.x` or
 `local.f(a)` of the role. There are
 integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and, or, not; + - *;
-`a if c else b`; in systems `all`, `any` and `set` over the instances of a party; and the functions max, min, size, first (the first that is not none), only (a set of one),
+`a if c else b`; in systems `all`, `any` and `set` over the instances of a party; and the functions
+max, min, size, first (the first that is not none), only (a set of one),
 union, common and without (of two sets), set and elements (of a list; elements of none are an empty set),
 get, put and drop (of a map: the value of a key or none, one more entry, the entries without some keys). The
 syntax is a subset of Python's, read by its parser and strictly white-listed.
@@ -150,7 +151,7 @@ class PartName(Expression):
 
 @dataclass(frozen=True, slots=True)
 class ForEach(Expression):
-    """`all`, `any` or `set` of what `of` is for every instance `name` of a party for which `condition` holds."""
+    """`all`, `any` or `set` of what `of` is for every instance `name` of a party, where `condition` holds."""
 
     word: str
     of: Expression
@@ -388,12 +389,16 @@ class _Parser:
                 inner = _Parser(self._text, self._place, self._instances | {name})
                 condition = inner.node(conditions[0]) if conditions else None
                 return ForEach(word, inner.node(node.elt), name, party, condition)
-        raise self._refused(node, "names no instances", f"write {word}(CONDITION for NAME in PARTY if CONDITION)")
+        raise self._refused(
+            node, "names no instances", f"write {word}(CONDITION for NAME in PARTY if CONDITION)"
+        )
 
     def _call(self, node: ast.Call) -> Expression:
         match node:
             case ast.Call(
-                func=ast.Name(id="all" | "any" | "set" as word), args=[ast.GeneratorExp() as each], keywords=[]
+                func=ast.Name(id="all" | "any" | "set" as word),
+                args=[ast.GeneratorExp() as each],
+                keywords=[],
             ) if self._instances:
                 return self._for_each(word, each)
         arguments = tuple(map(self.node, node.args))

@@ -106,7 +106,9 @@ class MeaningReader:
         ]
         if not kinds:
             return self._scope
-        shared = {name: kind for name, kind in kinds[0].items() if all(each.get(name) == kind for each in kinds)}
+        shared = {
+            name: kind for name, kind in kinds[0].items() if all(each.get(name) == kind for each in kinds)
+        }
         return replace(self._scope, event=shared, event_name=f"an event of {effect}")
 
     def _one(self, tree: Tree, effect: str, scope: Scope) -> Iterator[MeaningSpec]:
@@ -160,7 +162,9 @@ class MeaningReader:
             )
             raise SpecificationError(place, f"{self._party.name} has no event {part}.{name}", known)
         event = self._party.parts[part].machine.events[name]
-        fields = {each: self._field(event, each, tree.tree("with"), scope) for each in tree.tree("with").items}
+        fields = {
+            each: self._field(event, each, tree.tree("with"), scope) for each in tree.tree("with").items
+        }
         if not event.messages:
             for each in event.fields:
                 if each not in fields:
@@ -178,9 +182,7 @@ class MeaningReader:
         require(node, event.fields[name], inner, place, f"{event.name}.{name}")
         return node
 
-    def _where(
-        self, tree: Tree, scope: Scope, names: Mapping[str, InstanceType]
-    ) -> ex.Expression | None:
+    def _where(self, tree: Tree, scope: Scope, names: Mapping[str, InstanceType]) -> ex.Expression | None:
         if "where" not in tree.items:
             return None
         place = tree.place_of("where")
@@ -188,7 +190,9 @@ class MeaningReader:
         require(node, BOOL, scope, place, f"{tree.text('where')!r}")
         return node
 
-    def _assigns(self, tree: Tree, names: Mapping[str, str], scope: Scope, *, bare: bool = False) -> AssignsSpec:
+    def _assigns(
+        self, tree: Tree, names: Mapping[str, str], scope: Scope, *, bare: bool = False
+    ) -> AssignsSpec:
         values = {}
         for name in tree.items:
             place = tree.place_of(name)

@@ -270,11 +270,11 @@ class _Reader:
         read_name(name, place)
         by = tree.text("by")
         each = {one: tree.tree("each").text(one) for one in tree.tree("each").items}
-        for party in (by, *each.values()):
-            if party not in self._parties:
-                raise SpecificationError(place, f"no party is named {party!r}", ", ".join(self._parties))
+        for its in (by, *each.values()):
+            if its not in self._parties:
+                raise SpecificationError(place, f"no party is named {its!r}", ", ".join(self._parties))
         names = {"self": by, **each}
-        kinds = {one: self._scope.parties[party] for one, party in names.items()}
+        kinds = {one: self._scope.parties[its] for one, its in names.items()}
         condition = self._condition(tree, "if", kinds) if "if" in tree.items else None
         party = self._parties[by]
         reader = MeaningReader(party, self._parties, self._machines, self._inside(kinds), self._expression)
@@ -288,7 +288,16 @@ class _Reader:
         if not does and not means:
             raise SpecificationError(place, f"{name} does nothing", "say do, raises or assign")
         return ActSpec(
-            name, tree.text("about", ""), place, by, each, condition, does, means, tree.text("budget", ""), tree.flag("quiet")
+            name,
+            tree.text("about", ""),
+            place,
+            by,
+            each,
+            condition,
+            does,
+            means,
+            tree.text("budget", ""),
+            tree.flag("quiet"),
         )
 
     def _promises(self) -> Iterator[PropertySpec]:

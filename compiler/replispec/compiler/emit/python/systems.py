@@ -102,8 +102,10 @@ class _Emitter:
             machine = Ref(self._package, part.machine.name)
             kind = f"{_MACHINES.Configuration}[{machine}.State, {machine}.Variables]"
             fields.append(Constant(part.name, annotation=kind))
-        for each in party.keeps.values():
-            fields.append(Constant(each.name, annotation=annotation(each.type), comment=each.about))
+        fields += [
+            Constant(each.name, annotation=annotation(each.type), comment=each.about)
+            for each in party.keeps.values()
+        ]
         about = party.about or f"One {party.name}."
         return Class(class_name(party.name), about, decorators=[str(_IMMUTABLE)], body=fields)
 
@@ -147,9 +149,7 @@ class _Emitter:
         """The Python of what systems alone can say, wherever it stands in an expression."""
         return dict(self._names_in(node, {}))
 
-    def _names_in(
-        self, node: ex.Expression, bound: Mapping[str, str]
-    ) -> Iterator[tuple[ex.Expression, str]]:
+    def _names_in(self, node: ex.Expression, bound: Mapping[str, str]) -> Iterator[tuple[ex.Expression, str]]:
         if isinstance(node, ex.PartName):
             yield node, self._part_name(node, bound)
         elif isinstance(node, ex.ForEach):
@@ -220,9 +220,10 @@ class _Emitter:
 
     def _party_reads(self, party: PartySpec) -> set[str]:
         """The parties that its role's knowledge and its effects may read."""
-        nodes: list[ex.Expression] = []
-        for each in party.local.values():
-            nodes.append(each.value.elements if isinstance(each.value, Each) else each.value)
+        nodes = [
+            each.value.elements if isinstance(each.value, Each) else each.value
+            for each in party.local.values()
+        ]
         for means in party.effects.values():
             for one in means:
                 nodes += _expressions_of(one)
@@ -286,7 +287,9 @@ class _Emitter:
                 asked = "None" if where is None else self._read(where)
                 return f"{_SYSTEMS.Raises}({part!r}, {kind}, {{{values}}}, {asked})"
             case AssignsSpec(values):
-                rows = ", ".join(f"{tuple(key.split('.'))!r}: {self._read(node)}" for key, node in values.items())
+                rows = ", ".join(
+                    f"{tuple(key.split('.'))!r}: {self._read(node)}" for key, node in values.items()
+                )
                 return f"{_SYSTEMS.Assigns}({{{rows}}})"
 
     def _machine_of(self, part: str) -> MachineSpec:
