@@ -82,7 +82,7 @@ def _judge_pauses(search: Search, promise: Property) -> list[Broken]:
 
 
 def _circle(edges: Edges) -> tuple[int, ...]:
-    """States one after the other, from the first that is in a circle or leads to one until one comes again."""
+    """States one after the other, from the first that is in or leads to a circle until one comes again."""
     order = np.argsort(edges.sources, kind="stable")
     sources, targets = edges.sources[order], edges.targets[order]
     state, seen = int(edges.sources.min()), dict[int, None]()
