@@ -282,6 +282,8 @@ class Moves:
             budget = self.composed.occasions[move.act].act.budget
             if budget:
                 after[:, self._budget(budget)] -= 1
+            if self.composed.occasions[move.act].act.forgets:
+                self._forget(after[:, self.slots_at :], read[0])
         sent = self._rows_of(known.sent, numbers)
         ways = self._rows_of(known.ways, numbers)
         yield from self._with_sent(move, parents, after, sent, ways)
@@ -312,6 +314,12 @@ class Moves:
         self.cut += int(len(fits) - fits.sum())
         after[:, self.slots_at :] = together[:, :room]
         yield Successors(move, parents[fits], after[fits])
+
+    def _forget(self, slots: Rows, place: int) -> None:
+        """Nobody waits any more for an answer to what this instance asked."""
+        facts = self._facts.values[slots]
+        old = (facts[:, :, _ASKER] == place + 1) & (facts[:, :, _QUESTION] > 0)
+        slots[old] = self._facts.values[slots[old], _GIVEN_UP]
 
     def _give_up(self, slots: Rows, asked: Numbers) -> None:
         """Nobody waits any more for an answer to what was asked like this before."""

@@ -105,6 +105,7 @@ _CONTROLLER: Final[Party] = Party(
                 True,
                 False,
                 False,
+                None,
             ),
         )
     },
@@ -139,12 +140,14 @@ _BROKER: Final[Party] = Party(
         "resume_as_master": (),
         "become_replica": (),
         "count_again": (),
-        "ask_election": (Asks("controller", replicas_manager_wire.ask_election, None, False, True, False),),
+        "ask_election": (
+            Asks("controller", replicas_manager_wire.ask_election, None, False, True, False, None),
+        ),
         "ask_who_is_master": (
-            Asks("controller", replicas_manager_wire.ask_who_is_master, None, False, True, False),
+            Asks("controller", replicas_manager_wire.ask_who_is_master, None, False, True, False, None),
         ),
         "ask_alteration": (
-            Asks("controller", broker_role_wire.ask_alteration, None, False, False, True),
+            Asks("controller", broker_role_wire.ask_alteration, None, False, False, True, None),
             Assigns(
                 {
                     ("self", "again"): Read(lambda: False, (), (), "false"),
@@ -158,7 +161,16 @@ _BROKER: Final[Party] = Party(
     (),
 )
 _POLLS: Final[Act] = Act(
-    "polls", "It is time to ask who is master.", "broker", {}, None, ("ask_who_is_master",), (), "", False
+    "polls",
+    "It is time to ask who is master.",
+    "broker",
+    {},
+    None,
+    ("ask_who_is_master",),
+    (),
+    "",
+    False,
+    False,
 )
 _ASKS_AGAIN: Final[Act] = Act(
     "asks_again",
@@ -179,6 +191,7 @@ _ASKS_AGAIN: Final[Act] = Act(
     (),
     "",
     False,
+    False,
 )
 _OUTLASTS_THE_DOUBT: Final[Act] = Act(
     "outlasts_the_doubt",
@@ -193,6 +206,7 @@ _OUTLASTS_THE_DOUBT: Final[Act] = Act(
     ),
     "",
     True,
+    False,
 )
 _CATCHES_UP: Final[Act] = Act(
     "catches_up",
@@ -218,6 +232,7 @@ _CATCHES_UP: Final[Act] = Act(
     ),
     "",
     False,
+    False,
 )
 _FALLS_BEHIND: Final[Act] = Act(
     "falls_behind",
@@ -235,6 +250,7 @@ _FALLS_BEHIND: Final[Act] = Act(
         ),
     ),
     "lags",
+    False,
     False,
 )
 _FALLS_SILENT: Final[Act] = Act(
@@ -262,6 +278,7 @@ _FALLS_SILENT: Final[Act] = Act(
         ),
     ),
     "silences",
+    False,
     False,
 )
 _IS_HEARD_AGAIN: Final[Act] = Act(
@@ -292,6 +309,7 @@ _IS_HEARD_AGAIN: Final[Act] = Act(
         ),
     ),
     "",
+    False,
     False,
 )
 _LOSES_THE_MASTER: Final[Act] = Act(
@@ -329,6 +347,7 @@ _LOSES_THE_MASTER: Final[Act] = Act(
     ),
     "",
     False,
+    False,
 )
 _REMOVES_THE_MASTER: Final[Act] = Act(
     "removes_the_master",
@@ -360,6 +379,7 @@ _REMOVES_THE_MASTER: Final[Act] = Act(
         ),
     ),
     "removals",
+    False,
     False,
 )
 SYSTEM: Final[System] = System(
