@@ -65,7 +65,9 @@ class Plain:
 
     def stuck(self, whenever: Read, holds: Read) -> set[Hashable]:
         """States in which `whenever` holds and from which no harmless way leads to where `holds` does."""
-        able = {key for key, state in self.states.items() if key not in self.steps or self.holds(holds, state)}
+        able = {
+            key for key, state in self.states.items() if key not in self.steps or self.holds(holds, state)
+        }
         grown = True
         while grown:
             more = {

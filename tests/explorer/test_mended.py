@@ -86,7 +86,7 @@ def explored(error: Error, folder: Path) -> dict[str, Any]:
     out = folder / "found.json"
     command = [sys.executable, "-m", "replispec.cli", "spec", "explore", error.system, *error.asked]
     environment = {**os.environ, "PYTHONPATH": str(folder / "generated")}
-    ended = subprocess.run(  # noqa: S603  # our own command, with arguments from above
+    ended = subprocess.run(  # our own command, with arguments from above
         [*command, "--json", str(out)], env=environment, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 1, ended.stdout + ended.stderr
@@ -95,6 +95,10 @@ def explored(error: Error, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
-def test_an_error_that_was_mended_is_found_by_the_promise_that_it_breaks(error: Error, tmp_path: Path) -> None:
+def test_an_error_that_was_mended_is_found_by_the_promise_that_it_breaks(
+    error: Error, tmp_path: Path
+) -> None:
     found = explored(error, tmp_path)
-    assert [(each["promise"], len(each["steps"])) for each in found["stories"]] == [(error.promise, error.steps)]
+    assert [(each["promise"], len(each["steps"])) for each in found["stories"]] == [
+        (error.promise, error.steps)
+    ]
