@@ -1,4 +1,4 @@
-"""The same exploration without columns: one state after the other, by plain sets. Slow, and easy to believe."""
+"""The same exploration without columns, one state after the other: slow, and easy to believe."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Plain:
         self.depths = {start.key(): 0}
         self.states = {start.key(): start}
         self.steps: dict[Hashable, list[tuple[Hashable, bool, bool]]] = {}
+        self.cut: set[Hashable] = set()
         waiting = deque([start])
         while waiting:
             state = waiting.popleft()
@@ -52,6 +53,9 @@ class Plain:
                 continue
             found = self.steps[state.key()] = []
             for step in self.all_from(state):
+                if len(step.after.packets) > system.messages_max:
+                    self.cut.add(state.key())
+                    continue
                 key = step.after.key()
                 found.append((key, step.harm, step.arrives))
                 if key not in self.depths:
@@ -65,9 +69,8 @@ class Plain:
 
     def stuck(self, whenever: Read, holds: Read) -> set[Hashable]:
         """States in which `whenever` holds and from which no harmless way leads to where `holds` does."""
-        able = {
-            key for key, state in self.states.items() if key not in self.steps or self.holds(holds, state)
-        }
+        able = self.cut | (self.states.keys() - self.steps.keys())
+        able |= {key for key, state in self.states.items() if self.holds(holds, state)}
         grown = True
         while grown:
             more = {
@@ -139,12 +142,10 @@ class Plain:
                 ]
             if not (sent.once and sent.packet in packets):
                 packets.append(sent.packet)
-        if len(packets) <= self.system.messages_max:
-            yield Step(State(tuple(values), state.budgets, tuple(packets)), harm, arrives)
+        yield Step(State(tuple(values), state.budgets, tuple(packets)), harm, arrives)
 
     def _sent(self, state: State, packets: Sequence[Packet], *, harm: bool) -> Iterator[Step]:
-        if len(state.packets) + len(packets) <= self.system.messages_max:
-            yield Step(replace(state, packets=(*state.packets, *packets)), harm, arrives=False)
+        yield Step(replace(state, packets=(*state.packets, *packets)), harm, arrives=False)
 
 
 def without(state: State, packet: Packet) -> State:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Error:
-    """An edit, wherever it fits, that puts an error back, and how it is found: the promise, and the steps of the shortest story."""
+    """An edit, wherever it fits, that puts an error back; the promise that finds it, in how many steps."""
 
     file: str
     now: str

@@ -40,11 +40,15 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Successors:
-    """States that follow by one move: the row of the population that each follows, and the state."""
+    """States that follow by one move: the row of the population that each follows, and the state.
+
+    `cut` are the rows for which there was no room for the messages that the move would send.
+    """
 
     move: Move
     parents: Numbers
     rows: Rows
+    cut: Numbers
 
 
 @dataclass
@@ -313,7 +317,7 @@ class Moves:
         fits: Mask = ~np.any(together[:, room:] > 0, axis=1)
         self.cut += int(len(fits) - fits.sum())
         after[:, self.slots_at :] = together[:, :room]
-        yield Successors(move, parents[fits], after[fits])
+        yield Successors(move, parents[fits], after[fits], parents[~fits])
 
     def _forget(self, slots: Rows, place: int) -> None:
         """Nobody waits any more for an answer to what this instance asked."""

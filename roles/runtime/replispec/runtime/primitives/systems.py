@@ -104,7 +104,8 @@ class Act:
 
     It happens to each instance of `party` (as `self`), with each other instance that `each` names, whenever
     `condition` holds, and as often as `budget` allows (empty: always). `quiet`: so late that nothing that it
-    asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it asked.
+    asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it
+    asked.
     """
 
     name: str
