@@ -20,7 +20,7 @@ from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.falls_in_order import WITNESSES_MIN, Log, fallen_ends, falls_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.runs import are_different, main_address, message_of, runs_of
+from replispec.replay.events.rocketmq.runs import are_different, main_address, message_of
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 
@@ -115,14 +115,16 @@ class LogFalls:
         tenures: Tenures,
         starts: Mapping[str, Mapping[int, int]],
         unseen: Mapping[str, int],
+        runs: Mapping[str, int | None],
     ) -> None:
         """`rows`: in the order of the capture, with their groups; acknowledged messages with their epochs.
-        `starts`: of epochs, by group; `unseen`: by group the latest epoch of which nothing tells it."""
+        `starts`: of epochs, by group; `unseen`: by group the latest epoch of which nothing tells it; `runs`:
+        those of brokers, by connection, None where nothing tells one."""
         self._groups = groups
         self._tenures = tenures
         self._unseen = unseen
         self._named = _latest_names(rows)
-        self._runs = runs_of(rows, groups)
+        self._runs = runs
         self._logs: dict[Log, _Log] = defaultdict(_Log)
         self._ends = [(row, key, end) for row in rows for key, end in self._end(row)]
         for row, key, end in self._ends:

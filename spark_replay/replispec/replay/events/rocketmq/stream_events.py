@@ -27,7 +27,6 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.identities import Identities
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.learners import Learners, succeeded
-from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.overtaking import in_causal_order
 from replispec.replay.events.rocketmq.ranges import ranges
@@ -37,6 +36,7 @@ from replispec.replay.events.rocketmq.short_logs import beginnings, below
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     first_reports,
+    longest_records,
     replication_table,
     sends_table,
     telling_of_logs,
@@ -46,6 +46,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
     written,
 )
 from replispec.replay.events.rocketmq.tenures import Offices, Present, Tenure
+from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.replay.events.rocketmq.wholeness import Met, controllers_were_seen, host_of
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -165,7 +166,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
     every = in_capture_order([*rows, *logs])
-    falls = LogFalls(every, groups, history.tenures, history.starts, history.unseen)
+    falls = ToldFalls(every, groups, history.tenures, history.starts, history.unseen, longest_records(sends))
     listed = [
         *_facts(rows, groups, history),
         *_epochs(starts, history),

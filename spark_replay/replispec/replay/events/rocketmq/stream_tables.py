@@ -30,8 +30,8 @@ from replispec.replay.events.rocketmq.confirms import SetChanges
 from replispec.replay.events.rocketmq.epoch_starts import WITNESSES_MIN, ToldStarts, knows_epoch
 from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.tenures import Offices
+from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.ha import HaEpochEntry
 
@@ -240,7 +240,7 @@ def _any(**told: Any) -> Any:
 
 def sends_table(
     sends: Columns,
-    falls: LogFalls,
+    falls: ToldFalls,
     again: Sequence[Observation],
     starts: Starts,
     unseen: Mapping[str, int],
@@ -252,7 +252,7 @@ def sends_table(
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
-    ends = [*(end if is_later else UNKNOWN for end, is_later in left.values), None, UNKNOWN]
+    ends = [*(each.surely for each in left.values), None, UNKNOWN]
     cut = np.full(len(sends), len(ends) - 2)
     fallen = sends.told_alike(owners, falls.fallen_between)
     for code, between in enumerate(fallen.values):
@@ -261,9 +261,10 @@ def sends_table(
             cut[(fallen.codes == code) & inside] = len(ends) - 1
     least, second = least_places_behind(sends)
     cut[least < offsets.numbers] = len(ends) - 1
-    for code, (end, _) in enumerate(left.values):
-        if end is not None:
-            cut[(left.codes == code) & (offsets.numbers >= end)] = code
+    for code, each in enumerate(left.values):
+        for end, told in ((each.perhaps, len(ends) - 1), (each.surely, code)):
+            if end is not None:
+                cut[(left.codes == code) & (offsets.numbers >= end)] = told
     later = np.flatnonzero(second < offsets.numbers)
     places, which = np.unique(least[later], return_inverse=True)
     cut[later] = len(ends) + which
@@ -286,6 +287,19 @@ def sends_table(
         "followed": Coded(np.where(short, len(compared.values), compared.codes), [*compared.values, False]),
     }
     return EventTable("sends", sends.kinds, known, {"offset": offsets}, np.arange(len(sends)), sends.row)
+
+
+def longest_records(sends: Columns) -> dict[str, int]:
+    """By connection how long the longest record may be: the largest step from one message to the next one."""
+    found: dict[str, int] = {}
+    connection, order, offset = sends.coded("connection"), sends.numbers("order"), sends.numbers("offset")
+    for code, rows in split(connection.codes):
+        told = rows[offset.absent[rows] == 0]
+        places = offset.numbers[told[np.argsort(order.numbers[told], kind="stable")]]
+        steps = np.diff(places)
+        if np.any(steps > 0):
+            found[str(connection.values[code])] = int(steps.max())
+    return found
 
 
 def repeated(sends: Columns) -> Rows:
