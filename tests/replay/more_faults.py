@@ -303,8 +303,36 @@ def old_place_is_given_again(frames: Frames) -> Frames:
 
 
 def log_falls_within_the_epoch(frames: Frames) -> Frames:
-    """Behind the end the master sends heartbeats again, in its own epoch and with half of its log."""
-    return _heartbeats_again(frames, 2)
+    """Behind the end the master starts again and registers, in its own epoch and with half of its log."""
+    return _started_again(frames, 2)
+
+
+def _started_again(frames: Frames, part: int) -> Frames:
+    """The heartbeats behind a registration that is answered with the last set that was told."""
+    again = _heartbeats_again(frames, part)
+    first = again[len(frames)]
+    told = frames[commands(frames, RequestCode.CONTROLLER_GET_REPLICA_INFO, answers=True)[-1]].command()
+    info = controller.GetReplicaInfoResponse.from_ext_fields(dict(told[1].ext_fields or {}))
+    asked, answered = (
+        frames[commands(frames, RequestCode.CONTROLLER_REGISTER_BROKER, answers=each)[0]]
+        for each in (False, True)
+    )
+    answer = with_fields(
+        answered,
+        controller.RegisterBrokerToControllerResponse,
+        controller.SyncStateSet.decode(told[0].body),
+        master_broker_id=info.master_broker_id,
+        master_address=info.master_address,
+        master_epoch=info.master_epoch,
+        sync_state_set_epoch=controller.SyncStateSet.decode(told[0].body).sync_state_set_epoch,
+    )
+    ends = {"source": first.source, "destination": first.destination, "connection": first.connection}
+    back = {**ends, "source": first.destination, "destination": first.source}
+    registered = [
+        replace(asked, **ends, time_ns=first.time_ns - 2),
+        replace(answer, **back, time_ns=first.time_ns - 1),
+    ]
+    return [*frames, *registered, *again[len(frames) :]]
 
 
 def _heartbeats_again(frames: Frames, part: int) -> Frames:
@@ -334,8 +362,13 @@ def run_of_64_kilobytes(frames: Frames) -> Frames:
 
 
 def log_is_whole_after_a_restart(frames: Frames) -> Frames:
-    """Behind the end the master sends heartbeats again, in its own epoch and with its whole log."""
-    return _heartbeats_again(frames, 1)
+    """Behind the end the master starts again and registers, in its own epoch and with its whole log."""
+    return _started_again(frames, 1)
+
+
+def shorter_log_of_nobody_knows_when(frames: Frames) -> Frames:
+    """Behind the end the master has half of its log on a connection that may have been captured late."""
+    return _heartbeats_again(frames, 2)
 
 
 def _beat(frame: Frame) -> controller.BrokerHeartbeatRequest:

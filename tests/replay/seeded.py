@@ -32,9 +32,15 @@ class Fault:
 
 
 def _fault(
-    capture: str, edit: Edit, *breaks: str, doubts: str = "", lost: int = 0, all_ack: bool = False
+    capture: str,
+    edit: Edit,
+    *breaks: str,
+    doubts: str | tuple[str, ...] = (),
+    lost: int = 0,
+    all_ack: bool = False,
 ) -> Fault:
-    return Fault(capture, edit, frozenset(breaks), frozenset(filter(None, [doubts])), lost, all_ack)
+    doubted = (doubts,) if isinstance(doubts, str) else doubts
+    return Fault(capture, edit, frozenset(breaks), frozenset(doubted), lost, all_ack)
 
 
 SEEDED: tuple[Fault, ...] = (
@@ -101,6 +107,8 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.two_messages_at_one_place, rule.SEND_SURVIVES, lost=1),
     _fault(SET, more.old_place_is_given_again, rule.SEND_SURVIVES, lost=1),
     _fault(SET, more.log_falls_within_the_epoch, rule.SEND_SURVIVES, rule.LOG_HOLDS, lost=29),
+    # Only the order of the capture says that this is the later log, and a connection may have been late.
+    _fault(SET, more.shorter_log_of_nobody_knows_when, doubts=(rule.SEND_SURVIVES, rule.LOG_HOLDS)),
 )
 
 PERMITTED: tuple[tuple[str, Edit], ...] = (
