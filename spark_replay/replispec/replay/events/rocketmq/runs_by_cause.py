@@ -158,11 +158,14 @@ class _Assignment:
         return bool(needed)
 
     def _begun(self, run: int, epoch: int | None, ends: set[int]) -> Iterator[str]:
-        """Connections of which nothing is told yet, and which alone have the first message behind an end."""
-        for end in sorted(ends - {max(ends)}):
-            holders = [name for name in self._at.get((epoch, end), ()) if run in self._may[name]]
-            if len(holders) == 1 and holders[0] in self._open:
-                yield holders[0]
+        """Connections of which nothing is told yet, and that begin with a message at an end of the log, which
+        no other one has."""
+        behind = ends - {max(ends)}
+        for name, first, _ in self._extents[epoch]:
+            if first in behind and name in self._open and run in self._may[name]:
+                at = self._at.get((epoch, first), {})
+                if len(at) <= RUNS_MAX and [each for each in at if run in self._may[each]] == [name]:
+                    yield name
 
     def _sole(self, run: int, epoch: int | None, least: int, most: int) -> Iterator[str]:
         """Connections of which nothing is told yet, and without which a long stretch of the log between two
@@ -228,4 +231,4 @@ def _grown(told: Sequence[tuple[int, BrokerConnection]]) -> dict[tuple[int, int 
         if each.answered is not None and each.reports is not None:
             epoch, end = each.answered
             found[run, epoch] |= {end, max(end, each.reports[1])}
-    return {key: ends for key, ends in found.items() if len(ends) > 1}
+    return {key: ends for key, ends in found.items() if key[1] is not None and len(ends) > 1}
