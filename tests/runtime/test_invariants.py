@@ -204,7 +204,8 @@ def batch(offset: int, size: int, *, epoch: int = 1, start: int = 0, known: list
         epoch_start_offset=start,
         confirm_offset=0,
         known_starts=sorted({start, *(known or [])}),
-        settled=True,
+        recounted=False,
+        log_end=None,
         **dict.fromkeys(TOLD_BEFORE),
     )
 
@@ -429,7 +430,7 @@ def test_a_judge_answers_whatever_was_not_seen(events: list[tuple[str, dict[str,
         judged = Judge(INVARIANTS[name], rules)
         for kind, attributes in events:
             known = {key: UNKNOWN if value is None else value for key, value in attributes.items()}
-            known |= dict.fromkeys(("known_starts", "settled", *TOLD_BEFORE), UNKNOWN)
+            known |= dict.fromkeys(("known_starts", "recounted", "log_end", *TOLD_BEFORE), UNKNOWN)
             row = SimpleNamespace(group="g", connection="c", epoch=1, **known)
             judged.feed(kind, row)
         assert judged.finding().verdict in Verdict

@@ -19,7 +19,7 @@ from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import EventTable, split, table_of
 from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.addresses import behind_names
-from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
+from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_taken_back
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants, offers
@@ -30,12 +30,12 @@ from replispec.replay.events.rocketmq.learners import Learners, succeeded
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.overtaking import in_causal_order
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.recounts import Members, Recounts, members_told
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
 from replispec.replay.events.rocketmq.short_logs import beginnings, below
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
-    first_reports,
     longest_records,
     replication_table,
     sends_table,
@@ -180,7 +180,11 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
-    replication = replication_table(frames, SetChanges([*rows, *first_reports(frames)]))
+    masters: Members = {
+        group: {each.master for each in tenures.values()} for group, tenures in history.tenures.items()
+    }
+    whole = controllers_were_seen(rows, groups)
+    replication = replication_table(frames, Recounts(frames, members_told(rows), masters, whole=whole))
     tables = [
         replication,
         sends_table(
