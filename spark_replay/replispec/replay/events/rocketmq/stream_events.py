@@ -37,6 +37,7 @@ from replispec.replay.events.rocketmq.short_logs import beginnings, below
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     longest_records,
+    places_by_address,
     replication_table,
     sends_table,
     telling_of_logs,
@@ -162,6 +163,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     frames = with_groups(events.columns(*FRAMES), groups)
     history = _history(rows, witnesses_of(frames), groups, learners)
     sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
+    _hear_messages(history.offices, sends, rows)
     sends = with_epochs(sends, history.offices)
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
@@ -249,6 +251,14 @@ def _history(
     return history
 
 
+def _hear_messages(offices: Mapping[str, Offices], sends: Columns, rows: Iterable[Observation]) -> None:
+    """Tell the offices of each group where messages were acknowledged, and where some were not seen."""
+    places = places_by_address(sends)
+    torn = {row.address for row in rows if row.kind == ObservationKind.UNSEEN}
+    for group, each in offices.items():
+        each.acknowledged, each.torn = places.get(group, {}), torn
+
+
 def _present(
     rows: Iterable[Observation], groups: BrokerGroups, taken_back: Collection[tuple[str | None, int]]
 ) -> dict[str, list[Present]]:
@@ -261,11 +271,11 @@ def _present(
         own = found[row.group]
         if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
             if (row.group, row.master_epoch) not in taken_back:
-                own.append(Present(row.order, row.time_ns, row.master_epoch))
+                own.append(Present(row.order, row.master_epoch))
         elif row.kind == ObservationKind.ALIVE and row.epoch is not None:
-            own.append(Present(row.order, row.time_ns, row.epoch, row.address, row.max_offset))
+            own.append(Present(row.order, row.epoch, row.address, row.max_offset))
         elif row.kind == ObservationKind.ANSWER and row.epochs:
-            told = Present(row.order, row.time_ns, row.epochs[-1]["epoch"])
+            told = Present(row.order, row.epochs[-1]["epoch"])
             own.append(told)
             own.append(replace(told, speaker=main_address(groups, row), log_end=row.max_offset))
     return found

@@ -285,6 +285,16 @@ def longest_records(sends: Columns) -> dict[str, int]:
     return found
 
 
+def places_by_address(sends: Columns) -> dict[str | None, dict[str | None, Numbers]]:
+    """By group and address the places of the messages that were acknowledged there."""
+    found: dict[str | None, dict[str | None, Numbers]] = {}
+    group, address, offset = sends.coded("group"), sends.coded("address"), sends.numbers("offset")
+    for _, rows in split(combined(group.codes, address.codes)):
+        name, where = (each.values[each.codes[rows[0]]] for each in (group, address))
+        found.setdefault(name, {})[where] = offset.numbers[rows[offset.absent[rows] == 0]]
+    return found
+
+
 def repeated(sends: Columns) -> Rows:
     """The messages that share their place in a log with another one."""
     places = np.unique(sends.numbers("offset").numbers, return_inverse=True)[1]
