@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from replispec.replay.frames.rocketmq.readers import HA_MASTER
+from replispec.replay.frames.rocketmq.readers import HA_MASTER, REMOTING
 from replispec.wire.rocketmq import broker, controller, ha
 from replispec.wire.rocketmq.codes import HaConnectionState, RemotingFlag, RequestCode, ResponseCode
 from tests.replay.faults import (
@@ -145,6 +145,42 @@ def registered_under_another_master(frames: Frames) -> Frames:
     at = commands(frames, RequestCode.CONTROLLER_REGISTER_BROKER, answers=True)[-1]
     kind = controller.RegisterBrokerToControllerResponse
     return put(frames, at, with_fields(frames[at], kind, master_broker_id=9))
+
+
+_SECOND = b'{"alive":true,"brokerAddress":"127.0.0.1:30920","brokerId":2,"brokerName":"broker-a"}'
+"""The second member in answers about a whole set."""
+
+
+def member_whose_grant_nobody_saw(frames: Frames) -> Frames:
+    """The last set that a master asks for, and gets, holds an id that nobody was seen to be granted."""
+    at = commands(frames, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, answers=False)[-1]
+    found = frames[:at]
+    for frame in frames[at:]:
+        body = frame.command()[0].body if frame.protocol == REMOTING else b""
+        told = body.replace(b'"syncStateSet":[1,2]', b'"syncStateSet":[1,2,7]')
+        told = told.replace(_SECOND + b"]", _SECOND + b"," + _SECOND.replace(b":2,", b":7,") + b"]")
+        found.append(frame if told == body else frame.with_command(frame.command()[1], told))
+    return found
+
+
+def member_that_is_still_to_be_granted(frames: Frames) -> Frames:
+    """The same, and behind it the controller tells that an id before it is the next to be granted."""
+    frames = member_whose_grant_nobody_saw(frames)
+    asked, answered = (
+        frames[commands(frames, RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, answers=each)[-1]]
+        for each in (False, True)
+    )
+    last = frames[commands(frames, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, answers=False)[-1]]
+    ends = {"connection": last.connection, "source": last.source, "destination": last.destination}
+    back = {**ends, "source": last.destination, "destination": last.source}
+    told = with_fields(answered, controller.GetNextBrokerIdResponse, next_broker_id=3)
+    frames = after_its_connection(frames, replace(_numbered(asked, 900_000), **ends))
+    return after_its_connection(frames, replace(_numbered(told, 900_000), **back))
+
+
+def header_without_bytes_moves_a_start(frames: Frames) -> Frames:
+    """The last header without bytes tells another start of its epoch than those before it."""
+    return _transfer(frames, transfers(frames, with_body=False)[-1], epoch_start_offset=7)
 
 
 # ---- requests and answers ------------------------------------------------------------------------

@@ -75,6 +75,10 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.set_epoch_of_the_future, doubts=rule.BROKER_SET),
     _fault(SET, more.body_contradicts_its_header, rule.EPOCHS_GROW, rule.BROKER_SET),
     _fault(SET, more.unasked_member, rule.SET_BY_EPOCH, rule.BROKER_SET),
+    _fault(SET, more.member_that_is_still_to_be_granted, rule.BROKER_SET),
+    # Its grant may have been on a connection that was not captured.
+    _fault(SET, more.member_whose_grant_nobody_saw, doubts=rule.BROKER_SET),
+    _fault(SET, more.header_without_bytes_moves_a_start, rule.BATCH_IN_EPOCH),
     _fault(SET, more.stale_epoch_is_obeyed, rule.BROKER_SET, doubts=rule.ONLY_MASTER),
     _fault(SET, more.stale_set_epoch_is_obeyed, rule.BROKER_SET),
     _fault(
