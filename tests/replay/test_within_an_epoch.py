@@ -355,3 +355,30 @@ def test_a_connection_whose_log_does_not_fall_under_a_message_leaves_it_as_it_is
 ) -> None:
     known = [*sent("a", 0, 100, 200), beat(23, 300, "c"), *rows, beat(30, 300, "d")]
     assert fates(*known) == fates(*(each for each in known if each.kind != ObservationKind.ALIVE))
+
+
+# ---- a set that may have been set up anew ------------------------------------------------------------
+
+
+def without_controllers(*rows: Observation) -> tuple[Verdict, list[int]]:
+    """As `survival`, where only a handshake answer tells the master, and its registration its address."""
+    addresses = {"name": "broker-a", "address": FIRST, "ha_address": "10.0.0.2:10912", "cluster": "cluster"}
+    told = {"address": "10.0.0.2:10912", "max_offset": 0, "epochs": [{"epoch": 1, "start_offset": 0}]}
+    known = [seen(ObservationKind.BROKER, 1, **addresses), seen(ObservationKind.ANSWER, 2, **told)]
+    judged = judge_capture("x.pcap", to_tables([*known, *rows]))
+    verdict = next(each.verdict for each in judged.findings if each.invariant == SEND_SURVIVES)
+    return verdict, [each.acknowledged for each in judged.losses]
+
+
+def test_without_controllers_a_log_that_begins_again_may_be_that_of_another_set() -> None:
+    assert without_controllers(*sent("a", 0, 100, 200), *sent("b", 0, 100, first=40)) == (Verdict.UNKNOWN, [])
+
+
+def test_a_log_that_keeps_its_beginning_is_that_of_the_same_set() -> None:
+    assert without_controllers(*sent("a", 0, 100, 200), *sent("b", 100, first=40)) == (Verdict.VIOLATED, [1])
+    proxied = [*sent("a", 0, 100, text="id"), *sent("b", 0, text="id", first=40)]
+    assert without_controllers(*proxied) == (Verdict.OK, [])
+
+
+def test_with_a_controller_a_log_that_begins_again_has_lost_its_messages() -> None:
+    assert survival(*sent("a", 0, 100, 200), *sent("b", 0, 100, first=40))[0] is Verdict.VIOLATED

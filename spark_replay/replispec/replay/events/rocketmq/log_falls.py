@@ -219,6 +219,15 @@ class LogFalls:
         kept = max(given, key=self._last)
         return kept is not row and are_different(message_of(row), message_of(kept))
 
+    def begun_again(self) -> set[str | None]:
+        """The groups in whose logs the very first place was given to two messages."""
+        given = ((key[0], own) for (key, place), own in self._given.items() if place == 0)
+        return {
+            group
+            for group, own in given
+            if any(are_different(message_of(own[0]), message_of(each)) for each in own[1:])
+        }
+
     def _last(self, row: Observation) -> tuple[bool, int, int]:
         run, cut = self._run(row), self.cut_to(row)
         return cut is None or cut is UNKNOWN, -1 if run is None else run, row.order

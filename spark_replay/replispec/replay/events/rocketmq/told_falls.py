@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from replispec.replay.events.observation import Observation
+from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.log_falls import LogFalls, Tenures
 from replispec.replay.events.rocketmq.runs import connections_of_brokers, runs_by_capture
@@ -27,7 +27,11 @@ class Left:
 
 
 class ToldFalls:
-    """The logs of masters, by runs of brokers as causes tell them and as the capture shows them."""
+    """The logs of masters, by runs of brokers as causes tell them and as the capture shows them.
+
+    Without a controller's word nothing tells a set that was removed and set up anew, with empty logs, from
+    one whose master came back without its log: what became of all messages is open then.
+    """
 
     def __init__(
         self,
@@ -43,6 +47,8 @@ class ToldFalls:
         told = rows, groups, tenures, starts, unseen
         self._sure = LogFalls(*told, runs_by_cause(brokers, records))
         self._seeming = LogFalls(*told, runs_by_capture(brokers))
+        seen = {row.group for row in rows if row.kind == ObservationKind.FACT}
+        self._anew = self._sure.begun_again() - seen
 
     def ends(self) -> Iterator[SimpleNamespace]:
         """The events of the stream `logs`."""
@@ -55,10 +61,14 @@ class ToldFalls:
         """Where the log ended in a later run that did not hold an acknowledged message any more, or None;
         UNKNOWN when no cause tells whether that run was later."""
         sure = self._sure.cut_to(row)
+        if row.group in self._anew:
+            return UNKNOWN
         return UNKNOWN if sure is None and self._seeming.cut_to(row) is not None else sure
 
     def left_of(self, row: Observation) -> Left:
         """How long the log of an acknowledged message was at the least in a later run."""
+        if row.group in self._anew:
+            return Left(None, 0)
         end, is_later = self._sure.left_of(row)
         ends = [each for each in (end, self._seeming.left_of(row)[0]) if each is not None]
         return Left(end if is_later else None, min(ends, default=None))
@@ -68,8 +78,8 @@ class ToldFalls:
         return self._sure.fallen_between(row)
 
     def is_given_again(self, row: Observation) -> bool:
-        """As `LogFalls`."""
-        return self._sure.is_given_again(row)
+        """As `LogFalls`; False where the whole set may have been set up anew, which `cut_to` tells."""
+        return row.group not in self._anew and self._sure.is_given_again(row)
 
 
 def _is_shorter(event: SimpleNamespace) -> bool:
