@@ -47,6 +47,12 @@ def next_id_is_taken(frames: Frames) -> Frames:
     return [*frames[:asked], *inserted, *frames[asked:]]
 
 
+def _moved(frame: Frame, to: Frame, *, back: bool = False) -> Frame:
+    """The frame on the connection of another one, in its direction or back."""
+    ends = (to.destination, to.source) if back else (to.source, to.destination)
+    return replace(frame, connection=to.connection, source=ends[0], destination=ends[1])
+
+
 def _numbered(frame: Frame, opaque: int, code: int | None = None) -> Frame:
     """The command with another number, and another code when given."""
     _, header = frame.command()
@@ -171,11 +177,9 @@ def member_that_is_still_to_be_granted(frames: Frames) -> Frames:
         for each in (False, True)
     )
     last = frames[commands(frames, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, answers=False)[-1]]
-    ends = {"connection": last.connection, "source": last.source, "destination": last.destination}
-    back = {**ends, "source": last.destination, "destination": last.source}
     told = with_fields(answered, controller.GetNextBrokerIdResponse, next_broker_id=3)
-    frames = after_its_connection(frames, replace(_numbered(asked, 900_000), **ends))
-    return after_its_connection(frames, replace(_numbered(told, 900_000), **back))
+    frames = after_its_connection(frames, _moved(_numbered(asked, 900_000), last))
+    return after_its_connection(frames, _moved(_numbered(told, 900_000), last, back=True))
 
 
 def header_without_bytes_moves_a_start(frames: Frames) -> Frames:
@@ -362,11 +366,9 @@ def _started_again(frames: Frames, part: int) -> Frames:
         master_epoch=info.master_epoch,
         sync_state_set_epoch=controller.SyncStateSet.decode(told[0].body).sync_state_set_epoch,
     )
-    ends = {"source": first.source, "destination": first.destination, "connection": first.connection}
-    back = {**ends, "source": first.destination, "destination": first.source}
     registered = [
-        replace(asked, **ends, time_ns=first.time_ns - 2),
-        replace(answer, **back, time_ns=first.time_ns - 1),
+        replace(_moved(asked, first), time_ns=first.time_ns - 2),
+        replace(_moved(answer, first, back=True), time_ns=first.time_ns - 1),
     ]
     return [*frames, *registered, *again[len(frames) :]]
 
