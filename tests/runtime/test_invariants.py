@@ -440,7 +440,8 @@ def test_what_leaves_a_check_open_is_said_in_the_words_of_its_rule() -> None:
     finding = found("acknowledged-send-survives", [acknowledged(UNKNOWN, 5), sends("epoch_unseen", epoch=2)])
     (piece,) = finding.evidence
     assert piece.says == (
-        "the masterEpoch of a message, its place, or whether its log was cut before or after it was not seen"
+        "the masterEpoch of a message, its place, whether its log was cut before or after it, or whether its "
+        "broker set was set up anew was not seen"
     )
 
 
