@@ -33,9 +33,15 @@ class Fault:
 
 
 def _fault(
-    capture: str, edit: Edit, *breaks: str, doubts: str = "", lost: int = 0, all_ack: bool = False
+    capture: str,
+    edit: Edit,
+    *breaks: str,
+    doubts: str | tuple[str, ...] = (),
+    lost: int = 0,
+    all_ack: bool = False,
 ) -> Fault:
-    return Fault(capture, edit, frozenset(breaks), frozenset(filter(None, [doubts])), lost, all_ack)
+    doubted = (doubts,) if isinstance(doubts, str) else doubts
+    return Fault(capture, edit, frozenset(breaks), frozenset(doubted), lost, all_ack)
 
 
 SEEDED: tuple[Fault, ...] = (
@@ -72,6 +78,10 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.set_epoch_of_the_future, doubts=rule.BROKER_SET),
     _fault(SET, more.body_contradicts_its_header, rule.EPOCHS_GROW, rule.BROKER_SET),
     _fault(SET, more.unasked_member, rule.SET_BY_EPOCH, rule.BROKER_SET),
+    _fault(SET, more.member_that_is_still_to_be_granted, rule.BROKER_SET),
+    # Its grant may have been on a connection that was not captured.
+    _fault(SET, more.member_whose_grant_nobody_saw, doubts=rule.BROKER_SET),
+    _fault(SET, more.header_without_bytes_moves_a_start, rule.BATCH_IN_EPOCH),
     _fault(SET, more.stale_epoch_is_obeyed, rule.BROKER_SET, doubts=rule.ONLY_MASTER),
     _fault(SET, more.stale_set_epoch_is_obeyed, rule.BROKER_SET),
     _fault(
@@ -104,6 +114,8 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.two_messages_at_one_place, rule.SEND_SURVIVES, lost=1),
     _fault(SET, more.old_place_is_given_again, rule.SEND_SURVIVES, lost=1),
     _fault(SET, more.log_falls_within_the_epoch, rule.SEND_SURVIVES, rule.LOG_HOLDS, lost=29),
+    # Only the order of the capture says that this is the later log, and a connection may have been late.
+    _fault(SET, more.shorter_log_of_nobody_knows_when, doubts=(rule.SEND_SURVIVES, rule.LOG_HOLDS)),
 )
 
 PERMITTED: tuple[tuple[str, Edit], ...] = (

@@ -19,7 +19,7 @@ from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import EventTable, split, table_of
 from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.addresses import behind_names
-from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
+from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_taken_back
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants, offers
@@ -27,17 +27,18 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.identities import Identities
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.learners import Learners, succeeded
-from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.overtaking import in_causal_order
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.recounts import Members, Recounts, members_told
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
 from replispec.replay.events.rocketmq.short_logs import beginnings, below
 from replispec.replay.events.rocketmq.stored import ends_of, stored
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
-    first_reports,
+    longest_records,
+    places_by_address,
     replication_table,
     sends_table,
     telling_of_logs,
@@ -47,6 +48,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
     written,
 )
 from replispec.replay.events.rocketmq.tenures import Offices, Present, Tenure
+from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.replay.events.rocketmq.wholeness import Met, controllers_were_seen, host_of
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -162,11 +164,12 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     frames = with_groups(events.columns(*FRAMES), groups)
     history = _history(rows, witnesses_of(frames), groups, learners)
     sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
+    _hear_messages(history.offices, sends, rows)
     sends = with_epochs(sends, history.offices)
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
     every = in_capture_order([*rows, *logs])
-    falls = LogFalls(every, groups, history.tenures, history.starts, history.unseen)
+    falls = ToldFalls(every, groups, history.tenures, history.starts, history.unseen, longest_records(sends))
     listed = [
         *_facts(rows, groups, history),
         *_epochs(starts, history),
@@ -180,7 +183,11 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
-    replication = replication_table(frames, SetChanges([*rows, *first_reports(frames)]))
+    masters: Members = {
+        group: {each.master for each in tenures.values()} for group, tenures in history.tenures.items()
+    }
+    whole = controllers_were_seen(rows, groups)
+    replication = replication_table(frames, Recounts(frames, members_told(rows), masters, whole=whole))
     short = below(sends, beginnings(frames, history.tenures))
     messages = sends_table(sends, falls, again, starts, history.unseen, short)
     ends = [*falls.ends()]
@@ -247,6 +254,14 @@ def _history(
     return history
 
 
+def _hear_messages(offices: Mapping[str, Offices], sends: Columns, rows: Iterable[Observation]) -> None:
+    """Tell the offices of each group where messages were acknowledged, and where some were not seen."""
+    places = places_by_address(sends)
+    torn = {row.address for row in rows if row.kind == ObservationKind.UNSEEN}
+    for group, each in offices.items():
+        each.acknowledged, each.torn = places.get(group, {}), torn
+
+
 def _present(
     rows: Iterable[Observation], groups: BrokerGroups, taken_back: Collection[tuple[str | None, int]]
 ) -> dict[str, list[Present]]:
@@ -259,11 +274,11 @@ def _present(
         own = found[row.group]
         if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
             if (row.group, row.master_epoch) not in taken_back:
-                own.append(Present(row.order, row.time_ns, row.master_epoch))
+                own.append(Present(row.order, row.master_epoch))
         elif row.kind == ObservationKind.ALIVE and row.epoch is not None:
-            own.append(Present(row.order, row.time_ns, row.epoch, row.address, row.max_offset))
+            own.append(Present(row.order, row.epoch, row.address, row.max_offset))
         elif row.kind == ObservationKind.ANSWER and row.epochs:
-            told = Present(row.order, row.time_ns, row.epochs[-1]["epoch"])
+            told = Present(row.order, row.epochs[-1]["epoch"])
             own.append(told)
             own.append(replace(told, speaker=main_address(groups, row), log_end=row.max_offset))
     return found
