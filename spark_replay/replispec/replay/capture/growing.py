@@ -12,7 +12,8 @@ from replispec.replay.capture.records import RECORD_BYTES_MAXIMUM, ByteOrder, In
 
 @dataclass(frozen=True, slots=True)
 class Grown:
-    """The whole records of a split end at `end`, where the container stands as `byte_order` and `interfaces` say.
+    """The whole records of a split end at `end`, where the container stands as `byte_order` and
+    `interfaces` say.
 
     `packets`: whether there is any packet among them. `damage`: why nothing after them can become whole.
     """

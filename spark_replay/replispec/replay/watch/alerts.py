@@ -1,8 +1,8 @@
 """Losses and violations of a watch, each told once: a line of JSON with a sentence in it.
 
-What was told is known by the frames it is about: who sent them and when. Names that depend on how much was seen
-(the number of a connection, a group's suffix) do not count. A journal in the checkpoint is written first, and what
-alerts.jsonl lacks of it after a crash is added there.
+What was told is known by the frames it is about: who sent them and when. Names that depend on how much was
+seen (the number of a connection, a group's suffix) do not count. A journal in the checkpoint is written
+first, and what alerts.jsonl lacks of it after a crash is added there.
 """
 
 from __future__ import annotations
@@ -135,9 +135,9 @@ def _loss_alert(loss: LossRow, sends: list[LostSend], keys: tuple[str, ...], bef
     first, last = sends[0], sends[-1]
     more = " more" if before else ""
     text = (
-        f"{loss.group}: {counted(len(sends), f'acknowledged message{more}', f'acknowledged messages{more}')} of"
-        f" masterEpoch {loss.epoch} lost, commit-log offsets {first.offset} to {last.offset}, the first acknowledged"
-        f" by {first.broker} at {utc(first.time_ns)}"
+        f"{loss.group}: {counted(len(sends), f'acknowledged message{more}', f'acknowledged messages{more}')}"
+        f" of masterEpoch {loss.epoch} lost, commit-log offsets {first.offset} to {last.offset}, the first"
+        f" acknowledged by {first.broker} at {utc(first.time_ns)}"
     )
     return Alert(
         {

@@ -1,7 +1,8 @@
-"""The folder in which a watch keeps what it must not lose: one document that is whole or absent, and one owner.
+"""The folder in which a watch keeps what it must not lose: one document that is whole or absent, and one
+owner.
 
-The document is a line with its version and its digest, and JSON. It is written beside its place, flushed to the
-disk and renamed, so that a crash leaves the old one or the new one.
+The document is a line with its version and its digest, and JSON. It is written beside its place, flushed to
+the disk and renamed, so that a crash leaves the old one or the new one.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ def load(folder: Path) -> dict[str, Any] | None:
     if document["by"] != written_by():
         by = document["by"]
         raise CheckpointError(
-            f"{path}: written by replispec {by['version']}, specification {by['specification']}, which may read"
-            f" captures otherwise; this is {software_version()}, {specification_digest()}; {_REMEDY}"
+            f"{path}: written by replispec {by['version']}, specification {by['specification']}, which may"
+            f" read captures otherwise; this is {software_version()}, {specification_digest()}; {_REMEDY}"
         )
     return document
 

@@ -38,7 +38,8 @@ def judge_whole(
     notes: Sequence[CaptureWarning] = (),
     share_bytes: int = SHARE_BYTES,
 ) -> CaptureResult:
-    """Judge all segments of a capture, and write its frames and events below `out`. `notes`: what more was read around.
+    """Judge all segments of a capture, and write its frames and events below `out`. `notes`: what more was
+    read around.
 
     Raises CaptureError, OSError: see open_rotation.
     """

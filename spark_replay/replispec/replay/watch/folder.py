@@ -1,8 +1,8 @@
 """What is new in a folder: copied, put in order, and cut into segments.
 
-Bytes are copied before anything is made of them, because files of a folder are written, cut, replaced and removed
-while they are read. A file is read to its last whole record; what is behind it belongs to it when another file
-follows, or at the end.
+Bytes are copied before anything is made of them, because files of a folder are written, cut, replaced and
+removed while they are read. A file is read to its last whole record; what is behind it belongs to it when
+another file follows, or at the end.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class FolderReader:
     def _seen(self, name: str, about: os.stat_result) -> None:
         """Take note of a file that is there."""
         file = self._ledger.files.get(name)
-        if file is None or (file.gone and file.standing is Standing.WAITING):
+        if file is None or (file.standing is Standing.WAITING and file.gone):
             if len(self._ledger.files) >= FILES_MAXIMUM:
                 return
             file = self._ledger.files[name] = WatchedFile(name, about.st_dev, about.st_ino)
@@ -103,10 +103,7 @@ class FolderReader:
                 file, f"went on growing after {self._after(name)} had begun; what came later is not read"
             )
         elif file.standing is Standing.WAITING:
-            while (
-                file.standing is Standing.WAITING and file.first_ns is None and self._copy(file, PEEK_BYTES)
-            ):
-                self._peek(file)
+            self._find_out(file)
 
     def _after(self, name: str) -> str:
         order = self._ledger.order
@@ -180,6 +177,14 @@ class FolderReader:
                 f"vanished while it was the last one; what may have followed byte {file.kept} is not read",
             )
 
+    def _find_out(self, file: WatchedFile) -> None:
+        """Copy of a new file what tells when its first packet was captured, as far as it is there."""
+        while self._is_undecided(file) and self._copy(file, max(PEEK_BYTES, file.kept)):
+            self._peek(file)
+
+    def _is_undecided(self, file: WatchedFile) -> bool:
+        return file.standing is Standing.WAITING and file.first_ns is None
+
     def _peek(self, file: WatchedFile) -> None:
         """Find out what a file is, and when its first packet was captured."""
         if file.kept < MAGIC_BYTES:
@@ -238,11 +243,8 @@ class FolderReader:
                 self._refuse(file, f"begins before {last.name}, which was read already: it came too late")
                 return
             if first_ns and last.last_ns and between_ns < -OVERLAP_NS_MAXIMUM:
-                self._refuse(
-                    file,
-                    f"begins {-between_ns / 10**9:.3f} s before {last.name} ends: two captures side by side are not"
-                    " one; watch a folder each, or merge them",
-                )
+                early = f"begins {-between_ns / 10**9:.3f} s before {last.name} ends"
+                self._refuse(file, f"{early}: two captures side by side are not one; watch a folder each")
                 return
             self._close(last)
         file.standing = Standing.READ

@@ -1,7 +1,8 @@
 """Segments decoded once: their packets, frames and what crosses their borders, in files of the checkpoint.
 
-How a segment is decoded depends on what is known of the whole capture: who fills in checksums, and which packets
-were joined from fragments. What of it matters to a segment is kept beside it; when that changes it is decoded again.
+How a segment is decoded depends on what is known of the whole capture: who fills in checksums, and which
+packets were joined from fragments. What of it matters to a segment is kept beside it; when that changes it
+is decoded again.
 """
 
 from __future__ import annotations
@@ -41,7 +42,8 @@ class Left:
 
 @dataclass(slots=True)
 class KeptSegments:
-    """Decoded segments in a folder; `surveys` holds what each adds to what is known of the capture, by number."""
+    """Decoded segments in a folder; `surveys` holds what each adds to what is known of the capture, by
+    number."""
 
     folder: Path
     hints: Hints
@@ -54,6 +56,10 @@ class KeptSegments:
             found = self._kept_survey(split) or self._look(split)
             known = self.surveys[split.number] = (split.end, found)
         return known[1]
+
+    def is_known(self, split: Split) -> bool:
+        """Whether the split was looked at."""
+        return self._kept_survey(split) is not None
 
     def ground(self, data: CaptureBytes, splits: Iterable[Split]) -> Ground:
         """The ground of these splits."""

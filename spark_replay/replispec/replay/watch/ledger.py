@@ -11,8 +11,8 @@ from replispec.replay.capture.records import ByteOrder, CaptureWarning, Containe
 
 
 class Standing(StrEnum):
-    """Where a file of the folder stands: it has no packet yet; it is read, the last one of the capture; it is read
-    and another one follows; it is no capture; it cannot be used."""
+    """Where a file of the folder stands: it has no packet yet; it is read, the last one of the capture; it
+    is read and another one follows; it is no capture; it cannot be used."""
 
     WAITING = "waiting"
     READ = "read"
@@ -25,9 +25,9 @@ class Standing(StrEnum):
 class WatchedFile:
     """One file of the folder by its name there.
 
-    `inode`, `device`, `changed_ns`: of the file when it was last seen; `kept`: how many of its bytes are copied;
-    `whole`: where its last whole record ends; `base` as in Split; `first_ns`, `last_ns`: of its first and last packet;
-    None: it has none yet.
+    `inode`, `device`, `changed_ns`: of the file when it was last seen; `kept`: how many of its bytes are
+    copied; `whole`: where its last whole record ends; `base` as in Split; `first_ns`, `last_ns`: of its
+    first and last packet; None: it has none yet.
     `gone`: it was seen to be there no more.
     """
 
@@ -76,8 +76,8 @@ class Segment:
 
 @dataclass(slots=True)
 class Ledger:
-    """All of it. `order`: the files of the capture; `notes`: what was read around; `cuts`: how often segments were
-    cut, `recent` (the last of them): which segment, up to where."""
+    """All of it. `order`: the files of the capture; `notes`: what was read around; `cuts`: how often
+    segments were cut, `recent` (the last of them): which segment, up to where."""
 
     settings: dict[str, Any]
     files: dict[str, WatchedFile] = field(default_factory=dict)

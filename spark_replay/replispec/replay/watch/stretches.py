@@ -1,7 +1,7 @@
 """What a stretch of segments comes to: rows, events and verdicts, with no more frames in memory than a share.
 
-Stitched as splits of one capture are; the connections are then taken in shares, in the order of the rows, so that a
-share's frames are in memory and the others on the disk.
+Stitched as splits of one capture are; the connections are then taken in shares, in the order of the rows,
+so that a share's frames are in memory and the others on the disk.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ SHARE_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Judgeable:
-    """What is known of a stretch before it is judged: `frames` of remoting and of replication, and their events."""
+    """What is known of a stretch before it is judged: `frames` of remoting and of replication, and their
+    events."""
 
     frames: tuple[int, int]
     holes: pa.Table
@@ -53,7 +54,8 @@ def observed(
     take: Callable[[pa.Table], None] | None = None,
     share_bytes: int = SHARE_BYTES,
 ) -> Judgeable:
-    """Decode what is not decoded, put it together, and observe it. `take` is given the frames, in their order."""
+    """Decode what is not decoded, put it together, and observe it. `take` is given the frames, in their
+    order."""
     reader = SplitReader(splits, {})
     ground = kept.ground(reader.data(min(splits)), splits.values())
     reader = SplitReader(splits, {0: ground}, kept.folder)

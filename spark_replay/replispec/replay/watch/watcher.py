@@ -1,4 +1,5 @@
-"""One watch, step by step: read what is new, decode it, judge the stretch at its end, tell what is new of that.
+"""One watch, step by step: read what is new, decode it, judge the stretch at its end, tell what is new of
+that.
 
 It neither sleeps nor looks at a clock; whoever drives it does.
 """
@@ -13,12 +14,12 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from replispec.replay.capture.records import CaptureError, Split
-from replispec.replay.engines.local import hints
+from replispec.replay.capture.records import Split
 from replispec.replay.engines.results import OUTPUT_NAMES, CaptureResult, Options
 from replispec.replay.engines.run import told
-from replispec.replay.report.summary import CaptureRow, Summary
+from replispec.replay.report.summary import Summary
 from replispec.replay.watch.alerts import ALERTS_NAME, JOURNAL_NAME, Alert, Alerts
+from replispec.replay.watch.alone import hints_of
 from replispec.replay.watch.checkpoint import CheckpointError, load, owned, save
 from replispec.replay.watch.ending import judge_stretch, judge_whole, whole_splits
 from replispec.replay.watch.folder import LOOK_BYTES, SEGMENT_BYTES, FolderReader
@@ -31,9 +32,14 @@ STRETCH_BYTES: Final = 128 << 20
 WATCH_NAMES: Final = (*OUTPUT_NAMES, ALERTS_NAME)
 
 
+class NothingCapturedError(Exception):
+    """A watch that ends has nothing to judge; one line says so."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How much is copied at once, decoded at once, judged at once, and held of frames, in bytes of capture."""
+    """How much is copied at once, decoded at once, judged at once, and held of frames, in bytes of
+    capture."""
 
     look: int = LOOK_BYTES
     segment: int = SEGMENT_BYTES
@@ -43,7 +49,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What one step came to. `said`: what is to be told beside alerts; `more`: there may be more to read at once."""
+    """What one step came to. `said`: what is to be told beside alerts; `more`: there may be more to read at
+    once."""
 
     alerts: list[Alert]
     said: list[str]
@@ -66,7 +73,7 @@ class Watcher:
         _compare(checkpoint, self.ledger.settings, settings)
         self._reader = FolderReader(folder, checkpoint, self.ledger, bounds.segment)
         (checkpoint / SEGMENTS_NAME).mkdir(exist_ok=True)
-        self.kept = KeptSegments(checkpoint / SEGMENTS_NAME, hints(options))
+        self.kept = KeptSegments(checkpoint / SEGMENTS_NAME, hints_of(settings))
         self.alerts = Alerts(checkpoint / JOURNAL_NAME, out / ALERTS_NAME)
         self._said = len(self.ledger.notes)
         self._judged = -1
@@ -97,18 +104,15 @@ class Watcher:
         return self.judge()
 
     def end(self, engine: str) -> tuple[Summary, Round]:
-        """The verdict on everything, written to the output. `engine`: who decoded. Raises CaptureError, OSError."""
+        """The verdict on everything, written to the output. `engine`: who decoded. Raises CaptureError,
+        OSError."""
         self.look()
         while self._reader.is_behind:
             self.look()
         said = self._news()
         notes = [note for note in self.ledger.notes if note.unread]
         if not self.ledger.segments:
-            result = CaptureResult(
-                CaptureRow(str(self.ledger.settings["folder"]), error=_nothing(self.ledger))
-            )
-            self._out.mkdir(parents=True, exist_ok=True)
-            raise CaptureError(result.capture.file, 0, result.capture.error)
+            raise NothingCapturedError(_nothing(self.ledger))
         paths = [self._reader.path(name) for name in self.ledger.order]
         sizes = {str(path): path.stat().st_size for path in paths}
         splits = whole_splits(self._splits(), sizes)
@@ -116,12 +120,6 @@ class Watcher:
         alerts = self.alerts.settle(result)
         summary = told([paths], [result], self._out, engine, self._options)
         return summary, Round(alerts, said, sum(sizes.values()), more=False)
-
-    def work(self, cuts: int) -> list[Split]:
-        """The segments that were cut since there were so many cuts, as they are now."""
-        recent = self.ledger.recent[max(0, len(self.ledger.recent) - (self.ledger.cuts - cuts)) :]
-        wanted = {number for number, _ in recent}
-        return [split for split in self._splits() if split.number in wanted]
 
     def _splits(self) -> list[Split]:
         ledger = self.ledger
@@ -138,8 +136,8 @@ class Watcher:
         if first and not self._limited:
             self._limited = True
             said.append(
-                f"more than {self._bounds.stretch} bytes were captured: alerts are told of the last of them alone"
-                " (what needs older frames is told at the end); --stretch-mib raises it"
+                f"more than {self._bounds.stretch} bytes were captured: alerts are told of the last of them"
+                " alone, what needs older frames is told at the end; --stretch-mib raises it"
             )
         own = {each.number: each for each in splits[first:]}
         found = observed(own, self.kept, share_bytes=self._bounds.share)
@@ -183,11 +181,12 @@ def _compare(checkpoint: Path, known: Mapping[str, Any], given: Mapping[str, Any
     if other:
         name = other[0]
         raise CheckpointError(
-            f"{checkpoint}: this checkpoint is of a watch with {name} {known.get(name)!r}, not {given[name]!r};"
-            " go on with the same, or name another --checkpoint"
+            f"{checkpoint}: this checkpoint is of a watch with {name} {known.get(name)!r}, not"
+            f" {given[name]!r}; go on with the same, or name another --checkpoint"
         )
 
 
 def _nothing(ledger: Ledger) -> str:
-    passed = sum(file.standing in (Standing.PASSED, Standing.REFUSED) for file in ledger.files.values())
-    return f"no packet was captured; files that could not be used: {passed}"
+    left = sum(file.standing in (Standing.PASSED, Standing.REFUSED) for file in ledger.files.values())
+    passed = f"; {left} of {len(ledger.files)} files could not be used" if left else ""
+    return f"{ledger.settings['folder']}: no packet was captured{passed}"
