@@ -7,16 +7,25 @@ import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from replispec.replay.report.summary import Summary
+from replispec.replay.engines import run
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.results import SUMMARY_NAME, CaptureResult, Options
+from replispec.replay.engines.run import told
+from replispec.replay.report.summary import CaptureRow, Summary
+from replispec.replay.watch.alerts import Alerts
+from replispec.replay.watch.bounded import bounded_results
+from replispec.replay.watch.stretches import observed
 from replispec.replay.watch.watcher import Bounds
 from tests.replay.pcap_writer import pcap, pcapng
 from tests.replay.random_traffic import Harm, random_capture
-from tests.replay.test_rotation import HARMS, in_parts
-from tests.replay.watching import CAPTURES, Watched, cut, grow
+from tests.replay.test_rotation import HARMS, ORDERS, in_parts
+from tests.replay.watching import CAPTURES, LOCAL, Watched, cut, grow
 
 NAMES = sorted(path.name for path in CAPTURES.glob("*.pcap"))
 WITH_LOSSES = ("failover_lost.pcap", "hung_master.pcap", "power_cut.pcap")
@@ -161,10 +170,6 @@ def test_an_alert_that_a_crash_kept_from_being_shown_is_shown_by_the_next_watch(
 
 
 def test_what_the_whole_capture_does_not_show_is_taken_back_once(tmp_path: Path) -> None:
-    from replispec.replay.engines.results import CaptureResult
-    from replispec.replay.report.summary import CaptureRow
-    from replispec.replay.watch.alerts import Alerts
-
     watched = Watched(tmp_path / "watched", Bounds())
     (watched.folder / "a.pcap").write_bytes((CAPTURES / "hung_master.pcap").read_bytes())
     assert watched.step()
@@ -174,3 +179,42 @@ def test_what_the_whole_capture_does_not_show_is_taken_back_once(tmp_path: Path)
     assert len(back) == told
     assert all(alert.line["kind"] == "withdrawn" for alert in back)
     assert alerts.settle(CaptureResult(CaptureRow("a.pcap"))) == []
+
+
+def test_a_stretch_within_a_later_file_is_read_from_that_file(tmp_path: Path) -> None:
+    """The last stretch tells what a capture tells that begins there."""
+    watched = Watched(tmp_path / "watched", Bounds(segment=60_000))
+    sources = cut(CAPTURES / "power_cut.pcap", tmp_path / "sources", 3, random.Random(2))
+    for source in sources:
+        (watched.folder / source.name).write_bytes(source.read_bytes())
+    watched.look()
+    with watched.opened() as watcher:
+        captures = watched.checkpoint / "captures"
+        last = [each for each in watcher.ledger.segments if each.file == sources[-1].name]
+        assert len(last) > 1
+        assert last[0].base > 0
+        splits = {each.number: each.split(str(captures / each.file), sources[0].name) for each in last}
+        found: list[pa.Table] = []
+        observed(splits, watcher.kept, found.append)
+    names = ["connection", "direction", "sequence", "index", "time_ns", "code", "opaque", "body_digest"]
+    expected = decode_capture(sources[-1]).frames.select(names).to_pylist()
+    assert pa.concat_tables(found).select(names).to_pylist() == expected
+    assert len(expected) > 10
+
+
+@pytest.mark.parametrize("share_bytes", [1, 100_000, 1 << 30])
+def test_a_replay_with_bounded_memory_gives_the_rows_of_the_local_engine(
+    tmp_path: Path, share_bytes: int
+) -> None:
+    sources = [CAPTURES / "k2_newbroker_oldcontroller.pcap", CAPTURES / "power_cut.pcap"]
+    options, out = Options(), tmp_path / "bounded"
+    results = list(
+        bounded_results(sources, out, options, lambda *_: None, segment_bytes=40_000, share_bytes=share_bytes)
+    )
+    told(sources, results, out, LOCAL.value, options)
+    run.replay(sources, tmp_path / "whole", LOCAL, options)
+    for name in ORDERS:
+        left, right = (pq.read_table(folder / name) for folder in (out, tmp_path / "whole"))
+        assert left.to_pylist() == right.to_pylist(), name
+    left, right = ((folder / SUMMARY_NAME).read_bytes() for folder in (out, tmp_path / "whole"))
+    assert left == right

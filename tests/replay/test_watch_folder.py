@@ -1,4 +1,4 @@
-"""Files that grow, vanish, are replaced or overlap while they are watched, and checkpoints that cannot be used."""
+"""Files that grow, vanish, are replaced or overlap while they are watched, and unusable checkpoints."""
 
 from __future__ import annotations
 
@@ -97,8 +97,10 @@ def test_a_file_that_was_replaced_is_named_and_the_other_one_is_not_read(watched
     summary = watched.end()
     assert summary.captures[0].frames_remoting == 20
     assert summary.captures[0].unread == (
-        f"a.pcap: was replaced by another file after {len(kept)} bytes of it; that one is not read"
-        f" (at byte {len(kept)})",
+        (
+            f"a.pcap: was replaced by another file after {len(kept)} bytes of it; that one is not read"
+            f" (at byte {len(kept)})"
+        ),
     )
 
 
