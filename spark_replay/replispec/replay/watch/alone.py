@@ -44,7 +44,7 @@ def decode_alone(checkpoint: Path, number: int) -> None:
     kept.survey(splits[number])
     known = [split for split in splits.values() if kept.is_known(split)]
     ground = kept.ground(SplitReader(splits, {}).data(number), known)
-    kept.decode(splits[number], SplitReader(splits, {0: ground}, kept.folder), ground)
+    kept.decode(splits[number], splits, ground)
 
 
 def _ledger(checkpoint: Path) -> Ledger:

@@ -3,6 +3,7 @@ connections."""
 
 from __future__ import annotations
 
+import mmap
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -71,6 +72,9 @@ def bounded_results(
                     tempfile.TemporaryDirectory(prefix="replispec-segments-") as folder,
                 ):
                     splits = {split.number: split for split in capture.cuts(segment_bytes)}
+                    for file in capture.files:
+                        # What was looked at to cut it counts as memory until it is let go of.
+                        file.data.madvise(mmap.MADV_DONTNEED)
                     kept = KeptSegments(Path(folder), hints(options))
                     found = observed(splits, kept, frames.write_table, share_bytes)
                     warnings = [*capture.warnings, *remarked(capture.name, found.wire.remarks)]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -65,8 +65,8 @@ class KeptSegments:
         """The ground of these splits."""
         return lay_ground(data, [self.survey(split) for split in splits])
 
-    def decode(self, split: Split, reader: SplitReader, ground: Ground) -> None:
-        """Decode a split unless what is kept of it was decoded on the same ground."""
+    def decode(self, split: Split, splits: Mapping[int, Split], ground: Ground) -> None:
+        """Decode one of the splits of a capture unless what is kept of it was decoded on the same ground."""
         joined = ground.joined_in(split.base + split.start, split.base + split.end)
         about = _about(split, self.survey(split), ground, joined)
         if self._read(self._about(split.number)) == about:
@@ -75,6 +75,10 @@ class KeptSegments:
         path = packets_files(self.folder, split.number)[1]
         with _beside(path) as beside:
             keep_packets(joined or no_packets(), beside)
+        # Fragments may lie anywhere. Else its own file is enough, and is let go of with the reader: what is
+        # mapped counts as memory.
+        needed = {split.number: split} if joined is None else splits
+        reader = SplitReader(needed, {split.owner: ground}, self.folder)
         decoded = decode_split(split, reader.data(split.number), reader.packets(split.number), self.hints)
         with _beside(self._frames(split.number)) as beside:
             pq.write_table(pa.Table.from_batches(decoded.frames, CHAINED_FRAMES), beside)

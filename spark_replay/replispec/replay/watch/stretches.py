@@ -31,9 +31,10 @@ from replispec.replay.events.tables import SCHEMAS, Events, in_order
 from replispec.replay.frames.tables import FRAMES, FRAMES_ORDER, HOLES, STREAMS
 from replispec.replay.tcp.ground import Wire, wire
 from replispec.replay.watch.kept import KeptSegments
+from replispec.replay.watch.reading import KeptReader
 
 # Connections of so many decoded bytes make a share, or one connection that has more.
-SHARE_BYTES: Final = 64 << 20
+SHARE_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +57,15 @@ def observed(
 ) -> Judgeable:
     """Decode what is not decoded, put it together, and observe it. `take` is given the frames, in their
     order."""
-    reader = SplitReader(splits, {})
-    ground = kept.ground(reader.data(min(splits)), splits.values())
-    reader = SplitReader(splits, {0: ground}, kept.folder)
     for split in splits.values():
-        kept.decode(split, reader, ground)
+        kept.survey(split)
+    ground = kept.ground(SplitReader(splits, {}).data(min(splits)), splits.values())
+    for split in splits.values():
+        kept.decode(split, splits, ground)
     left = {number: kept.left(number) for number in splits}
     flows = by_flow(part for each in left.values() for part in each.flows)
-    stitched = stitch_flows(flows, reader, kept.hints)
+    with KeptReader(splits, ground, kept.folder) as reader:
+        stitched = stitch_flows(flows, reader, kept.hints)
     about = wire(ground, (each.remarks for each in left.values()))
     holes = pa.concat_tables([HOLES.empty_table(), *stitched.holes])
     streams = pa.concat_tables([STREAMS.empty_table(), *stitched.streams])
