@@ -217,11 +217,14 @@ def replay(
             return EXIT_UNUSABLE
         story = None if merged is None else _merged(paths, merged)
         sources: Sequence[Source] = [paths] if rotated else paths if merged is None else [merged]
-        # What comes through a pipe may be of any length.
-        chosen = BOUNDED if STANDARD_INPUT in captures and engine == engines.LOCAL else engine
-        summary = _replayed(sources, out, chosen, options, evidence, story, quiet=quiet)
+        summary = _replayed(sources, out, _bounded(engine, captures), options, evidence, story, quiet=quiet)
     _tell(summary, out / results.REPORT_NAME, shape)
     return summary.exit_code
+
+
+def _bounded(engine: str, captures: Sequence[Path | str]) -> str:
+    """The engine, or the one that does with less memory: what comes through a pipe may be of any length."""
+    return BOUNDED if STANDARD_INPUT in captures and engine == engines.LOCAL else engine
 
 
 @contextmanager
