@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from replispec.replay.engines.results import Options
-from replispec.replay.watch import checkpoint
+from replispec.replay.watch import checkpoint, folder
 from replispec.replay.watch.checkpoint import CheckpointError
 from replispec.replay.watch.watcher import NothingCapturedError
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, pcap, pcapng
@@ -217,6 +217,16 @@ def test_files_without_packets_yet_are_waited_for(watched: Watched) -> None:
     path = feed(watched, "a.pcapng", pcapng(talk(0)))
     watched.end()
     watched.assert_replayed([path])
+
+
+def test_more_files_than_a_watch_takes_are_said_once(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folder, "FILES_MAXIMUM", 2)
+    for number in range(5):
+        feed(watched, f"{number}.pcap", pcap(talk(10 * number, client=number + 1)))
+    assert said(watched) == [f"2.pcap: {folder.FULL}"]
+    assert watched.end().captures[0].frames_remoting == 40
 
 
 def test_damage_ends_a_file_and_not_the_watch(watched: Watched) -> None:

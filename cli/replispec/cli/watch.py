@@ -18,6 +18,7 @@ from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.listening import Listening, listening
 from replispec.cli.output import ReaderGone, standard_output
 from replispec.cli.replay import command_line
+from replispec.runtime.primitives.visible import visible
 
 if TYPE_CHECKING:
     from replispec.replay.engines.results import Options
@@ -30,11 +31,12 @@ Examples:
   replispec watch captures/ --out result --format json | alert-somebody
   replispec watch captures/ --out result --until-quiet 60; echo "exit code $?"
   replispec watch -i eth0 --out result
-  replispec capture --out captures/trace.pcapng --run &   and   replispec watch captures/ --out result
+  replispec capture --out captures/trace.pcapng --run & replispec watch captures/ --out result
 """
 CHECKPOINT_NAME, RING_NAME = "checkpoint", "ring"
 MIB = 1 << 20
 SECONDS_MAXIMUM = 86_400.0
+LINE_CHARACTERS_MAXIMUM = 500
 
 
 @click.command(
@@ -249,7 +251,8 @@ class _Told:
     def round(self, each: Round) -> None:
         """What one step brought."""
         for line in each.said:
-            click.echo(f"replispec: {line}", err=True)
+            # Names of files are whatever somebody called them.
+            click.echo(f"replispec: {visible(line, LINE_CHARACTERS_MAXIMUM)}", err=True)
         for alert in each.alerts:
             self._line(alert.line, f"ALERT {alert.text}")
 
@@ -315,12 +318,13 @@ def _stopped() -> Iterator[Event]:
 def _plain_failures() -> Iterator[None]:
     """What a user can act on, as one line. Raises click.ClickException."""
     from replispec.replay.capture.records import CaptureError
+    from replispec.replay.engines.cluster import ClusterError
     from replispec.replay.watch.checkpoint import CheckpointError
     from replispec.replay.watch.watcher import NothingCapturedError
 
     try:
         yield
-    except (CheckpointError, CaptureError, NothingCapturedError) as error:
+    except (CheckpointError, CaptureError, ClusterError, NothingCapturedError) as error:
         raise click.ClickException(str(error)) from error
     except OSError as error:
         said = describe(error)

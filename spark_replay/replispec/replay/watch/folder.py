@@ -32,6 +32,7 @@ MAGIC_BYTES: Final = 4
 # So many of the last cuts are remembered: whoever decodes them asks for fewer at a time.
 RECENT_MAXIMUM: Final = 1024
 FILES_MAXIMUM: Final = 100_000
+FULL: Final = f"more than {FILES_MAXIMUM} files were in the folder; this one and later ones are not read"
 
 
 class FolderReader:
@@ -89,6 +90,7 @@ class FolderReader:
         file = self._ledger.files.get(name)
         if file is None or (file.standing is Standing.WAITING and file.gone):
             if len(self._ledger.files) >= FILES_MAXIMUM:
+                self._full(name)
                 return
             file = self._ledger.files[name] = WatchedFile(name, about.st_dev, about.st_ino)
             self.path(name).unlink(missing_ok=True)
@@ -104,6 +106,11 @@ class FolderReader:
             )
         elif file.standing is Standing.WAITING:
             self._find_out(file)
+
+    def _full(self, name: str) -> None:
+        """Say once that no more files are read."""
+        if not any(note.reason == FULL for note in self._ledger.notes):
+            self._ledger.notes.append(CaptureWarning(name, 0, FULL, unread=True))
 
     def _after(self, name: str) -> str:
         order = self._ledger.order

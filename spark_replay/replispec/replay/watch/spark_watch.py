@@ -19,6 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from replispec.replay.engines.cluster import Cluster
 from replispec.replay.engines.results import SPARK_LOG_NAME
 from replispec.replay.engines.spark_session import spark_session
+from replispec.replay.engines.spark_workers import plain_failures
 from replispec.replay.watch.alone import cuts_between, cuts_so_far, decode_alone
 
 FORMAT: Final = "replispec.segments"
@@ -80,7 +81,7 @@ def streaming(
     checkpoint: Path, out: Path, cluster: Cluster, judge: Callable[[], None]
 ) -> Iterator[Callable[[], None]]:
     """A stream over the segments of a watch. What it gives waits until all that was cut is
-    decoded and judged."""
+    decoded and judged. Raises ClusterError."""
     session = spark_session(cluster, log=out / SPARK_LOG_NAME)
     session.dataSource.register(SegmentsSource)
 
@@ -92,7 +93,8 @@ def streaming(
     query = query.option("checkpointLocation", str((checkpoint / SPARK_NAME).absolute()))
     running = query.trigger(processingTime=TRIGGER).start()
     try:
-        yield running.processAllAvailable
+        with plain_failures():
+            yield running.processAllAvailable
     finally:
         running.stop()
 
