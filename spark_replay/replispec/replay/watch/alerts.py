@@ -133,9 +133,9 @@ class Alerts:
 
 def _loss_alert(loss: LossRow, sends: list[LostSend], keys: tuple[str, ...], before: int) -> Alert:
     first, last = sends[0], sends[-1]
-    more = " more" if before else ""
+    what = "more acknowledged message" if before else "acknowledged message"
     text = (
-        f"{loss.group}: {counted(len(sends), f'acknowledged message{more}', f'acknowledged messages{more}')}"
+        f"{loss.group}: {counted(len(sends), what)}"
         f" of masterEpoch {loss.epoch} lost, commit-log offsets {first.offset} to {last.offset}, the first"
         f" acknowledged by {first.broker} at {utc(first.time_ns)}"
     )
