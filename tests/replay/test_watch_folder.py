@@ -311,3 +311,14 @@ def test_what_is_known_of_a_watch_is_the_same_behind_a_restart(watched: Watched)
         assert len(watcher.ledger.segments) > 3
     with watched.opened() as watcher:
         assert orjson.dumps(watcher.ledger.document()) == known
+
+
+def test_what_a_power_cut_left_behind_a_copy_is_copied_again(watched: Watched) -> None:
+    data = pcap(talk(0))
+    path = feed(watched, "a.pcap", data[:2_000])
+    watched.look()
+    with (watched.checkpoint / "captures" / "a.pcap").open("ab") as copy:
+        copy.write(bytes(300))
+    path.write_bytes(data)
+    watched.end()
+    watched.assert_replayed([path])
