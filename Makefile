@@ -89,6 +89,7 @@ test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, e
 		tests/replay/test_faults_on_spark.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
 		tests/compiler/test_evolution_of_mutants.py
+	@$(BIN)/python -m benchmarks.bench_watch
 
 .PHONY: generate
 generate: $(READY) ## compile spec/ into generated/
@@ -106,6 +107,10 @@ explore: $(READY) ## explore every system of the specification with more faults 
 .PHONY: bench-replay
 bench-replay: $(READY) ## verdicts and rates of both engines, rates of tshark, on a generated capture (SIZE=400, ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE) $(ARGS)
+
+.PHONY: bench-watch
+bench-watch: $(READY) ## a folder fed for ten minutes, its watcher killed twice: verdicts, alerts, memory (ARGS=--help)
+	@$(BIN)/python -m benchmarks.bench_watch $(ARGS)
 
 .PHONY: mutants
 mutants: jdk $(READY) ## change the specification in one place at a time, and see that something notices (ARGS=--help)

@@ -184,6 +184,7 @@ REPLAY = (
     "judges",
     "report",
     "engines",
+    "watch",
     "redact",
 )
 # Where positions in bytes are the subject; everything else goes through generated codecs.

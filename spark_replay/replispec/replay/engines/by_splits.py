@@ -86,7 +86,9 @@ class SplitReader:
             own = [split for split in self._splits.values() if split.owner == owner]
             first = {split.path: split for split in sorted(own, key=lambda split: -split.start)}
             files = [(split.base + split.start, split.base, self._map(split)) for split in first.values()]
-            self._joined[owner] = files[0][2] if len(files) == 1 else JoinedBytes(files)
+            # A file that is not the first of its capture does not begin at position 0.
+            alone = len(files) == 1 and not files[0][1]
+            self._joined[owner] = files[0][2] if alone else JoinedBytes(files)
         return self._joined[owner]
 
     def name(self, number: int) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from replispec.replay.capture.files import walk
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import Proof
 from replispec.replay.report.frame_rows import Place, frames_at
@@ -21,6 +22,8 @@ from replispec.runtime.primitives.invariants import Verdict
 
 # So many numbers fit into a filter that somebody copies.
 NUMBERS_MAXIMUM = 50
+# So much of a file is looked at together.
+LOOK_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +77,12 @@ def _numbers(source: Source, offsets: Collection[int]) -> Mapping[int, tuple[str
     wanted = np.array(sorted(offsets), np.int64)
     with open_rotation(source) as rotation:
         for file in rotation.files:
-            at = file.records().record_offset + file.whole.base
-            rows = np.flatnonzero(np.isin(at, wanted))
-            for row in rows.tolist():
-                found[int(at[row])] = (file.whole.name, row + 1)
+            before = 0
+            for split in file.cuts(LOOK_BYTES):
+                at = walk(file.data, split)[0].record_offset + file.whole.base
+                for row in np.flatnonzero(np.isin(at, wanted)).tolist():
+                    found[int(at[row])] = (file.whole.name, before + row + 1)
+                before += len(at)
     return found
 
 
