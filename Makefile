@@ -94,6 +94,10 @@ test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, e
 generate: $(READY) ## compile spec/ into generated/
 	@$(BIN)/python -m replispec.compiler.generate
 
+.PHONY: site
+site: $(READY) ## the specification as pages for people, with search, no network needed (OUT=...)
+	@$(BIN)/python -m replispec.handbook --out "$(or $(OUT),out/site)"
+
 .PHONY: bench-replay
 bench-replay: $(READY) ## verdicts and rates of both engines, rates of tshark, on a generated capture (SIZE=400, ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE) $(ARGS)
