@@ -128,6 +128,9 @@ def _compiled(reader: Reader, path: Path, folder: Path, family: str) -> Page:
     name = path.relative_to(folder).with_suffix("").as_posix()
     text = without_comments(path.read_text("utf-8"))
     text = reader.referring(text, f"{COMPILED}{name}.md", name, family)
+    title = title_of(text, name)
+    if family and name.count("/") == 1 and not title.startswith(family):
+        text = text.replace(f"# {title}", f"# {family}: {title[0].lower()}{title[1:]}", 1)
     return Page(name, title_of(text, name), "page", text)
 
 

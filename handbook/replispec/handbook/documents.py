@@ -48,7 +48,7 @@ class Reader:
 
         def token(match: re.Match[str]) -> str:
             if match["link"]:
-                return self._link(match, at, page)
+                return self._link(match, at)
             # A word like any other may be the name of a message only where one family alone is spoken of.
             if match["camel"] and not family:
                 return match[0]
@@ -58,18 +58,16 @@ class Reader:
 
         return outside_fences(text, lambda line: line if line.startswith("#") else _TOKEN.sub(token, line))
 
-    def _link(self, match: re.Match[str], at: str, page: str) -> str:
-        where = self._where(match["url"], at, page)
+    def _link(self, match: re.Match[str], at: str) -> str:
+        where = self._where(match["url"], at)
         return match["text"] if where is None else match[0].replace(f"({match['url']})", f"({where})")
 
-    def _where(self, url: str, at: str, page: str) -> str | None:
+    def _where(self, url: str, at: str) -> str | None:
         """What a link becomes; None where nothing of the site can be shown for it."""
         if _ELSEWHERE.match(url):
             return url
         path, _, fragment = url.partition("#")
-        if not path:
-            return f"{REF}{page}#{fragment}"
-        target = posixpath.normpath(posixpath.join(posixpath.dirname(at), path))
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(at), path)) if path else at
         if target.startswith(COMPILED) and target.endswith(".md"):
             compiled, fragment = self.places.of_compiled(
                 target.removeprefix(COMPILED).removesuffix(".md"), fragment

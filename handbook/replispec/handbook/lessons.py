@@ -12,8 +12,8 @@ A page holds blocks of YAML whose fence says `yaml play`:
         becomes: {NAME: VALUE}    # the variables that changed, and what they are now,
         does: [EFFECT]        # and what it does
 
-What is left out of `begin` and `given` is as at the machine's own beginning, or empty. A claim that is not what
-the machine does is a LessonError: no page is made that says something else than the machine.
+What is left out of `begin` and `given` is as at the machine's own beginning, or empty. A claim that is not
+true of the machine is a LessonError: no page is made that says something else than the machine.
 """
 
 from __future__ import annotations
@@ -68,6 +68,8 @@ def _played(text: str, place: str, places: Places) -> Iterator[str]:
     rules = import_module(f"replispec.runtime.{family}.rules")
     hints = typing.get_type_hints(type(machine.variables))
     given = _values(begin.get("variables", {}), hints, f"{place}, begin")
+    if begin.get("state") not in machine.states.__members__:
+        raise LessonError(f"{place}: there is no state {begin.get('state')}")
     state, variables = machine.states[begin["state"]], dataclasses.replace(machine.variables, **given)
     page = f"{family}/machines/{name}"
     yield ""

@@ -108,7 +108,7 @@ def _source(page: Page, book: Book) -> str:
 def _in_navigation(pages: Mapping[str, Page]) -> dict[str, str]:
     """The pages at the side, each with its heading: all but the many that indexes lead to."""
     return {
-        path: path.partition("/")[0] if "/" in path else ""
+        path: path.partition("/")[0] if "/" in path else "more"
         for path, page in pages.items()
         if page.kind in _KINDS_IN_NAVIGATION and path != "index" and not path.startswith("docs/decisions/0")
     }
@@ -119,13 +119,17 @@ def _navigation(pages: Mapping[str, Page]) -> Iterator[str]:
     groups: dict[str, list[str]] = {}
     for path, group in _in_navigation(pages).items():
         groups.setdefault(group, []).append(path)
-    for group, paths in sorted(groups.items(), key=lambda each: (each[0] != "docs", each[0] == "", each[0])):
-        first = sorted(
-            paths, key=lambda path: (pages[path].kind != "lesson", not path.endswith("/index"), path)
-        )
-        yield from ("", "```{toctree}", ":hidden:", f":caption: {group or 'more'}", "")
-        yield from (f"{pages[path].title.replace('`', '').replace('<', '')} <{path}>" for path in first)
+    for group, paths in sorted(groups.items(), key=lambda each: (each[0] != "docs", each[0])):
+        yield from ("", "```{toctree}", ":hidden:", f":caption: {group}", "")
+        for path in sorted(paths, key=lambda path: _rank(pages[path], group)):
+            title = pages[path].title.replace("`", "").replace("<", "").removeprefix(f"{group}: ")
+            yield f"{title} <{path}>"
         yield "```"
+
+
+def _rank(page: Page, group: str) -> tuple[bool, bool, bool, str]:
+    """Where a page stands among those of its heading: the first page, lessons, indexes, then by title."""
+    return page.path != f"{group}/index", page.kind != "lesson", page.kind != "index", page.title.lower()
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
