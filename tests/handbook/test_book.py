@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from replispec.compiler.generate import generate, write
 from replispec.handbook.book import Book, Checkout, make_book
-from replispec.handbook.knowledge import Knowledge
-from replispec.handbook.places import anchor, bugs_of, case_place, document_page, edge_rows
+from replispec.handbook.documents import Reader
+from replispec.handbook.knowledge import Knowledge, read_knowledge
+from replispec.handbook.places import Places, anchor, bugs_of, case_place, document_page, edge_rows
 from tests.handbook.shared import KNOWN, ROOT, links, neighbours, whole_book
 
 every_family = pytest.mark.parametrize("known", KNOWN.values(), ids=list(KNOWN))
@@ -143,10 +147,21 @@ def test_every_link_leads_to_a_page_or_a_file() -> None:
     assert [(path, to) for path, to in every if to not in there] == []
 
 
+def _linked(text: str) -> str:
+    """A text of docs/ with what its names lead to."""
+    reader = Reader(ROOT, Places(KNOWN), {})
+    return re.sub(r"\(ref:([^)]*)\)", r"(site:../\1.html)", reader.referring(text, "docs/x.md", "docs/x"))
+
+
 def test_a_name_in_a_document_leads_to_its_page_and_code_stays_code() -> None:
     book = whole_book()
-    status = book.pages["docs/teaching/rip-44-six-truncations"].text
-    assert "[RIP44-TRUNC-1](site:../../rocketmq/clauses/RIP44-TRUNC-1.html)" in status
+    lesson = book.pages["docs/teaching/rip-44-six-truncations"].text
+    assert "[RIP44-TRUNC-1](site:../../rocketmq/clauses/RIP44-TRUNC-1.html)" in lesson
+    assert "[`ha_replica`](site:../rocketmq/machines/ha_replica.html)" in _linked("See `ha_replica`.")
+    assert (
+        _linked("`confirm_offset` is a variable and a rule.") == "`confirm_offset` is a variable and a rule."
+    )
+    assert _linked("# RIP44-ALTER-1") == "# RIP44-ALTER-1"
     cases = book.pages["docs/writing-a-case"].text
     inside = cases.split("```")[1::2]
     assert inside
@@ -176,13 +191,36 @@ def test_pages_that_others_make_of_a_family_are_taken_in(tmp_path: Path) -> None
     family = checkout / "generated" / "docs" / "kafka"
     _copied(ROOT / "generated" / "docs" / "kafka", family)
     (family / "systems").mkdir()
-    (family / "systems" / "pair.md").write_text("# A pair\n\nSee `partition` and KAFKA-COMMAND-1.\n")
+    (family / "systems" / "pair.md").write_text(
+        "# A pair\n\nSee `ApacheLeaderAndIsrRequest` and KAFKA-COMMAND-1.\n"
+    )
     (family / "systems" / "walk.html").write_text("<html><body>a walk</body></html>")
     book: Book = make_book(Checkout(checkout))
     assert book.pages["kafka/systems/pair"].title == "A pair"
     assert {f"kafka/systems/{name}.html" for name in ("pair", "walk")} <= {
         to for to, _ in links(book, "kafka/index")
     }
-    assert ("kafka/machines/partition.html", "") in set(links(book, "kafka/systems/pair"))
+    assert ("kafka/messages/ApacheLeaderAndIsrRequest.html", "") in set(links(book, "kafka/systems/pair"))
     assert ("kafka/systems/pair.html", "") in set(links(book, "kafka/clauses/KAFKA-COMMAND-1"))
     assert book.ready["kafka/systems/walk"] == family / "systems" / "walk.html"
+
+
+def test_a_family_that_is_added_appears_by_itself(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "toy_family" / "spec", tmp_path / "spec")
+    options = "spec/proto/replispec/options"
+    shutil.copytree(ROOT / options, tmp_path / options)
+    write(generate(tmp_path / "spec"), tmp_path / "generated")
+    book = make_book(Checkout(tmp_path))
+    (known,) = read_knowledge(tmp_path / "spec", tmp_path / "cases")
+    for kind, parts in (
+        ("clauses", known.clauses),
+        ("machines", known.spec.machines),
+        ("messages", known.model.messages),
+        ("rules", known.spec.rules),
+    ):
+        assert parts
+        for part in parts:
+            assert f"toy/{kind}/{part}" in book.pages
+            assert (f"toy/{kind}/{part}.html", "") in set(links(book, f"toy/{kind}/index"))
+    assert ("toy/index.html", "") in set(links(book, "index"))
+    assert all("<svg" in book.pages[f"toy/machines/{name}"].text for name in known.spec.machines)

@@ -126,9 +126,11 @@ def bugs_of(known: Knowledge) -> Sequence[str]:
 
 def _names(known: Knowledge) -> dict[str, tuple[str, str]]:
     """Names that lead to a page wherever they stand, alone or as code."""
-    root = known.name
-    found = {name: (f"{root}/machines/{name}", "") for name in known.spec.machines}
-    found |= {name: (f"{root}/rules/{name}", "") for name in known.spec.rules}
+    root, others = known.name, _variables(known)
+    found: dict[str, tuple[str, str]] = {}
+    for kind, parts in (("machines", known.spec.machines), ("rules", known.spec.rules)):
+        own = (name for name in parts if "_" in name and name not in others)
+        found |= {name: (f"{root}/{kind}/{name}", "") for name in own}
     found |= {
         each.finding: (f"{root}/machines/{name}", "")
         for name, each in known.spec.machines.items()
@@ -140,3 +142,12 @@ def _names(known: Knowledge) -> dict[str, tuple[str, str]]:
     found |= {name: (f"{root}/clauses/{name}", "") for name in known.clauses}
     found |= {case.id: case_place(known, case.id) for case in known.cases}
     return found
+
+
+def _variables(known: Knowledge) -> set[str]:
+    """Names of variables, events and fields, which mean these wherever a machine or rule is called alike."""
+    found = {field.name for message in known.model.messages.values() for field in message.fields}
+    for machine in known.spec.machines.values():
+        found |= {*machine.variables, *machine.events}
+        found |= {name for event in machine.events.values() for name in event.fields}
+    return found | {name for rule in known.spec.rules.values() for name in rule.type.parameters}
