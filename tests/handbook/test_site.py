@@ -97,6 +97,7 @@ def test_every_link_and_anchor_of_the_site_leads_somewhere_within_it(site: Path)
         ('<a href="#none">x</a>', "index.html: leads to no anchor: #none"),
         ('<svg><a href="#none"></a></svg>', "index.html: leads to no anchor: #none"),
         ('<a href="../index.html">x</a>', "index.html: leads out of the site: ../index.html"),
+        ('<a id="b"></a><p id="b">x</p>', "index.html: has two anchors b"),
         ('<img src="https://example.org/x.png">', "index.html: fetches https://example.org/x.png"),
         ('<script src="//example.org/x.js"></script>', "index.html: fetches //example.org/x.js"),
         ('<script src="none.js"></script>', "index.html: leads to no file: none.js"),

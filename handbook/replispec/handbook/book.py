@@ -140,11 +140,17 @@ def _start(known: Mapping[str, Knowledge], pages: Sequence[Page]) -> Page:
     lines += ["## Families", "", *(f"- {link(name, f'{name}/index')}" for name in known), ""]
     for title, chosen in (
         ("Learn", [each for each in pages if each.kind == "lesson"]),
-        ("Documents", [each for each in pages if each.kind == "page" and each.path.count("/") <= 1]),
+        ("Documents", [each for each in pages if each.kind == "page" and _is_first(each.path)]),
     ):
         if chosen:
             lines += [f"## {title}", "", *(f"- {link(each.title, each.path)}" for each in chosen), ""]
     return Page("index", "The specification", "index", "\n".join(lines))
+
+
+def _is_first(path: str) -> bool:
+    """Whether the first page names a document: those of docs/ itself, and those that lie beside it."""
+    folder, _, name = path.rpartition("/")
+    return folder in ("", "docs") or name == "index"
 
 
 def _bound(pages: Sequence[Page], ready: Mapping[str, Path]) -> Book:

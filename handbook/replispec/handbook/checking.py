@@ -45,12 +45,15 @@ class _Reader(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self.anchors: set[str] = set()
+        self.twice: list[str] = []
         self.links: list[str] = []
         self.fetched: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = dict(attrs)
-        self.anchors |= {value for name in ("id", "name") if (value := given.get(name))}
+        if name := given.get("id"):
+            self.twice += [name] * (name in self.anchors)
+            self.anchors.add(name)
         if tag == "a" and (to := given.get("href") or given.get("xlink:href")):
             self.links.append(to)
         wanted = FETCHED.get(tag)
@@ -70,6 +73,7 @@ def check(site: Path, elsewhere: Collection[str] = ()) -> Checked:
         found.complaints += [
             f"{name}: {fault}" for to in inside for fault in _followed(site, readers, name, to, elsewhere)
         ]
+        found.complaints += [f"{name}: has two anchors {anchor}" for anchor in reader.twice]
         for what in reader.fetched:
             if not _ABSOLUTE.match(what):
                 found.complaints += [
