@@ -123,7 +123,14 @@ def test_each_known_divergence_is_told_among_the_differences_of_its_release(know
             assert (f"{page}.html", anchor(release, clause.id)) in set(
                 links(book, f"{known.name}/clauses/{clause.id}")
             )
-            assert f"{known.name}/clauses/{clause.id}" in neighbours()[page]
+    told = neighbours()[page]
+    assert {
+        f"{known.name}/machines/{each.name}" for each in known.spec.machines.values() if each.overlays
+    } <= told
+    assert {
+        f"{known.name}/messages/{each.name}" for each in known.model.messages.values() if each.versions
+    } <= told
+    assert [path for path in told if page not in neighbours()[path]] == []
 
 
 def test_every_document_of_the_checkout_and_of_the_compiler_is_there() -> None:

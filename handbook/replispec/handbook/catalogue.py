@@ -217,7 +217,7 @@ def _releases(known: Knowledge) -> Page:
             if at == release
         )
         lines += [f"## {release}", *table(("where", "what differs"), rows)]
-    return _page(known, "releases", f"{known.name}: differences of releases", lines)
+    return _page(known, "releases", f"{known.name}: differences of releases", lines, "document")
 
 
 def _defects(known: Knowledge) -> Page:
@@ -241,4 +241,4 @@ def _defects(known: Knowledge) -> Page:
             ]
         lines += [f"- {link(case, *case_place(known, case))}" for case in marked]
         lines.append("")
-    return _page(known, "defects", f"{known.name}: known defects", lines)
+    return _page(known, "defects", f"{known.name}: known defects", lines, "document")
