@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from replispec.handbook.lessons import LessonError, played
-from replispec.handbook.places import Places
+from replispec.handbook.places import Places, edge_rows
 from replispec.wire.rocketmq.vectors import RULES
 from tests.handbook.shared import KNOWN, ROOT, neighbours
 
@@ -36,7 +36,12 @@ def test_a_lesson_shows_each_step_with_the_clauses_of_the_edge_that_was_taken() 
     text = played(LESSON, "a page", PLACES)
     (line,) = (line for line in text.split("\n") if line.startswith("| 1 |"))
     assert "[RIP44-TRUNC-1](ref:rocketmq/clauses/RIP44-TRUNC-1)" in line
-    assert "[`TRANSFER`](ref:rocketmq/machines/ha_replica#edge-6)" in line
+    (edge,) = re.findall(r"\[`TRANSFER`\]\(ref:rocketmq/machines/ha_replica#([a-z0-9-]+)\)", line)
+    rows = {row.anchor: row for row in edge_rows(KNOWN["rocketmq"].spec.machines["ha_replica"])[0]}
+    assert (rows[edge].state, rows[edge].event) == ("HANDSHAKE", "handshake_answered")
+    taken = rows[edge].edge
+    assert taken is not None
+    assert "RIP44-TRUNC-1" in taken.clauses
     assert "`log_end` 900" in line
     assert "yaml play" not in text
 
