@@ -210,6 +210,13 @@ def test_a_page_is_dark_where_the_reader_wants_it_dark(
     assert middle < 60 if dark else middle > 200
 
 
+def test_a_heading_has_the_anchor_that_repositories_give_it(tmp_path: Path) -> None:
+    text = "# Index\n\n[x](site:index.html#whats-new-a_b)\n\n## What's new: a_b\n\nNothing.\n"
+    page = replace(whole_book().pages["index"], text=text)
+    print_book(replace(whole_book(), pages={"index": page}), tmp_path / "site", tmp_path / "work")
+    assert check(tmp_path / "site").complaints == []
+
+
 def test_a_page_that_is_not_well_formed_is_no_site(tmp_path: Path) -> None:
     book = whole_book()
     broken = replace(book.pages["index"], text="# Index\n\n```{nonsense}\n```\n")

@@ -24,7 +24,7 @@ import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 import yaml
@@ -65,7 +65,7 @@ def _played(text: str, place: str, places: Places) -> Iterator[str]:
     if family not in places.families or name not in places.families[family].spec.machines:
         raise LessonError(f"{place}: no machine {block['machine']!r}")
     machine: Machine[Any, Any] = families.wire(family, f"machines.{name}").MACHINE
-    rules = import_module(f"replispec.runtime.{family}.rules")
+    rules = _rules(family, place)
     hints = typing.get_type_hints(type(machine.variables))
     given = _values(begin.get("variables", {}), hints, f"{place}, begin")
     if begin.get("state") not in machine.states.__members__:
@@ -97,6 +97,14 @@ def _played(text: str, place: str, places: Places) -> Iterator[str]:
         yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
         state, variables = taken.state, taken.variables
     yield ""
+
+
+def _rules(family: str, place: str) -> ModuleType:
+    """The algorithms that the guards of a family's machines call; they are written in the runtime."""
+    try:
+        return import_module(f"replispec.runtime.{family}.rules")
+    except ModuleNotFoundError as error:
+        raise LessonError(f"{place}: {family} has no rules to play with") from error
 
 
 def _taken(

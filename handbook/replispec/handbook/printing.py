@@ -1,12 +1,10 @@
 """A book becomes HTML: Sphinx reads its Markdown with MyST, and dresses it with Furo.
 
-This is the one module that knows them; it is an extension of Sphinx too, which lets links through as they are
-and gives each heading the anchor that it has where repositories show Markdown.
+This is the one module that knows them. It is an extension of Sphinx too, which lets links through unchanged.
 """
 
 from __future__ import annotations
 
-import logging
 import shutil
 from collections.abc import Iterator, Mapping
 from io import StringIO
@@ -134,17 +132,11 @@ def _rank(page: Page, group: str) -> tuple[bool, bool, bool, str]:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls of its extensions."""
-    logging.getLogger("markdown_it").setLevel(logging.WARNING)
     app.connect("doctree-read", _finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
 def _finish(_: Sphinx, tree: nodes.document) -> None:
     for link in tree.findall(nodes.reference):
-        link["refuri"] = link.get("refuri", "").removeprefix(SCHEME) or link.get("refuri", "")
-        if not link["refuri"]:
-            del link["refuri"]
-    for section in tree.findall(nodes.section):
-        slug = section.get("slug")
-        if slug and slug not in section["ids"]:
-            section["ids"].append(slug)
+        if link.get("refuri", "").startswith(SCHEME):
+            link["refuri"] = link["refuri"].removeprefix(SCHEME)
