@@ -210,11 +210,12 @@ def test_a_page_is_dark_where_the_reader_wants_it_dark(
     assert middle < 60 if dark else middle > 200
 
 
-def test_a_heading_has_the_anchor_that_repositories_give_it(tmp_path: Path) -> None:
-    text = "# Index\n\n[x](site:index.html#whats-new-a_b)\n\n## What's new: a_b\n\nNothing.\n"
+def test_a_heading_has_the_anchor_that_repositories_give_it_and_unknown_code_is_shown(tmp_path: Path) -> None:
+    text = "# Index\n\n[x](site:index.html#whats-new-a_b)\n\n## What's new: a_b\n\n```mermaid\na --> b\n```\n"
     page = replace(whole_book().pages["index"], text=text)
     print_book(replace(whole_book(), pages={"index": page}), tmp_path / "site", tmp_path / "work")
     assert check(tmp_path / "site").complaints == []
+    assert "a --&gt; b" in (tmp_path / "site" / "index.html").read_text("utf-8")
 
 
 def test_a_page_that_is_not_well_formed_is_no_site(tmp_path: Path) -> None:
