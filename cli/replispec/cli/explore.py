@@ -77,13 +77,14 @@ def explore(
 ) -> int:
     """Explore a system, or list all."""
     from replispec.explorer.report import Bounds, ExplorationError, explored, system_named, to_plain
+    from replispec.runtime.net.clock import now_s
 
     if system is None:
         _list()
         return 0
     asked = Bounds(_numbers(counts), _numbers(budgets), messages, states, seconds, to_the_end)
     try:
-        report, _ = explored(system_named(system), asked, _progress())
+        report, _ = explored(system_named(system), asked, now_s, _progress())
     except ExplorationError as error:
         raise click.ClickException(str(error)) from None
     for line in report_lines(report, never=never):

@@ -120,13 +120,14 @@ def _counted(party: Party, counts: Mapping[str, int]) -> Party:
 def explored(
     system: System,
     bounds: Bounds,
+    now_s: Callable[[], float],
     said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None,
 ) -> tuple[Report, Search]:
-    """Explore a system, and report. Raises ExplorationError."""
+    """Explore a system, and report; `now_s` is a clock. Raises ExplorationError."""
     if not 0 < bounds.states <= STATES_MAX:
         raise ExplorationError(f"{bounds.states:,} states cannot be explored: ask for at most {STATES_MAX:,}")
     system = bounded(system, bounds)
-    search = Search(Moves(Composed(system)), bounds.states, bounds.seconds, said)
+    search = Search(Moves(Composed(system)), bounds.states, bounds.seconds, now_s, said)
     search.run(to_the_end=bounds.to_the_end)
     if not search.broken or bounds.to_the_end:
         search.broken += judge_ways(search)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -69,11 +68,12 @@ class Graph:
 
 @dataclass
 class Search:
-    """One exploration. `finished`: every state within the bounds was reached."""
+    """One exploration. `finished`: every state within the bounds was reached. `now_s` is a clock."""
 
     moves: Moves
     states_max: int
     seconds_max: float
+    now_s: Callable[[], float]
     said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None
     graph: Graph = field(default_factory=Graph)
     states: int = 0
@@ -99,7 +99,7 @@ class Search:
 
     def run(self, *, to_the_end: bool = False) -> None:
         """Explore until a promise is broken, or (`to_the_end`) all is reached or a bound is met."""
-        began = time.perf_counter()
+        began = self.now_s()
         rows = self.moves.start()
         self._hashes, self._numbers = hashes_of(rows), np.zeros(1, np.int32)
         self.graph.parents.append(np.full(1, -1, np.int32))
@@ -107,7 +107,7 @@ class Search:
         self.states, first, depth = 1, 0, 0
         self._judge(rows, 0)
         while len(rows) and (to_the_end or not self.broken):
-            self.seconds = time.perf_counter() - began
+            self.seconds = self.now_s() - began
             if self.states > self.states_max or self.seconds > self.seconds_max:
                 break
             self.said(depth, self.states, len(rows))
@@ -115,7 +115,7 @@ class Search:
             rows, first = self._deeper(rows, first)
             depth += 1
         self.finished = not len(rows)
-        self.seconds = time.perf_counter() - began
+        self.seconds = self.now_s() - began
 
     def _deeper(self, rows: Rows, first: int) -> tuple[Rows, int]:
         """All states that follow these and were not reached before; `first` is the first one's number."""
@@ -131,8 +131,8 @@ class Search:
         self.outside += int(len(rows) - inside.sum())
         chosen = np.flatnonzero(inside).astype(np.int32)
         rows = rows[chosen]
-        faults = len(self.moves.faults)
         after = list(self.moves.all_from(rows))
+        faults = tuple(self.moves.faults)
         found = rows[:0]
         if after:
             codes = [
@@ -143,8 +143,10 @@ class Search:
             found = self._reached(
                 np.concatenate([each.rows for each in after]), parents, np.concatenate(codes)
             )
-        for fault in self.moves.faults[faults:]:
-            self.broken.append(Broken("every_event_has_an_edge", first, fault.text, fault.move))
+        for fault in faults:
+            if all(fault.text != each.text for each in self.broken):
+                state = int(chosen[fault.parent]) + first
+                self.broken.append(Broken("every_event_has_an_edge", state, fault.text, fault.move))
         return found
 
     def _inside(self, rows: Rows) -> Mask:
