@@ -284,8 +284,10 @@ def _python(family: FamilySpec) -> dict[str, str]:
     for name, system in family.systems.items():
         own = _only(given_by, f"systems/{family.model.family}/{name}.yaml")
         texts[f"{root}/systems/{name}.py"] = system_text(system, family.model, own)
-    if family.rules:
-        texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _rule_sources(family))
+    if family.rules or any(each.bindings.is_answering for each in family.machines.values()):
+        # Who answers for instances is handed rules, whether its family has some or not.
+        given_by = _rule_sources(family) or _only(family.sources, "statemachines/")
+        texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, given_by)
     if family.configuration.roles:
         given = family.configuration, family.model.family, _only(family.sources, "parameters/")
         texts[f"{root}/options.py"] = options_text(*given)

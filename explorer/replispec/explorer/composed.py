@@ -83,7 +83,8 @@ class Composed:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.rules = families.part("runtime", system.family, "rules")
+        has_rules = system.family in families.with_part("runtime", "rules")
+        self.rules = families.part("runtime", system.family, "rules") if has_rules else None
         self.places = tuple(
             Place(each, number + 1) for each in system.parties for number in range(each.count)
         )

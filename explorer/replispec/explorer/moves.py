@@ -63,11 +63,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A machine had no edge for what a move brought; `parent` is the row of the population it came from."""
+    """A machine had no edge for what a move brought; `parents` are rows of the population."""
 
     move: Move
     text: str
-    parent: int
+    parents: Numbers
 
 
 class Moves:
@@ -274,9 +274,9 @@ class Moves:
     ) -> Iterator[Successors]:
         """The states after the turns with these numbers."""
         for number, text in known.faults.items():
-            stuck = np.flatnonzero(numbers == number)
+            stuck = parents[numbers == number]
             if len(stuck):
-                self.faults.append(Fault(move, text, int(parents[stuck[0]])))
+                self.faults.append(Fault(move, text, stuck))
         possible = known.possible.values[numbers, 0] == 1
         numbers, parents = numbers[possible], parents[possible]
         if not len(parents):

@@ -145,7 +145,7 @@ class Search:
             )
         for fault in faults:
             if all(fault.text != each.text for each in self.broken):
-                state = int(chosen[fault.parent]) + first
+                state = int(chosen[fault.parents[0]]) + first
                 self.broken.append(Broken("every_event_has_an_edge", state, fault.text, fault.move))
         return found
 
