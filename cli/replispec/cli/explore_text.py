@@ -26,9 +26,10 @@ def report_lines(report: Report, *, never: bool) -> Iterator[str]:
     for name in report.open:
         yield f"open    {name}: holds as far as was explored"
     for story in report.stories:
-        yield from _story_lines(story)
+        yield from story_lines(story)
     for each in report.coverage:
-        yield f"edges   {each.machine} of {each.party}: {each.taken} of {each.taken + len(each.never)} taken"
+        edges = f"{len(each.taken)} of {len(each.taken) + len(each.never)} taken"
+        yield f"edges   {each.machine} of {each.party}: {edges}"
         if never:
             yield from (f"  never {text}" for text in each.never)
 
@@ -39,7 +40,8 @@ def _bounds(report: Report) -> str:
     return f"{counts}; at most {report.bounds['messages']} messages on their way; {budgets}"
 
 
-def _story_lines(story: Story) -> Iterator[str]:
+def story_lines(story: Story) -> Iterator[str]:
+    """A broken promise with its story."""
     yield f"BROKEN  {story.promise}: {story.about}"
     for number, step in enumerate(story.steps, 1):
         yield from _step_lines(step, f"{number:>4}. ")

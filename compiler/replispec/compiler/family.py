@@ -4,7 +4,7 @@ Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invarian
 (streams.yaml declares the streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles),
 constants/FAMILY/*.yaml, clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's
 paragraphs), vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below
-docs/FAMILY. """
+docs/FAMILY."""
 
 from __future__ import annotations
 

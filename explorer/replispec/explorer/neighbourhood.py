@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -113,7 +114,7 @@ def _tour(found: Neighbourhood, search: Search, broken: Broken) -> Tour:
 
 
 def _says(moves: Moves, way: list[Stop]) -> Iterator[str]:
-    for before, after in zip(way, way[1:], strict=False):
+    for before, after in pairwise(way):
         yield move_text(moves, before.row, after.move)
 
 

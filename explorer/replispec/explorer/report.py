@@ -10,7 +10,7 @@ from typing import Any, Final
 from replispec.explorer.composed import Composed
 from replispec.explorer.moves import Moves
 from replispec.explorer.search import Search
-from replispec.explorer.stories import Story, story_of
+from replispec.explorer.stories import Step, Story, story_of
 from replispec.explorer.ways import judge_ways
 from replispec.runtime import families
 from replispec.runtime.primitives.machines import Machine
@@ -40,12 +40,12 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The edges of a party's machine: how many were taken, and which never, as `STATE, EVENT: to STATE`."""
+    """The edges of a party's machine: which were taken, and which never, as `STATE, EVENT: to STATE`."""
 
     party: str
     part: str
     machine: str
-    taken: int
+    taken: tuple[str, ...]
     never: tuple[str, ...]
 
 
@@ -162,6 +162,12 @@ def to_plain(report: Report) -> dict[str, Any]:
     return asdict(report)
 
 
+def story_from(plain: Mapping[str, Any]) -> Story:
+    """A story that `to_plain` made plain."""
+    steps, circle = (tuple(Step(**each) for each in plain[key]) for key in ("steps", "circle"))
+    return Story(plain["promise"], plain["about"], plain["start"], steps, circle)
+
+
 def _bounds_said(system: System) -> dict[str, Any]:
     counts = {each.name: each.count for each in system.parties}
     within = "" if system.within is None else system.within.text
@@ -178,8 +184,9 @@ def _coverage(moves: Moves) -> Iterator[Coverage]:
         for part in party.parts:
             taken = {number for name, each, number in moves.edges if (name, each) == (party.name, part.name)}
             every = dict(_edges_of(part.machine))
+            met = tuple(text for number, text in every.items() if number in taken)
             never = tuple(text for number, text in every.items() if number not in taken)
-            yield Coverage(party.name, part.name, part.machine.name, len(every) - len(never), never)
+            yield Coverage(party.name, part.name, part.machine.name, met, never)
 
 
 def _edges_of(machine: Machine[Any, Any]) -> Iterator[tuple[int, str]]:
