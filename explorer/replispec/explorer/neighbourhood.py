@@ -17,7 +17,7 @@ from replispec.explorer.search import Broken, Search, Stop
 from replispec.explorer.stories import move_text
 from replispec.explorer.tables import Numbers, Rows
 
-STEPS: Final = 4
+STEPS: Final = 8
 """How far from a story a state may be."""
 STATES: Final = 3_000
 """States of a neighbourhood beside those of the stories."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import jinja2
 
-from replispec.explorer.neighbourhood import STATES, Neighbourhood, neighbourhood_of
+from replispec.explorer.neighbourhood import STATES, STEPS, Neighbourhood, neighbourhood_of
 from replispec.explorer.report import ExplorationError, Report
 from replispec.explorer.search import Search
 from replispec.explorer.stories import facts_of, packet_text
@@ -25,14 +25,15 @@ BYTES_MAX: Final = 5_000_000
 _UNSAFE: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"}
 
 
-def page_of(report: Report, search: Search, *, states: int = STATES, bytes_max: int = BYTES_MAX) -> str:
+def page_of(
+    report: Report, search: Search, *, steps: int = STEPS, states: int = STATES, bytes_max: int = BYTES_MAX
+) -> str:
     """The page of an exploration. Raises ExplorationError when its stories alone are too long for one.
 
-    `states` bounds how many are on it beside those of the stories; as many fewer are taken as the page would
-    be too large with.
+    `steps` and `states` bound what is on it beside the stories; while it is too large, half as many are.
     """
     while True:
-        found = neighbourhood_of(search, states=states)
+        found = neighbourhood_of(search, steps=steps, states=states)
         text = _filled(report, _data(report, found))
         if len(text.encode()) <= bytes_max:
             return text
