@@ -25,6 +25,7 @@ from replispec.compiler.emit.docs.invariants import invariants_document
 from replispec.compiler.emit.docs.machines import machine_document
 from replispec.compiler.emit.docs.parameters import parameters_document
 from replispec.compiler.emit.docs.rules import rules_document
+from replispec.compiler.emit.docs.systems import system_document
 from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
 from replispec.compiler.emit.python.constants import constants_text
 from replispec.compiler.emit.python.data import clauses_text, vectors_text
@@ -345,6 +346,9 @@ def _documents(family: FamilySpec) -> dict[str, str]:
     for name, machine in family.machines.items():
         source = f"statemachines/{family.model.family}/{name}.yaml"
         pages[f"{root}/machines/{name}.md"] = machine_document(machine, _only(family.sources, source))
+    for name, system in family.systems.items():
+        source = f"systems/{family.model.family}/{name}.yaml"
+        pages[f"{root}/systems/{name}.md"] = system_document(system, _only(family.sources, source))
     if family.invariants:
         sources = _only(family.sources, "invariants/")
         sources |= _only(family.sources, "statemachines/")

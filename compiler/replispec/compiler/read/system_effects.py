@@ -63,7 +63,10 @@ def _said_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
 
 
 class MeaningReader:
-    """Reads the meanings of one party's effects, or of an act of its instances."""
+    """Reads the meanings of one party's effects, or of an act of its instances.
+
+    `reasons` say of effects why they mean nothing.
+    """
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class MeaningReader:
         self._machines = machines
         self._scope = scope
         self._parse = parse
+        self.reasons: dict[str, str] = {}
 
     def effects(self, tree: Tree) -> dict[str, tuple[MeaningSpec, ...]]:
         """The meaning of each effect that is named."""
@@ -126,7 +130,7 @@ class MeaningReader:
             case "assign":
                 yield self._assigns(tree.tree("assign"), {"self": self._party.name}, scope, bare=True)
             case _:
-                tree.text("nothing")
+                self.reasons[effect] = tree.text("nothing")
 
     def _asks(self, tree: Tree, effect: str, word: str, scope: Scope) -> AsksSpec:
         party = tree.text(word)

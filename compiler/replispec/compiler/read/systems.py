@@ -184,7 +184,7 @@ class _Reader:
         local = {each.name: each for each in self._local(party, tree.tree("local"), me)}
         reader = MeaningReader(party, self._parties, self._machines, self._inside(me), self._expression)
         effects = reader.effects(tree.tree("effects"))
-        party = replace(party, local=local, effects=effects)
+        party = replace(party, local=local, effects=effects, reasons=reader.reasons)
         check_effects(party, tree.place_of("effects"))
         for name in needed_local(party, self._machines):
             if name not in local:
