@@ -89,7 +89,13 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     clauses = read_clauses(written)
     family = _read(model, trees, sources)
     uses = check_citations(
-        clauses, family.model, family.machines, family.rules, family.invariants, family.examples
+        clauses,
+        family.model,
+        family.machines,
+        family.rules,
+        family.invariants,
+        family.examples,
+        family.systems,
     )
     coverages: tuple[Coverage, ...] = ()
     with attempt():

@@ -18,7 +18,14 @@ from replispec.compiler.read.yaml_source import Sequence, Tree
 Parse = Callable[[str, Place, Mapping[str, InstanceType]], ex.Expression]
 TO: Final = "to"
 """How `where` calls the instance that would be told."""
-_KEYS: Final = ("asks", "tells", "says", "once", "newest", "where", "raises", "with", "assign", "nothing")
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "asks": ("says", "once", "newest", "where"),
+    "tells": ("says", "once", "where"),
+    "raises": ("with", "where"),
+    "assign": (),
+    "nothing": (),
+}
+"""What an effect may mean, with what may be said beside."""
 
 
 def check_effects(party: PartySpec, place: Place) -> None:
@@ -116,12 +123,12 @@ class MeaningReader:
         return replace(self._scope, event=shared, event_name=f"an event of {effect}")
 
     def _one(self, tree: Tree, effect: str, scope: Scope) -> Iterator[MeaningSpec]:
-        tree.only(*_KEYS)
-        kinds = [key for key in ("asks", "tells", "raises", "assign", "nothing") if key in tree.items]
+        kinds = [key for key in _KEYS if key in tree.items]
         if len(kinds) != 1:
             raise SpecificationError(
                 tree.place, f"{effect} means {' and '.join(kinds) or 'nothing'}", "say one thing, or a list"
             )
+        tree.only(kinds[0], *_KEYS[kinds[0]])
         match kinds[0]:
             case "asks" | "tells" as word:
                 yield self._asks(tree, effect, word, scope)
