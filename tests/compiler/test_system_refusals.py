@@ -16,7 +16,12 @@ from replispec.compiler.model.message import SpecificationError
 from tests.explorer.walkthrough import File, steps
 from tests.house.tree import ROOT
 
-LOCAL = "local:\n  shop: {type: string, about: The name of the till.}\n  bought: {type: list BuyRequest, about: Purchases.}\nsends:\n"
+LOCAL = """\
+local:
+  shop: {type: string, about: The name of the till.}
+  bought: {type: list BuyRequest, about: Purchases.}
+sends:
+"""
 ROLE = """\
     local:
       shop: "'till'"
@@ -69,7 +74,6 @@ PARTIES = [
     ("shop: \"'till'\"", "size: '3'", "no machine asks for local.size"),
     ("shop: \"'till'\"", "shop: {each: '3', of: {}}", "this is string, no list of messages"),
     ("each: only(self.number)", "each: self.number", "each of int"),
-    ("till: \"'till'\", purchase: each", "purchase: each", "till"),
     ("purchase: each}", "purchase: each, size: 3}", "size"),
 ]
 EFFECTS = [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.explorer.walkthrough import PAGE, Command, File, environment, fits, run, steps
+from tests.explorer.walkthrough import Command, File, environment, fits, run, steps
 
 
 def test_whoever_follows_the_page_sees_what_it_shows(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
-from replispec.compiler.check.whole_messages import require_whole
 from replispec.compiler.language.check import InstanceType, Scope, require, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Each
@@ -263,7 +262,6 @@ class _Reader:
         inner = replace(scope, variables={EACH: kind.item})
         message = self._model.messages[wanted.item.name]
         values = read_values(message, tree.tree("of"), inner)
-        require_whole(message, values, place)
         for name, value in values.items():
             if not isinstance(value, ex.Expression):
                 raise SpecificationError(

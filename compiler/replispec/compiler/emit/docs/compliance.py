@@ -60,8 +60,8 @@ def compliance_document(view: Compliance, sources: Mapping[str, bytes]) -> str:
         "Where this specification checks each [clause](clauses.md). A codec checks *bytes*, a machine",
         "*edges* and *guards*, a judge of traffic *invariants*, the explorer *promises* of systems, and an",
         "implementation of an algorithm its *vectors*. Of a clause *by bytes alone* the form of a message is",
-        "checked; nothing judges when it is sent. Where *a case waits* only the conformance suite can tell; what it found is in",
-        "docs/compliance.md.",
+        "checked; nothing judges when it is sent. Where *a case waits* only the conformance suite can tell;",
+        "what it found is in docs/compliance.md.",
         "",
     ]
     if view.findings:
