@@ -99,6 +99,8 @@ def bounded(system: System, bounds: Bounds) -> System:
             raise ExplorationError(
                 f"{system.name} has no party {name!r}: it has {', '.join(sorted(parties))}"
             )
+        if not bounds.counts[name]:
+            raise ExplorationError(f"no {name} at all: {system.name} needs at least one")
         if next(each.count for each in system.parties if each.name == name) == 1 != bounds.counts[name]:
             raise ExplorationError(f"{system.name} speaks of one {name}: leave its count")
     for name in bounds.budgets:
@@ -126,6 +128,8 @@ def explored(
     """Explore a system, and report; `now_s` is a clock. Raises ExplorationError."""
     if not 0 < bounds.states <= STATES_MAX:
         raise ExplorationError(f"{bounds.states:,} states cannot be explored: ask for at most {STATES_MAX:,}")
+    if not bounds.seconds < float("inf"):
+        raise ExplorationError(f"{bounds.seconds} seconds are no bound: give a number")
     system = bounded(system, bounds)
     search = Search(Moves(Composed(system)), bounds.states, bounds.seconds, now_s, said)
     search.run(to_the_end=bounds.to_the_end)
