@@ -43,8 +43,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
         '    customer -->|"ask"| till',
         "| `desk` | [till](../machines/till.md) | `NEW` |  |",
         "| `ask` | asks each till by `customer.ask` |",
-        "| `wants` | customer | self.wish.CONTENT | raises `wish.wanted` | wishes | It wants one more thing. "
-        "|",
+        "| `till` | 1 | Where things are sold. |",
         "| `lost` | 1 | how often it may happen |",
         "| messages | 2 | how many are on their way at once |",
         "- **sold_as_often_as_wanted**: Nothing is sold that nobody wanted.",
