@@ -94,6 +94,15 @@ test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, e
 generate: $(READY) ## compile spec/ into generated/
 	@$(BIN)/python -m replispec.compiler.generate
 
+.PHONY: explore
+explore: $(READY) ## explore every system of the specification with more faults than the tests do (some minutes)
+	@$(BIN)/replispec spec explore sync_state_set --set silences=1 $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set late=1 --set lags=1 $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set silences=1 --set removals=1 $(ARGS)
+	@$(BIN)/replispec spec explore registration --set late=1 --set refusals=1 --messages 4 $(ARGS)
+	@$(BIN)/replispec spec explore registration --set removals=1 $(ARGS)
+	@$(BIN)/replispec spec explore registration --count broker=3 --messages 4 --seconds 300 $(ARGS)
+
 .PHONY: bench-replay
 bench-replay: $(READY) ## verdicts and rates of both engines, rates of tshark, on a generated capture (SIZE=400, ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE) $(ARGS)

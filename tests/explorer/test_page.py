@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from replispec.explorer.neighbourhood import neighbourhood_of
+from replispec.explorer.neighbourhood import NO_ROOM, neighbourhood_of
 from replispec.explorer.page import page_of
 from replispec.explorer.report import Bounds, ExplorationError, Report, explored, system_named
 from replispec.explorer.search import Search
@@ -58,8 +58,20 @@ def test_every_state_lists_all_that_can_happen_however_few_states_are_on_the_pag
         if number in found.outside:
             continue
         after = [each for some in found.moves.all_from(row[None, :]) for each in some.rows]
+        room = [each for some in found.moves.all_from(row[None, :]) for each in some.cut]
+        assert len(room) == len([each for each in found.choices[number] if each.barred == NO_ROOM])
         wanted = sorted(-1 if (known := found.known(each)) is None else known for each in after)
-        assert sorted(-1 if each.to is None else each.to for each in found.choices[number]) == wanted
+        assert (
+            sorted(-1 if each.to is None else each.to for each in found.choices[number] if not each.barred)
+            == wanted
+        )
+
+
+def test_what_has_no_room_for_its_messages_is_listed_with_this_reason() -> None:
+    _, search = search_of(Bounds(messages=1))
+    found = neighbourhood_of(search)
+    assert search.moves.cut
+    assert NO_ROOM in {each.barred for listed in found.choices for each in listed}
 
 
 def test_states_come_from_the_nearest_on(large: tuple[Report, Search]) -> None:

@@ -150,7 +150,7 @@ class Composed:
         given = {name: values[place] for name, place in occasion.instances.items()}
         if occasion.act.condition is not None and not turn.read(occasion.act.condition, given):
             return None
-        return turn.outcome(lambda: turn.act(occasion, given))
+        return turn.outcome(lambda: turn.act(occasion))
 
     def holds(self, read: Read, values: Mapping[int, Any]) -> bool:
         """Whether a condition over the whole world holds."""
@@ -313,10 +313,11 @@ class Turn:
 
     # An act
 
-    def act(self, occasion: Occasion, given: Mapping[str, Any]) -> None:
-        """Do what the act does, by the values from before it."""
+    def act(self, occasion: Occasion) -> None:
+        """Do what the act does: new values first, by which the event is then made."""
         for means in occasion.act.means:
-            self._mean(means, None, {**given}, occasion.instances)
+            given = {name: self._values[place] for name, place in occasion.instances.items()}
+            self._mean(means, None, given, occasion.instances)
         for effect in occasion.act.does:
             self._effect(effect, None, None)
 
@@ -364,8 +365,7 @@ class Turn:
             case Raises(name, kind, fields, where):
                 if where is None or self.read(where, given):
                     event = kind(**{each: self.read(read, given) for each, read in fields.items()})
-                    raised = next(each for each in self._party.parts if each.name == name)
-                    self._waiting.append((raised, event))
+                    self._waiting.append((self._part(name), event))
             case Assigns(values):
                 found = {key: self.read(read, given) for key, read in values.items()}
                 for (instance, name), value in found.items():
@@ -387,6 +387,9 @@ class Turn:
             said = self._said(means.says, given)
             code, fields, body = said.code, tuple(said.header.to_ext_fields().items()), said.body
             name = type(said.header).__name__
+            if means.sent is not None:
+                part_name, kind_sent = means.sent
+                self._waiting.append((self._part(part_name), kind_sent(said.header)))
         kind = PacketKind.NOTICE if means.is_notice else PacketKind.REQUEST
         for place in self._composed.places_of(means.party):
             told = {"to": self._values.get(place) or _Number(self._composed.places[place].number)}
@@ -402,6 +405,9 @@ class Turn:
         known = {"variables": variables, "local": self._local, "rules": self._composed.rules, **given}
         said: Call[Any] = says(**{name: known[name.lstrip("_")] for name in parameters_of(says)})
         return said
+
+    def _part(self, name: str) -> Part:
+        return next(each for each in self._party.parts if each.name == name)
 
     def _variables_of(self, says: Callable[..., Any]) -> Any:
         """The variables of the machine whose message it is; None for one that the party has not."""

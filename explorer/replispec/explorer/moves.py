@@ -40,11 +40,15 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class Successors:
-    """States that follow by one move: the row of the population that each follows, and the state."""
+    """States that follow by one move: the row of the population that each follows, and the state.
+
+    `cut` are the rows for which there was no room for the messages that the move would send.
+    """
 
     move: Move
     parents: Numbers
     rows: Rows
+    cut: Numbers
 
 
 @dataclass
@@ -289,6 +293,8 @@ class Moves:
             budget = self.composed.occasions[move.act].act.budget
             if budget:
                 after[:, self._budget(budget)] -= 1
+            if self.composed.occasions[move.act].act.forgets:
+                self._forget(after[:, self.slots_at :], read[0])
         sent = self._rows_of(known.sent, numbers)
         ways = self._rows_of(known.ways, numbers)
         yield from self._with_sent(move, parents, after, sent, ways)
@@ -318,7 +324,13 @@ class Moves:
         fits: Mask = ~np.any(together[:, room:] > 0, axis=1)
         self.cut += int(len(fits) - fits.sum())
         after[:, self.slots_at :] = together[:, :room]
-        yield Successors(move, parents[fits], after[fits])
+        yield Successors(move, parents[fits], after[fits], parents[~fits])
+
+    def _forget(self, slots: Rows, place: int) -> None:
+        """Nobody waits any more for an answer to what this instance asked."""
+        facts = self._facts.values[slots]
+        old = (facts[:, :, _ASKER] == place + 1) & (facts[:, :, _QUESTION] > 0)
+        slots[old] = self._facts.values[slots[old], _GIVEN_UP]
 
     def _give_up(self, slots: Rows, asked: Numbers) -> None:
         """Nobody waits any more for an answer to what was asked like this before."""

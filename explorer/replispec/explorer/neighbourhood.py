@@ -21,20 +21,21 @@ STEPS: Final = 8
 """How far from a story a state may be."""
 STATES: Final = 3_000
 """States of a neighbourhood beside those of the stories."""
+NO_ROOM: Final = "no room for more messages on their way"
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NextEvent:
     """What can happen in a state: who does it, what it is, and the number of the state that follows.
 
-    `to` is None for one that follows outside of the neighbourhood. `fault` says which machine then has no
-    edge, so that nothing follows.
+    `to` is None for one that follows outside of the neighbourhood. `barred` says why nothing follows: a
+    machine that has no edge, or no room for messages.
     """
 
     who: str
     says: str
     to: int | None = None
-    fault: str = ""
+    barred: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Neighbourhood:
 
     moves: Moves
     rows: list[Numbers] = field(default_factory=list)
-    choices: list[tuple[Choice, ...]] = field(default_factory=list)
+    choices: list[tuple[NextEvent, ...]] = field(default_factory=list)
     outside: set[int] = field(default_factory=set)
     tours: list[Tour] = field(default_factory=list)
     whole: bool = False
@@ -96,7 +97,7 @@ def neighbourhood_of(search: Search, *, steps: int = STEPS, states: int = STATES
     inside = _inside(found, found.rows)
     found.outside = {number for number in range(len(found.rows)) if not inside[number]}
     found.choices = _choices(found)
-    found.whole = all(each.fault or each.to is not None for listed in found.choices for each in listed)
+    found.whole = all(each.barred or each.to is not None for listed in found.choices for each in listed)
     return found
 
 
@@ -150,29 +151,31 @@ def _inside(found: Neighbourhood, rows: list[Numbers]) -> list[bool]:
     return [bool(each) for each in found.moves.holds(within, _together(rows))]
 
 
-def _choices(found: Neighbourhood) -> list[tuple[Choice, ...]]:
+def _choices(found: Neighbourhood) -> list[tuple[NextEvent, ...]]:
     """Everything that can happen in each state, by who does it."""
     inside = [number for number in range(len(found.rows)) if number not in found.outside]
-    listed: list[list[Choice]] = [[] for _ in found.rows]
+    listed: list[list[NextEvent]] = [[] for _ in found.rows]
     if inside:
         for each in found.moves.all_from(_together(found.rows[number] for number in inside)):
             for parent, row in zip(each.parents, each.rows, strict=True):
                 number = inside[parent]
                 listed[number].append(_choice(found, number, each.move, to=found.known(row)))
+            for parent in each.cut:
+                listed[inside[parent]].append(_choice(found, inside[parent], each.move, barred=NO_ROOM))
         for fault in tuple(found.moves.faults):
             for parent in fault.parents:
                 number = inside[parent]
-                listed[number].append(_choice(found, number, fault.move, fault=fault.text))
+                listed[number].append(_choice(found, number, fault.move, barred=f"no edge: {fault.text}"))
     return [tuple(sorted(each, key=lambda choice: choice.who)) for each in listed]
 
 
 def _choice(
-    found: Neighbourhood, number: int, move: Move, *, to: int | None = None, fault: str = ""
-) -> Choice:
+    found: Neighbourhood, number: int, move: Move, *, to: int | None = None, barred: str = ""
+) -> NextEvent:
     row, composed = found.rows[number], found.moves.composed
     place = (
         composed.occasions[move.act].instances["self"]
         if move.kind == ACT
         else found.moves.packet_at(row, move.slot).to
     )
-    return Choice(composed.places[place].name, move_text(found.moves, row, move), to, fault)
+    return NextEvent(composed.places[place].name, move_text(found.moves, row, move), to, barred)

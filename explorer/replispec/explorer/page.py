@@ -74,7 +74,7 @@ def _data(report: Report, found: Neighbourhood) -> dict[str, Any]:
 def _state(
     found: Neighbourhood, number: int, texts: dict[str, int], values: dict[str, list[tuple[str, str]]]
 ) -> list[Any]:
-    """[value of each instance, what is left of each budget, messages, choices as [who, what, to, fault]]"""
+    """[instances, what is left of each budget, messages, choices as [who, what, to, why nothing follows]]"""
     row, moves = found.rows[number], found.moves
     places = [f"{place}:{row[place]}" for place in range(moves.places)]
     if any(key not in values for key in places):
@@ -89,7 +89,7 @@ def _state(
         [int(each) for each in row[moves.places : moves.slots_at]],
         [text(packet_text(moves.composed, each)) for each in moves.packets_in(row)],
         [
-            [text(each.who), text(each.says), each.to, text(each.fault) if each.fault else None]
+            [text(each.who), text(each.says), each.to, text(each.barred) if each.barred else None]
             for each in found.choices[number]
         ],
     ]

@@ -27,7 +27,10 @@ class PartSpec:
 
 @dataclass(frozen=True, slots=True)
 class AsksSpec:
-    """An effect sends what `says` of `machine` makes to the instances of a party; without it, a notice."""
+    """An effect sends what `says` of `machine` makes to the instances of a party; without it, a notice.
+
+    `sent_part` is the part of the same party of which `says` is an event: that this was sent.
+    """
 
     party: str
     machine: str
@@ -36,6 +39,7 @@ class AsksSpec:
     is_notice: bool
     once: bool
     newest: bool
+    sent_part: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,7 @@ class ActSpec:
     means: tuple[MeaningSpec, ...]
     budget: str
     quiet: bool
+    forgets: bool
 
 
 @dataclass(frozen=True, slots=True)

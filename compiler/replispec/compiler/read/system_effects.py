@@ -149,7 +149,13 @@ class MeaningReader:
         where = self._where(tree, replace(scope, instances={**scope.instances, **told}), told)
         said = tree.text("says", "")
         machine, says = self._said(said or effect, tree.place, optional=not said and word == "tells")
-        return AsksSpec(party, machine, says, where, word == "tells", tree.flag("once"), tree.flag("newest"))
+        flags = word == "tells", tree.flag("once"), tree.flag("newest")
+        sent = [
+            part.name
+            for part in self._party.parts.values()
+            if part.machine.name == machine and says in part.machine.events
+        ]
+        return AsksSpec(party, machine, says, where, *flags, sent[0] if sent else "")
 
     def _said(self, name: str, place: Place, *, optional: bool) -> tuple[str, str]:
         """The machine and the name of what is sent; of a notice its machine alone."""

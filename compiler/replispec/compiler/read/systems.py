@@ -39,7 +39,8 @@ _SHAPES: Final = ("always", "eventually", "pauses")
 _SYSTEM_KEYS: Final = ("system", "about", "parties", "acts", "budgets", "messages", "within", "promises")
 _PARTY_KEYS: Final = ("about", "count", "machines", "keeps", "local", "effects")
 _MACHINE_KEYS: Final = ("machine", "instance", "state", "begins")
-_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "raises", "with", "assign", "budget", "quiet")
+_FLAGS: Final = ("quiet", "forgets")
+_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "raises", "with", "assign", "budget", *_FLAGS)
 _PROMISE_KEYS: Final = ("about", "clause", "always", "eventually", "whenever", "pauses")
 
 
@@ -323,6 +324,7 @@ class _Reader:
             means,
             tree.text("budget", ""),
             tree.flag("quiet"),
+            tree.flag("forgets"),
         )
 
     def _promises(self) -> Iterator[PropertySpec]:

@@ -72,12 +72,12 @@ function choices(state) {
   const next = path[place + 1];
   let last = null;
   return data.states[state][3].flatMap(choice => {
-    const [who, says, to, fault] = choice, item = made("li"), text = data.texts[says];
+    const [who, says, to, barred] = choice, item = made("li"), text = data.texts[says];
     const heading = who === last ? [] : [made("li", data.texts[who], "who")];
     last = who;
     const button = made("button", text);
     button.type = "button";
-    if (fault !== null) button.append(" — no edge: " + data.texts[fault]);
+    if (barred !== null) button.append(" — " + data.texts[barred]);
     else if (to === null) button.append(" — leads off this page");
     button.disabled = to === null;
     if (next && next.state === to && next.says === text) button.className = "next";

@@ -145,7 +145,8 @@ def _act(act: ActSpec) -> tuple[str, ...]:
     others = "".join(f", with a {party} as `{name}`" for name, party in act.each.items())
     condition = _english(act.condition) if act.condition is not None else "always"
     quiet = "; nothing that it asked is on its way" if act.quiet else ""
-    does = "; ".join([*(f"does `{each}`" for each in act.does), *map(_meaning, act.means)])
+    forgets = ["forgets what it asked"] * act.forgets
+    does = "; ".join([*forgets, *(f"does `{each}`" for each in act.does), *map(_meaning, act.means)])
     return f"`{act.name}`", f"{act.party}{others}", f"{condition}{quiet}", does, act.budget, act.about
 
 

@@ -275,11 +275,13 @@ class _Emitter:
 
     def _meaning(self, means: MeaningSpec) -> str:
         match means:
-            case AsksSpec(party, machine, says, where, is_notice, once, newest):
+            case AsksSpec(party, machine, says, where, is_notice, once, newest, sent_part):
                 wire = Ref(self._package, f"{machine}_wire")
                 said = f"{wire}.{says}" if says else "None"
+                module = Ref(self._package, machine)
+                sent = f"({sent_part!r}, {module}.{class_name(says)})" if sent_part else "None"
                 asked = "None" if where is None else self._read(where)
-                return f"{_SYSTEMS.Asks}({party!r}, {said}, {asked}, {is_notice}, {once}, {newest})"
+                return f"{_SYSTEMS.Asks}({party!r}, {said}, {asked}, {is_notice}, {once}, {newest}, {sent})"
             case RaisesSpec(part, event, fields, where):
                 machine_spec = self._machine_of(part)
                 kind = self._event_class(machine_spec, event)
@@ -314,6 +316,7 @@ class _Emitter:
             f"({means})",
             f"{act.budget!r}",
             str(act.quiet),
+            str(act.forgets),
         ]
         return f"{_SYSTEMS.Act}({', '.join(given)})"
 

@@ -45,6 +45,7 @@ class Asks:
     """An effect sends a request to every instance of a party for which `where` holds.
 
     `says` makes it, or when it is empty the party's own machine says what it tells peers that did not ask.
+    `sent` are the machine of the same party, by its part, and its event that the message was sent.
     `is_notice`: nobody waits for an answer. `once`: nothing is sent while the same is on its way. `newest`:
     nobody waits any more for an answer to what was asked by this code before.
     """
@@ -55,6 +56,7 @@ class Asks:
     is_notice: bool = False
     once: bool = False
     newest: bool = False
+    sent: tuple[str, type[Any]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,8 @@ class Act:
 
     It happens to each instance of `party` (as `self`), with each other instance that `each` names, whenever
     `condition` holds, and as often as `budget` allows (empty: always). `quiet`: so late that nothing that it
-    asked, and no answer to it, is on its way.
+    asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it
+    asked.
     """
 
     name: str
@@ -114,6 +117,7 @@ class Act:
     means: tuple[Meaning, ...] = ()
     budget: str = ""
     quiet: bool = False
+    forgets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
