@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from replispec.cli.main import command_line
 from replispec.compiler.generate import generate, write
 from replispec.explorer import search as searching
-from replispec.explorer.report import Bounds, explored, system_named
+from replispec.explorer.report import Extent, explored, system_named
 from tests.cli.command import replispec
 from tests.explorer.walkthrough import environment, written
 
@@ -69,7 +69,7 @@ def test_a_system_that_never_ends_is_ended_at_a_bound_that_is_said(tmp_path: Pat
 
 def test_a_bound_of_states_holds_within_a_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(searching, "POPULATION", 20)
-    report, search = explored(system_named(SYSTEM), Bounds(states=20_000), lambda: 0.0)
+    report, search = explored(system_named(SYSTEM), Extent(states=20_000), lambda: 0.0)
     assert 20_000 < report.states < 21_000
     assert not report.finished
     assert report.kept == ()
@@ -78,13 +78,13 @@ def test_a_bound_of_states_holds_within_a_step(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_bound_of_time_is_met_by_the_clock_that_is_handed_in() -> None:
     times = iter(range(10_000))
-    report, _ = explored(system_named(SYSTEM), Bounds(seconds=20), lambda: float(next(times)))
+    report, _ = explored(system_named(SYSTEM), Extent(seconds=20), lambda: float(next(times)))
     assert not report.finished
     assert 20 < report.seconds < 30
 
 
 def test_how_a_population_is_cut_changes_nothing_that_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds = Bounds({"broker": 1}, messages=3)
+    bounds = Extent({"broker": 1}, messages=3)
     whole, _ = explored(system_named(SYSTEM), bounds, lambda: 0.0)
     monkeypatch.setattr(searching, "POPULATION", 7)
     cut, _ = explored(system_named(SYSTEM), bounds, lambda: 0.0)

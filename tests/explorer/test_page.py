@@ -10,22 +10,22 @@ import pytest
 
 from replispec.explorer.neighbourhood import NO_ROOM, neighbourhood_of
 from replispec.explorer.page import page_of
-from replispec.explorer.report import Bounds, ExplorationError, Report, explored, system_named
+from replispec.explorer.report import ExplorationError, Extent, Findings, explored, system_named
 from replispec.explorer.search import Search
 from replispec.runtime.primitives.systems import Read
 
 SYSTEM = "sync_state_set"
-SMALL = Bounds({"broker": 1}, {"lost": 1}, messages=3)
-LARGE = Bounds(messages=4, states=20_000)
+SMALL = Extent({"broker": 1}, {"lost": 1}, messages=3)
+LARGE = Extent(messages=4, states=20_000)
 
 
-def search_of(bounds: Bounds) -> tuple[Report, Search]:
+def search_of(bounds: Extent) -> tuple[Findings, Search]:
     """An exploration that no clock ends."""
     return explored(system_named(SYSTEM), bounds, lambda: 0.0)
 
 
 @pytest.fixture(scope="module")
-def large() -> tuple[Report, Search]:
+def large() -> tuple[Findings, Search]:
     return search_of(LARGE)
 
 
@@ -49,7 +49,7 @@ def test_a_small_system_is_on_its_page_as_a_whole() -> None:
 
 @pytest.mark.parametrize("states", [0, 7, 300])
 def test_every_state_lists_all_that_can_happen_however_few_states_are_on_the_page(
-    large: tuple[Report, Search], states: int
+    large: tuple[Findings, Search], states: int
 ) -> None:
     found = neighbourhood_of(large[1], steps=1_000, states=states)
     assert len(found.rows) == states + 1
@@ -68,20 +68,20 @@ def test_every_state_lists_all_that_can_happen_however_few_states_are_on_the_pag
 
 
 def test_what_has_no_room_for_its_messages_is_listed_with_this_reason() -> None:
-    _, search = search_of(Bounds(messages=1))
+    _, search = search_of(Extent(messages=1))
     found = neighbourhood_of(search)
     assert search.moves.cut
     assert NO_ROOM in {each.barred for listed in found.choices for each in listed}
 
 
-def test_states_come_from_the_nearest_on(large: tuple[Report, Search]) -> None:
+def test_states_come_from_the_nearest_on(large: tuple[Findings, Search]) -> None:
     found = neighbourhood_of(large[1], steps=1_000, states=300)
     near = neighbourhood_of(large[1], steps=found.nearest, states=300)
     assert len(near.rows) + found.further == len(found.rows)
     assert {row.tobytes() for row in near.rows} <= {row.tobytes() for row in found.rows}
 
 
-def test_a_page_stays_within_its_bytes_and_says_where_it_was_cut(large: tuple[Report, Search]) -> None:
+def test_a_page_stays_within_its_bytes_and_says_where_it_was_cut(large: tuple[Findings, Search]) -> None:
     whole, cut = page_of(*large), page_of(*large, bytes_max=100_000)
     assert len(cut.encode()) <= 100_000 < len(whole.encode()) <= 5_000_000
     states = data_of(cut)["states"]
@@ -90,7 +90,7 @@ def test_a_page_stays_within_its_bytes_and_says_where_it_was_cut(large: tuple[Re
     assert "Here it was cut" in cut
 
 
-def test_stories_too_long_for_a_page_are_refused(large: tuple[Report, Search]) -> None:
+def test_stories_too_long_for_a_page_are_refused(large: tuple[Findings, Search]) -> None:
     with pytest.raises(ExplorationError, match="more than 1,000 bytes: write --json"):
         page_of(*large, bytes_max=1_000)
 

@@ -83,13 +83,13 @@ def explore(
 ) -> int:
     """Explore a system, or list all."""
     from replispec.explorer.page import page_of
-    from replispec.explorer.report import Bounds, ExplorationError, explored, system_named, to_plain
+    from replispec.explorer.report import ExplorationError, Extent, explored, system_named, to_plain
     from replispec.runtime.net.clock import now_s
 
     if system is None:
         _list()
         return 0
-    asked = Bounds(_numbers(counts), _numbers(budgets), messages, states, seconds, to_the_end)
+    asked = Extent(_numbers(counts), _numbers(budgets), messages, states, seconds, to_the_end)
     try:
         report, search = explored(system_named(system), asked, now_s, _progress())
         page = None if html is None else page_of(report, search)

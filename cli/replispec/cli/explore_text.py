@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from replispec.explorer.report import Report
-    from replispec.explorer.stories import Step, Story
+    from replispec.explorer.report import Findings
+    from replispec.explorer.stories import Story, StoryStep
 
 
-def report_lines(report: Report, *, never: bool) -> Iterator[str]:
+def report_lines(report: Findings, *, never: bool) -> Iterator[str]:
     """The whole report; `never` names every edge that was not taken."""
     rate = report.states / max(report.seconds, 1e-9)
     end = "all of them" if report.finished else "not to the end"
@@ -34,7 +34,7 @@ def report_lines(report: Report, *, never: bool) -> Iterator[str]:
             yield from (f"  never {text}" for text in each.never)
 
 
-def _bounds(report: Report) -> str:
+def _bounds(report: Findings) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in report.bounds["instances"].items())
     budgets = ", ".join(f"{name} {count}" for name, count in report.bounds["budgets"].items())
     return f"{counts}; at most {report.bounds['messages']} messages on their way; {budgets}"
@@ -58,7 +58,7 @@ def story_lines(story: Story) -> Iterator[str]:
         yield f"        {name}: {known}"
 
 
-def _step_lines(step: Step, head: str) -> Iterator[str]:
+def _step_lines(step: StoryStep, head: str) -> Iterator[str]:
     yield f"{head}{step.says}"
     yield from (f"        {change}" for change in step.changes)
     yield from (f"        sends {said}" for said in step.sends)

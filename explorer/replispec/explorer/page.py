@@ -16,7 +16,7 @@ from typing import Any, Final
 import jinja2
 
 from replispec.explorer.neighbourhood import STATES, STEPS, Neighbourhood, neighbourhood_of
-from replispec.explorer.report import ExplorationError, Report
+from replispec.explorer.report import ExplorationError, Findings
 from replispec.explorer.search import Search
 from replispec.explorer.stories import facts_of, packet_text
 
@@ -26,7 +26,7 @@ _UNSAFE: Final = {ord(each): f"\\u{ord(each):04x}" for each in "<>&\u2028\u2029"
 
 
 def page_of(
-    report: Report, search: Search, *, steps: int = STEPS, states: int = STATES, bytes_max: int = BYTES_MAX
+    report: Findings, search: Search, *, steps: int = STEPS, states: int = STATES, bytes_max: int = BYTES_MAX
 ) -> str:
     """The page of an exploration. Raises ExplorationError when its stories alone are too long for one.
 
@@ -42,7 +42,7 @@ def page_of(
         states //= 2
 
 
-def _data(report: Report, found: Neighbourhood) -> dict[str, Any]:
+def _data(report: Findings, found: Neighbourhood) -> dict[str, Any]:
     """What the page's script reads: texts once each, states and choices by their numbers."""
     texts: dict[str, int] = {}
     values: dict[str, list[tuple[str, str]]] = {}
@@ -109,7 +109,7 @@ def _covers(found: Neighbourhood) -> str:
     )
 
 
-def _filled(report: Report, data: Mapping[str, Any]) -> str:
+def _filled(report: Findings, data: Mapping[str, Any]) -> str:
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_UNSAFE)
     environment = _environment()
     script = environment.get_template("script.js").render()
