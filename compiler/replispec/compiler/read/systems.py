@@ -9,7 +9,7 @@ from typing import Final
 from replispec.compiler.language.check import InstanceType, Scope, require, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Each
-from replispec.compiler.model.faults import attempt
+from replispec.compiler.model.faults import attempt, failures, whole_since
 from replispec.compiler.model.machine import MachineSpec, VariableSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleType
@@ -78,18 +78,21 @@ class _Reader:
         tree = self._tree
         tree.only(*_SYSTEM_KEYS)
         place = tree.place_of("system")
+        if not tree.tree("parties").items:
+            raise SpecificationError(place, "a system of nobody", "name its parties under parties")
+        before = failures()
         for name, entry in tree.trees("parties"):
             with attempt(name):
                 self._parties[name] = self._party(name, entry, tree.tree("parties").place_of(name))
-        if not self._parties:
-            raise SpecificationError(place, "a system of nobody", "name its parties under parties")
+        # Whatever speaks of a party that was refused would be refused for that alone.
+        whole_since(before)
         kinds = {name: _instance_type(each) for name, each in self._parties.items()}
         single = {name: kinds[name] for name, each in self._parties.items() if each.count == 1}
         self._scope = replace(self._scope, parties=kinds, instances=single)
         for name, entry in tree.trees("parties"):
-            if name in self._parties:
-                with attempt(name):
-                    self._parties[name] = self._with_meaning(self._parties[name], entry)
+            with attempt(name):
+                self._parties[name] = self._with_meaning(self._parties[name], entry)
+        whole_since(before)
         budgets = self._numbers("budgets", BUDGET_MAX)
         within = self._condition(tree, "within", {}) if "within" in tree.items else None
         acts = tuple(self._acts(budgets))
@@ -106,9 +109,7 @@ class _Reader:
     def _check_done(self, acts: tuple[ActSpec, ...]) -> None:
         """Refuse effects that neither a machine nor an act does."""
         for name, tree in self._tree.trees("parties"):
-            party = self._parties.get(name)
-            if party is None:
-                continue
+            party = self._parties[name]
             done = {effect for part in party.parts.values() for effect in part.machine.effects()}
             done |= {effect for act in acts if act.party == name for effect in act.does}
             for effect in party.effects:
