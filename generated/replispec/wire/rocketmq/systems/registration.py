@@ -15,7 +15,7 @@ from replispec.runtime.primitives.systems import (
     Asks,
     Assigns,
     Part,
-    Party,
+    PartyKind,
     Property,
     Raises,
     Read,
@@ -61,7 +61,7 @@ class World:
     broker: tuple[Broker, ...]
 
 
-_CONTROLLER: Final[Party] = Party(
+_CONTROLLER: Final[PartyKind] = PartyKind(
     "controller",
     "The active controller, as it knows the one broker set.",
     Controller,
@@ -85,7 +85,7 @@ _CONTROLLER: Final[Party] = Party(
     {"notify_brokers": ()},
     (),
 )
-_BROKER: Final[Party] = Party(
+_BROKER: Final[PartyKind] = PartyKind(
     "broker",
     "A broker with its identity files.",
     Broker,

@@ -17,7 +17,7 @@ from replispec.runtime.primitives.systems import (
     Asks,
     Assigns,
     Part,
-    Party,
+    PartyKind,
     Property,
     Raises,
     Read,
@@ -60,7 +60,7 @@ class World:
     broker: tuple[Broker, ...]
 
 
-_CONTROLLER: Final[Party] = Party(
+_CONTROLLER: Final[PartyKind] = PartyKind(
     "controller",
     "The active controller, as it knows the one broker set.",
     Controller,
@@ -111,7 +111,7 @@ _CONTROLLER: Final[Party] = Party(
     },
     (),
 )
-_BROKER: Final[Party] = Party(
+_BROKER: Final[PartyKind] = PartyKind(
     "broker",
     "A broker that is registered.",
     Broker,
