@@ -244,7 +244,7 @@ def test_a_checkpoint_of_another_version_is_refused_by_one_line(
     feed(watched, "a.pcap", pcap(talk(0)))
     watched.look()
     for patched, value, line in (
-        ("FORMAT", 2, "a checkpoint of format 1, this replispec has 2"),
+        ("FORMAT", 3, "a checkpoint of format 2, this replispec has 3"),
         ("software_version", lambda: "9.9", "written by replispec"),
         ("specification_digest", lambda: "feed", "which may read captures otherwise"),
     ):

@@ -27,7 +27,7 @@ def test_spark_goes_on_from_its_checkpoint_and_tells_what_the_local_engine_tells
                 judged.append(watcher.judge())  # type: ignore[attr-defined]
 
             cluster = Cluster("local[2]")
-            with streaming(watched.checkpoint, watched.out, cluster, judge) as decode:
+            with streaming(watched.checkpoint, watched.out, cluster, watched.bounds.stretch, judge) as decode:
                 assert watcher.look()
                 decode()
                 decode()

@@ -208,7 +208,9 @@ def _watched(
         if pace.engine == engines.SPARK:
             from replispec.replay.watch.spark_watch import streaming
 
-            decode = stack.enter_context(streaming(checkpoint, out, options.cluster, judge))
+            decode = stack.enter_context(
+                streaming(checkpoint, out, options.cluster, watcher.bounds.stretch, judge)
+            )
         new, more = True, True
         while pace.goes_on(new=new, more=more):
             new = watcher.look()

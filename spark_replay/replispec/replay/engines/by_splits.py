@@ -9,9 +9,9 @@ from __future__ import annotations
 import mmap
 import pickle
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -73,8 +73,11 @@ class SplitReader:
     ) -> None:
         self._splits = splits
         self._grounds = grounds
-        self._turns = turns or {}
         self._folder = kept
+        given = turns or {}
+        self._turns: Callable[[int], Turns] = lambda number: given.get(number, {})
+        if kept is not None:
+            self._turns = lru_cache(maxsize=SPLITS_KEPT)(partial(kept_turns, kept))
         self._maps: dict[str, mmap.mmap] = {}
         self._joined: dict[int, CaptureBytes] = {}
         self._kept: OrderedDict[int, tuple[Grouped, dict[FlowKey, int]]] = OrderedDict()
@@ -113,9 +116,7 @@ class SplitReader:
 
     def turns(self, number: int) -> Turns:
         """The connections of the flows in doubt in a split."""
-        if self._folder is not None:
-            return kept_turns(self._folder, number)
-        return self._turns.get(number, {})
+        return self._turns(number)
 
     def connections(self, number: int, key: FlowKey) -> list[Incarnation]:
         """The connections of one flow in one split."""
@@ -146,7 +147,6 @@ def keep_turns(folder: Path, number: int, turns: Turns) -> None:
     (folder / f"turns-{number}").write_bytes(pickle.dumps(turns, 5))
 
 
-@lru_cache(maxsize=SPLITS_KEPT)
 def kept_turns(folder: Path, number: int) -> Turns:
     """The turns of a split that were written there; a split without flows in doubt has none."""
     path = folder / f"turns-{number}"

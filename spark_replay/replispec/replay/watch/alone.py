@@ -10,7 +10,7 @@ from replispec.replay.frames.hints import Hints
 from replispec.replay.watch.checkpoint import CheckpointError, load
 from replispec.replay.watch.folder import CAPTURES_NAME
 from replispec.replay.watch.kept import SEGMENTS_NAME, KeptSegments
-from replispec.replay.watch.ledger import Ledger, ledger_of
+from replispec.replay.watch.ledger import Ledger, ledger_of, stretch_of
 
 
 def hints_of(settings: dict[str, Any]) -> Hints:
@@ -33,18 +33,25 @@ def cuts_between(checkpoint: Path, first: int, behind: int) -> list[int]:
     return sorted({number for number, _ in own})
 
 
-def decode_alone(checkpoint: Path, number: int) -> None:
-    """Decode a segment on the ground of those that were looked at before it."""
+def decode_alone(checkpoint: Path, number: int, stretch_bytes: int) -> None:
+    """Decode a segment on the ground of those of its stretch that were looked at before.
+
+    Who judges the stretch decodes it again where the others tell something else.
+    """
     ledger = _ledger(checkpoint)
     captures = checkpoint / CAPTURES_NAME
-    splits = {each.number: each.split(str(captures / each.file), ledger.order[0]) for each in ledger.segments}
+    stretch = stretch_of(ledger.segments, stretch_bytes)
+    if not any(each.number == number for each in stretch):
+        stretch = stretch_of([each for each in ledger.segments if each.number <= number], stretch_bytes)
+    splits = {each.number: each.split(str(captures / each.file), ledger.order[0]) for each in stretch}
     if number not in splits:
         return
     kept = KeptSegments(checkpoint / SEGMENTS_NAME, hints_of(ledger.settings))
     kept.survey(splits[number])
-    known = [split for split in splits.values() if kept.is_known(split)]
-    ground = kept.ground(SplitReader(splits, {}).data(number), known)
-    kept.decode(splits[number], splits, ground)
+    known = {at: split for at, split in splits.items() if kept.is_known(split)}
+    ground = kept.ground(SplitReader(splits, {}).data(number), known.values())
+    turns = next(own for split, own in kept.in_turns(known, ground) if split.number == number)
+    kept.decode(splits[number], splits, ground, turns)
 
 
 def _ledger(checkpoint: Path) -> Ledger:

@@ -20,7 +20,7 @@ import orjson
 
 from replispec.replay.report.provenance import software_version, specification_digest
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 STATE_NAME, LOCK_NAME = "state", "lock"
 _MAGIC: Final = b"replispec-watch"
 _PRIVATE: Final = 0o700

@@ -1,8 +1,9 @@
 """Segments decoded once: their packets, frames and what crosses their borders, in files of the checkpoint.
 
-How a segment is decoded depends on what is known of the whole capture: who fills in checksums, and which
-packets were joined from fragments. What of it matters to a segment is kept beside it; when that changes it
-is decoded again.
+How a segment is decoded depends on what is known of the whole capture: who fills in checksums, which packets
+were joined from fragments, and which connection a packet is of. What of it matters to a segment is kept
+beside it; when that changes it is decoded again. The numbers of connections do not matter: a segment has its
+own, and they are told with its turns when it is stitched.
 """
 
 from __future__ import annotations
@@ -16,17 +17,27 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replispec.replay.capture.records import CaptureBytes, Split
-from replispec.replay.engines.by_splits import SplitReader, packets_files
+from replispec.replay.engines.by_splits import (
+    SplitReader,
+    keep_turns,
+    kept_turns,
+    packets_files,
+    turns_of_splits,
+)
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.frames.hints import Hints
-from replispec.replay.tcp.ground import Ground, Survey, keep_packets, lay_ground, survey
+from replispec.replay.tcp.doubts import Outlines, outlines
+from replispec.replay.tcp.flows import group
+from replispec.replay.tcp.ground import Ground, Survey, keep_packets, kept_packets, lay_ground, survey
 from replispec.replay.tcp.packets import Packets, no_packets
 from replispec.replay.tcp.remarks import Remarks
+from replispec.replay.tcp.turns import Turns
 from replispec.replay.watch.checkpoint import CheckpointError, flush, replace, settle
 
 SEGMENTS_NAME: Final = "segments"
@@ -38,6 +49,35 @@ class Left:
 
     flows: list[FlowPart]
     remarks: Remarks
+
+
+class _Surveyed(SplitReader):
+    """Reads splits that were looked at, whether they are decoded or not."""
+
+    def __init__(self, splits: Mapping[int, Split], ground: Ground, folder: Path) -> None:
+        super().__init__(splits, {split.owner: ground for split in splits.values()})
+        self._looked_at = folder
+
+    def surveyed(self, number: int) -> Packets:
+        """See SplitReader."""
+        return kept_packets(packets_files(self._looked_at, number)[0])
+
+
+class _Told(Mapping[int, Outlines]):
+    """The outlines of splits by number, read when they are asked for."""
+
+    def __init__(self, kept: KeptSegments, splits: Iterable[int]) -> None:
+        self._kept = kept
+        self._splits = list(splits)
+
+    def __getitem__(self, number: int) -> Outlines:
+        return self._kept.outlines(number)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._splits)
+
+    def __len__(self) -> int:
+        return len(self._splits)
 
 
 @dataclass(slots=True)
@@ -65,10 +105,30 @@ class KeptSegments:
         """The ground of these splits."""
         return lay_ground(data, [self.survey(split) for split in splits])
 
-    def decode(self, split: Split, splits: Mapping[int, Split], ground: Ground) -> None:
-        """Decode one of the splits of a capture unless what is kept of it was decoded on the same ground."""
+    def outlines(self, number: int) -> Outlines:
+        """The outlines of a split that was looked at."""
+        found: Outlines = _stored(self._outlines(number))
+        return found
+
+    def in_turns(self, splits: Mapping[int, Split], ground: Ground) -> Iterator[tuple[Split, Turns]]:
+        """The splits of a capture, all looked at, in file order, each with its turns."""
+        reader = _Surveyed(splits, ground, self.folder)
+        found = turns_of_splits(reader, _Told(self, splits), ground)
+        at, own = next(found, (None, {}))
+        for number, split in splits.items():
+            if number == at:
+                yield split, own
+                at, own = next(found, (None, {}))
+            else:
+                yield split, {}
+
+    def decode(self, split: Split, splits: Mapping[int, Split], ground: Ground, turns: Turns) -> None:
+        """Decode one of the splits of a capture unless what is kept of it was decoded on the same ground,
+        with packets in the same connections."""
+        keep_turns(self.folder, split.number, turns)
+        turns = _counted(turns)
         joined = ground.joined_in(split.base + split.start, split.base + split.end)
-        about = _about(split, self.survey(split), ground, joined)
+        about = _about(split, self.survey(split), ground, joined, turns)
         if self._read(self._about(split.number)) == about:
             return
         self._about(split.number).unlink(missing_ok=True)
@@ -78,8 +138,9 @@ class KeptSegments:
         # Fragments may lie anywhere. Else its own file is enough, and is let go of with the reader: what is
         # mapped counts as memory.
         needed = {split.number: split} if joined is None else splits
-        reader = SplitReader(needed, {split.owner: ground}, self.folder)
-        decoded = decode_split(split, reader.data(split.number), reader.packets(split.number), self.hints)
+        reader = SplitReader(needed, {split.owner: ground}, kept=self.folder)
+        data, packets = reader.data(split.number), reader.packets(split.number)
+        decoded = decode_split(split, data, packets, turns, self.hints)
         with _beside(self._frames(split.number)) as beside:
             pq.write_table(pa.Table.from_batches(decoded.frames, CHAINED_FRAMES), beside)
         _store(self._left(split.number), Left(decoded.flows, decoded.remarks))
@@ -92,6 +153,12 @@ class KeptSegments:
     def left(self, number: int) -> Left:
         """What is left of a split that was decoded."""
         found: Left = _stored(self._left(number))
+        turns = kept_turns(self.folder, number)
+        for flow in found.flows:
+            if flow.key in turns:
+                numbers = np.unique(turns[flow.key]).tolist()
+                for part in flow.parts:
+                    part.number = numbers[part.number - 1]
         return found
 
     def _look(self, split: Split) -> Survey:
@@ -100,6 +167,7 @@ class KeptSegments:
         packets = SplitReader({split.number: split}, {}).surveyed(split.number)
         with _beside(packets_files(self.folder, split.number)[0]) as beside:
             keep_packets(packets, beside)
+        _store(self._outlines(split.number), outlines(group(packets)))
         found = survey(packets)
         _store(self._survey(split.number), (_identity(split), found))
         return found
@@ -121,6 +189,9 @@ class KeptSegments:
     def _survey(self, number: int) -> Path:
         return self.folder / f"survey-{number}"
 
+    def _outlines(self, number: int) -> Path:
+        return self.folder / f"outlines-{number}"
+
     def _frames(self, number: int) -> Path:
         return self.folder / f"frames-{number}.parquet"
 
@@ -128,13 +199,25 @@ class KeptSegments:
         return self.folder / f"left-{number}"
 
 
-def _about(split: Split, found: Survey, ground: Ground, joined: Packets | None) -> bytes:
-    """What a decoded segment rests on: its records, and what of the ground matters to them."""
+def _counted(turns: Turns) -> Turns:
+    """The turns of one split, its own connections counted from 1; flows with one are left out."""
+    ranks = {key: np.unique(number, return_inverse=True)[1] + 1 for key, number in turns.items()}
+    return {key: number for key, number in ranks.items() if number.max() > 1}
+
+
+def _about(split: Split, found: Survey, ground: Ground, joined: Packets | None, turns: Turns) -> bytes:
+    """What a decoded segment rests on: its records, what of the ground matters to them, and which of them are
+    of the same connection."""
     own = set(found.tally.counts)
     known = ground.fillers
     relevant = [sorted(each if joined is not None else each & own) for each in (known.tcp, known.header)]
     # Addresses have up to 128 bits, more than a number in JSON.
-    return orjson.dumps([_identity(split), repr(relevant), "" if joined is None else _digest(joined)])
+    told = hashlib.sha256()
+    for key, number in sorted(turns.items()):
+        told.update(repr(key).encode())
+        told.update(number.tobytes())
+    joined_digest = "" if joined is None else _digest(joined)
+    return orjson.dumps([_identity(split), repr(relevant), joined_digest, told.hexdigest()])
 
 
 def _identity(split: Split) -> list[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -72,6 +72,15 @@ class Segment:
             base=self.base,
             capture=capture,
         )
+
+
+def stretch_of(segments: Sequence[Segment], room: int) -> Sequence[Segment]:
+    """The last segments, as many as there is room for; one at least."""
+    first = len(segments)
+    while first and (first == len(segments) or segments[first - 1].end - segments[first - 1].start <= room):
+        first -= 1
+        room -= segments[first].end - segments[first].start
+    return segments[first:]
 
 
 @dataclass(slots=True)

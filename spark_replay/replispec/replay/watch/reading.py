@@ -33,7 +33,7 @@ class KeptReader(SplitReader):
     """Reads splits of one capture whose packets are kept in a folder, and holds nothing of its files."""
 
     def __init__(self, splits: Mapping[int, Split], ground: Ground, kept: Path) -> None:
-        super().__init__(splits, {0: ground}, kept)
+        super().__init__(splits, {0: ground}, kept=kept)
         self._open = ExitStack()
         first = {split.path: split for split in sorted(splits.values(), key=lambda split: -split.start)}
         files = [(split.base + split.start, split.base, self._opened(path)) for path, split in first.items()]

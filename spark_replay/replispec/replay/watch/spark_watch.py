@@ -36,7 +36,7 @@ class _Part(InputPartition):
 
 
 class SegmentsSource(DataSource):
-    """Option: `checkpoint`, the folder of a watch."""
+    """Options: `checkpoint`, the folder of a watch; `stretch`, how many bytes of capture are judged at once."""
 
     @classmethod
     def name(cls) -> str:
@@ -49,12 +49,13 @@ class SegmentsSource(DataSource):
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802, ARG002 (Spark's)
         """See DataSource."""
-        return _SegmentsReader(Path(self.options["checkpoint"]))
+        return _SegmentsReader(Path(self.options["checkpoint"]), int(self.options["stretch"]))
 
 
 class _SegmentsReader(DataSourceStreamReader):
-    def __init__(self, checkpoint: Path) -> None:
+    def __init__(self, checkpoint: Path, stretch_bytes: int) -> None:
         self._checkpoint = checkpoint
+        self._stretch_bytes = stretch_bytes
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 (Spark's)
         """Before the first cut."""
@@ -72,13 +73,13 @@ class _SegmentsReader(DataSourceStreamReader):
         """Decode one, and name it."""
         if not isinstance(partition, _Part):
             raise TypeError(f"{partition!r} is no segment")
-        decode_alone(self._checkpoint, partition.number)
+        decode_alone(self._checkpoint, partition.number, self._stretch_bytes)
         yield (partition.number,)
 
 
 @contextmanager
 def streaming(
-    checkpoint: Path, out: Path, cluster: Cluster, judge: Callable[[], None]
+    checkpoint: Path, out: Path, cluster: Cluster, stretch_bytes: int, judge: Callable[[], None]
 ) -> Iterator[Callable[[], None]]:
     """A stream over the segments of a watch. What it gives waits until all that was cut is
     decoded and judged. Raises ClusterError."""
@@ -89,7 +90,7 @@ def streaming(
         segments.collect()
         judge()
 
-    query = _segments(session, checkpoint).writeStream.foreachBatch(batch)
+    query = _segments(session, checkpoint, stretch_bytes).writeStream.foreachBatch(batch)
     query = query.option("checkpointLocation", str((checkpoint / SPARK_NAME).absolute()))
     running = query.trigger(processingTime=TRIGGER).start()
     try:
@@ -99,5 +100,6 @@ def streaming(
         running.stop()
 
 
-def _segments(session: SparkSession, checkpoint: Path) -> DataFrame:
-    return session.readStream.format(FORMAT).option("checkpoint", str(checkpoint.absolute())).load()
+def _segments(session: SparkSession, checkpoint: Path, stretch_bytes: int) -> DataFrame:
+    reader = session.readStream.format(FORMAT).option("stretch", stretch_bytes)
+    return reader.option("checkpoint", str(checkpoint.absolute())).load()

@@ -60,8 +60,8 @@ def observed(
     for split in splits.values():
         kept.survey(split)
     ground = kept.ground(SplitReader(splits, {}).data(min(splits)), splits.values())
-    for split in splits.values():
-        kept.decode(split, splits, ground)
+    for split, turns in kept.in_turns(splits, ground):
+        kept.decode(split, splits, ground, turns)
     left = {number: kept.left(number) for number in splits}
     flows = by_flow(part for each in left.values() for part in each.flows)
     with KeptReader(splits, ground, kept.folder) as reader:

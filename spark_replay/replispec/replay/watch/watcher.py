@@ -24,7 +24,7 @@ from replispec.replay.watch.checkpoint import CheckpointError, load, owned, save
 from replispec.replay.watch.ending import judge_stretch, judge_whole, whole_splits
 from replispec.replay.watch.folder import LOOK_BYTES, SEGMENT_BYTES, FolderReader
 from replispec.replay.watch.kept import SEGMENTS_NAME, KeptSegments
-from replispec.replay.watch.ledger import Ledger, Standing, ledger_of
+from replispec.replay.watch.ledger import Ledger, Standing, ledger_of, stretch_of
 from replispec.replay.watch.stretches import SHARE_BYTES, observed
 
 STRETCH_BYTES: Final = 128 << 20
@@ -65,7 +65,7 @@ class Watcher:
         self._out = out
         self._checkpoint = checkpoint
         self._options = options
-        self._bounds = bounds
+        self.bounds = bounds
         settings = _settings(folder, options, bounds)
         document = load(checkpoint)
         self.continued = document is not None
@@ -82,7 +82,7 @@ class Watcher:
 
     def look(self) -> bool:
         """Read what is new; whether anything is, or was not judged yet."""
-        changed = self._reader.look(self._bounds.look)
+        changed = self._reader.look(self.bounds.look)
         if changed:
             self._save()
         return changed or self._judged != self.ledger.cuts
@@ -116,7 +116,7 @@ class Watcher:
         paths = [self._reader.path(name) for name in self.ledger.order]
         sizes = {str(path): path.stat().st_size for path in paths}
         splits = whole_splits(self._splits(), sizes)
-        result = judge_whole(paths, splits, self.kept, self._out, self._options, notes, self._bounds.share)
+        result = judge_whole(paths, splits, self.kept, self._out, self._options, notes, self.bounds.share)
         alerts = self.alerts.settle(result)
         summary = told([paths], [result], self._out, engine, self._options)
         return summary, Round(alerts, said, sum(sizes.values()), more=False)
@@ -129,18 +129,15 @@ class Watcher:
     def _stretch(self, said: list[str]) -> CaptureResult:
         """What the last segments come to, as many as there is room for."""
         splits = self._splits()
-        first, room = len(splits), self._bounds.stretch
-        while first and (first == len(splits) or splits[first - 1].end - splits[first - 1].start <= room):
-            first -= 1
-            room -= splits[first].end - splits[first].start
-        if first and not self._limited:
+        stretch = stretch_of(self.ledger.segments, self.bounds.stretch)
+        if len(stretch) < len(splits) and not self._limited:
             self._limited = True
             said.append(
-                f"more than {self._bounds.stretch} bytes were captured: alerts are told of the last of them"
+                f"more than {self.bounds.stretch} bytes were captured: alerts are told of the last of them"
                 " alone, what needs older frames is told at the end; --stretch-mib raises it"
             )
-        own = {each.number: each for each in splits[first:]}
-        found = observed(own, self.kept, share_bytes=self._bounds.share)
+        own = {each.number: each for each in splits[-len(stretch) :]}
+        found = observed(own, self.kept, share_bytes=self.bounds.share)
         return judge_stretch(splits[0].capture, found, (), self._options)
 
     def _news(self) -> list[str]:
