@@ -58,7 +58,13 @@ class Searcher:
                 self._attempts += 1
             # Unless a hole comes there, the last bytes of a window are looked at again with what follows.
             end = place + len(buffer) - at
-            place = space.next_known(end if end == space.run_end(place) else end - head + 1)
+            if end == space.run_end(place):
+                place = space.next_known(end)
+            elif end - place < head:
+                # The capture gives fewer bytes than it had: there is nothing to go on with.
+                return None
+            else:
+                place = space.next_known(end - head + 1)
         return None
 
 

@@ -36,7 +36,7 @@ class _Part(InputPartition):
 
 
 class SegmentsSource(DataSource):
-    """Options: `checkpoint`, the folder of a watch; `stretch`, how many bytes of capture are judged at once."""
+    """Options: `checkpoint`, the folder of a watch; `stretch`, how many bytes of capture are judged."""
 
     @classmethod
     def name(cls) -> str:
