@@ -45,7 +45,6 @@ class Plain:
         self.depths = {start.key(): 0}
         self.states = {start.key(): start}
         self.steps: dict[Hashable, list[tuple[Hashable, bool, bool]]] = {}
-        self.cut: set[Hashable] = set()
         waiting = deque([start])
         while waiting:
             state = waiting.popleft()
@@ -54,7 +53,6 @@ class Plain:
             found = self.steps[state.key()] = []
             for step in self.all_from(state):
                 if len(step.after.packets) > system.messages_max:
-                    self.cut.add(state.key())
                     continue
                 key = step.after.key()
                 found.append((key, step.harm, step.arrives))
@@ -69,7 +67,7 @@ class Plain:
 
     def stuck(self, whenever: Read, holds: Read) -> set[Hashable]:
         """States in which `whenever` holds and from which no harmless way leads to where `holds` does."""
-        able = self.cut | (self.states.keys() - self.steps.keys())
+        able = self.states.keys() - self.steps.keys()
         able |= {key for key, state in self.states.items() if self.holds(holds, state)}
         grown = True
         while grown:

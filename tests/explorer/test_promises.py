@@ -18,9 +18,9 @@ RUNS = {
     ),
     "sync_state_set, a silent broker": (
         "sync_state_set",
-        Extent(budgets={"lost": 0, "silences": 1}, messages=3),
+        Extent(budgets={"lost": 0, "silences": 1}),
     ),
-    "sync_state_set, a removal": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1}, messages=3)),
+    "sync_state_set, a removal": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1})),
     "registration": ("registration", Extent()),
     "registration, a full disk": ("registration", Extent(budgets={"refusals": 1})),
     "registration, a removal": ("registration", Extent(budgets={"crashes": 0, "removals": 1})),

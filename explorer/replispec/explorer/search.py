@@ -136,16 +136,13 @@ class Search:
 
     def _population(self, rows: Rows, first: int) -> Rows:
         inside = self._inside(rows)
-        ends = ~inside
-        self._ends.append(ends)
+        self._ends.append(~inside)
         self.outside += int(len(rows) - inside.sum())
         chosen = np.flatnonzero(inside).astype(np.int32)
         rows = rows[chosen]
         after = list(self.moves.all_from(rows))
         faults = tuple(self.moves.faults)
         found = rows[:0]
-        for each in after:
-            ends[chosen[each.cut]] = True
         if after:
             codes = [
                 np.full(len(each.parents), self._codes.setdefault(each.move, len(self._codes)), np.int32)
@@ -215,7 +212,7 @@ class Search:
         return np.concatenate(self._marks[name])
 
     def ends(self) -> Mask:
-        """For every state whether something that follows it was left out, for a bound or for want of time."""
+        """For every state whether what follows it was left out: out of bounds, or not reached yet."""
         ends = np.concatenate(self._ends) if self._ends else np.zeros(0, np.bool_)
         return np.concatenate([ends, np.ones(self.states - len(ends), np.bool_)])
 
