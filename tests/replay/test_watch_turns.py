@@ -5,16 +5,19 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replispec.replay.capture.records import Split
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.local import hints
 from replispec.replay.engines.results import Options
+from replispec.replay.engines.split import DecodedSplit, decode_split
 from replispec.replay.tcp.rotation import open_rotation
-from replispec.replay.watch import kept as kept_module
 from replispec.replay.watch.alone import decode_alone
 from replispec.replay.watch.kept import KeptSegments
 from replispec.replay.watch.stretches import observed
@@ -51,13 +54,12 @@ def test_where_ports_were_used_again_a_watch_tells_the_rows_of_a_replay(seed: in
 def decoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The numbers of the segments that are decoded, one each time."""
     numbers: list[int] = []
-    decode = kept_module.decode_split
 
-    def counted(split, *rest):  # type: ignore[no-untyped-def]
+    def counted(split: Split, *rest: Any) -> DecodedSplit:
         numbers.append(split.number)
-        return decode(split, *rest)
+        return decode_split(split, *rest)
 
-    monkeypatch.setattr(kept_module, "decode_split", counted)
+    monkeypatch.setattr("replispec.replay.watch.kept.decode_split", counted)
     return numbers
 
 
@@ -124,7 +126,7 @@ def test_where_ports_were_used_again_a_replay_with_bounded_memory_gives_the_rows
         (source,) = written(Path(folder), pcap(reused_ports(seed)))
         kept_folder = Path(folder) / "kept"
         kept_folder.mkdir()
-        found = []
+        found: list[pa.Table] = []
         with open_rotation(source) as capture:
             splits = {split.number: split for split in capture.cuts(segment_bytes)}
             kept = KeptSegments(kept_folder, hints(Options()))
