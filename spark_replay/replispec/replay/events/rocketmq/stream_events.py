@@ -33,9 +33,10 @@ from replispec.replay.events.rocketmq.overtaking import in_causal_order
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
-from replispec.replay.events.rocketmq.short_logs import beginnings, below
+from replispec.replay.events.rocketmq.short_logs import Beginnings, beginnings, below
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
+    GivenAgain,
     first_reports,
     replication_table,
     sends_table,
@@ -104,18 +105,31 @@ class Judged:
 
     `rows` are those of all kinds but MANY, `sends` acknowledged messages, `frames` those of replication: all
     with their groups, messages with their epochs. `listed` are the events of streams that there is little of,
-    `tables` those of the others, and of them `replication` is the stream `ha`.
+    `tables` those of the others, as far as they were made here.
     """
 
     events: CaptureEvents
     rows: list[Observation]
     sends: Columns
     frames: Columns
-    groups: BrokerGroups
-    history: History
+    given: Given
     listed: list[StreamEvent]
-    replication: EventTable
     tables: list[EventTable]
+
+    @property
+    def groups(self) -> BrokerGroups:
+        """The groups of the capture."""
+        return self.given.groups
+
+    @property
+    def history(self) -> History:
+        """Their history."""
+        return self.given.history
+
+    @cached_property
+    def replication(self) -> EventTable:
+        """The stream `ha`."""
+        return self.given.replication(self.frames)
 
     def for_machines(self, learners: Collection[str]) -> list[Observation]:
         """The rows that machines are walked over: reports only where somebody is a learner."""
@@ -148,53 +162,119 @@ class Judged:
         return [{each.values[code]: rows for code, rows in split(each.codes)} for each in columns]
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is rare in a capture, in its order, each with its group, and what it tells of groups."""
+
+    rows: list[Observation]
+    groups: BrokerGroups
+
+
+@dataclass(slots=True)
+class Given:
+    """What has to be known of the whole capture before any part of its frequent events can be judged.
+
+    It is told by what is rare, and by few of the others, whatever these are many. `starts`: of epochs, also
+    those that only a message tells; `begun`: where the logs of masters begin late; `again`: the messages that
+    lost their place to another one; `listed`: the events that messages are compared with.
+    """
+
+    groups: BrokerGroups
+    history: History
+    falls: LogFalls
+    changes: SetChanges
+    starts: Mapping[str, Mapping[int, int]]
+    begun: Beginnings
+    again: GivenAgain
+    listed: list[StreamEvent]
+
+    def replication(self, frames: Columns) -> EventTable:
+        """The stream `ha` of any whole connections; `frames` are theirs, with their groups."""
+        return replication_table(frames, self.changes)
+
+    def sends(self, sends: Columns) -> EventTable:
+        """The acknowledged messages of any whole connections; these have groups and epochs."""
+        short = below(sends, self.begun)
+        return sends_table(sends, self.falls, self.again, self.starts, self.history.unseen, short)
+
+
 def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = False) -> Judged:
     """Join the events of one capture; `learners` are ids or addresses that the user knows as such.
 
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
     """
     events = CaptureEvents(observed)
-    few = behind_names(events.few)
-    groups = learn_groups(few)
-    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in few]
+    named = name_events(events.few)
+    frames = with_groups(events.columns(*FRAMES), named.groups)
+    history = history_of(named, frames, learners)
+    sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), named.groups)
+    joined = judged_of(events, named, frames, with_epochs(sends, history.offices), history, all_ack=all_ack)
+    tables = [joined.replication, joined.given.sends(joined.sends), ranges(frames)]
+    if all_ack:
+        # Without the setting the rule says nothing, and there is an event for every frame.
+        tables.append(confirms_table(named.rows, frames))
+    joined.tables += [each for each in tables if len(each)]
+    return joined
+
+
+def name_events(few: list[Observation]) -> Named:
+    """What is rare in a capture, joined to its groups."""
+    called = behind_names(few)
+    groups = learn_groups(called)
+    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in called]
     groups.identities = Identities(rows)
-    frames = with_groups(events.columns(*FRAMES), groups)
-    history = _history(rows, witnesses_of(frames), groups, learners)
-    sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
-    sends = with_epochs(sends, history.offices)
+    return Named(rows, groups)
+
+
+def judged_of(
+    events: CaptureEvents,
+    named: Named,
+    frames: Columns,
+    sends: Columns,
+    history: History,
+    *,
+    all_ack: bool,
+) -> Judged:
+    """Everything but what is asked of each frequent event. `frames` and `sends` may be those alone that tell
+    as much as all (telling.py); messages have their epochs, and none was only passed on."""
+    rows, groups = named.rows, named.groups
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
-    every = in_capture_order([*rows, *logs])
-    falls = LogFalls(every, groups, history.tenures, history.starts, history.unseen)
+    falls = LogFalls(
+        in_capture_order([*rows, *logs]), groups, history.tenures, history.starts, history.unseen
+    )
+    epochs = [*_epochs(starts, history)]
+    masters = _addresses(history)
+    offices = followed(frames, groups, masters, starts, history.unseen, all_ack=all_ack)
     listed = [
         *_facts(rows, groups, history),
-        *_epochs(starts, history),
-        *(
-            StreamEvent("offices", "followed", event)
-            for event in followed(
-                frames, groups, _addresses(history), starts, history.unseen, all_ack=all_ack
-            )
-        ),
+        *epochs,
+        *(StreamEvent("offices", "followed", event) for event in offices),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
-    replication = replication_table(frames, SetChanges([*rows, *first_reports(frames)]))
     tables = [
-        replication,
-        sends_table(
-            sends, falls, again, starts, history.unseen, below(sends, beginnings(frames, history.tenures))
-        ),
-        ranges(frames),
         _table("sends", "acknowledged", _unseen(rows, groups)),
         _table("logs", "log_end", falls.ends()),
     ]
-    if all_ack:
-        # Without the setting the rule says nothing, and there is an event for every frame.
-        every = in_capture_order([*rows, *frames.rows(np.flatnonzero(frames.are(*_HEADERS)))])
-        tables.append(_table("confirms", "confirm", confirms(every, all_ack=all_ack)))
-    tables = [each for each in tables if len(each)]
-    return Judged(events, rows, sends, frames, groups, history, listed, replication, tables)
+    given = Given(
+        groups,
+        history,
+        falls,
+        SetChanges([*rows, *first_reports(frames)]),
+        starts,
+        beginnings(frames, history.tenures),
+        GivenAgain(row for row in again if falls.is_given_again(row)),
+        epochs,
+    )
+    return Judged(events, rows, sends, frames, given, listed, [each for each in tables if len(each)])
+
+
+def confirms_table(rows: list[Observation], frames: Columns) -> EventTable:
+    """The stream `confirms` of whole groups, whose members are known to acknowledge all that is sent."""
+    every = in_capture_order([*rows, *frames.rows(np.flatnonzero(frames.are(*_HEADERS)))])
+    return _table("confirms", "confirm", confirms(every, all_ack=True))
 
 
 def _table(stream: str, name: str, events: Iterable[SimpleNamespace]) -> EventTable:
@@ -202,9 +282,9 @@ def _table(stream: str, name: str, events: Iterable[SimpleNamespace]) -> EventTa
     return table_of(stream, each, _NUMBERS, lambda place: each[place][1].row)
 
 
-def _history(
-    rows: list[Observation], headers: Iterable[Observation], groups: BrokerGroups, learners: Collection[str]
-) -> History:
+def history_of(named: Named, frames: Columns, learners: Collection[str]) -> History:
+    """The history of every group; `frames` are those of replication, or those that tell as much of it."""
+    rows, groups = named.rows, named.groups
     history = History()
     witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
     taken_back = epochs_taken_back(rows)
@@ -219,7 +299,7 @@ def _history(
                 history.tenures[row.group].setdefault(row.master_epoch, tenure)
         else:
             witnesses[row.group].hear(row)
-    for row in headers:
+    for row in witnesses_of(frames):
         witnesses[str(row.group)].hear(row)
     claims = masters_by_handshake(rows, groups)
     for group, offices in claims.items():
@@ -230,9 +310,9 @@ def _history(
     present = _present(rows, groups, taken_back)
     for group in {*witnesses, *history.tenures}:
         each = witnesses[group]
-        named = history.tenures[group].keys()
-        history.starts[group].update(each.believed(named))
-        history.unseen[group] = each.unseen(named)
+        known = history.tenures[group].keys()
+        history.starts[group].update(each.believed(known))
+        history.unseen[group] = each.unseen(known)
         history.offices[group] = Offices(
             history.tenures[group],
             {epoch: address for epoch, (address, _) in claims.get(group, {}).items()},

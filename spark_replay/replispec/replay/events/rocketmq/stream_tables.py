@@ -6,6 +6,7 @@ has not is None. `message`, `entries` and others are for machines, which walk th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from types import SimpleNamespace
@@ -95,6 +96,11 @@ def _apart(places: Iterable[int]) -> Numbers:
 
 def witnesses_of(frames: Columns) -> list[Observation]:
     """Of the transfer headers that tell the same start of an epoch so many as are needed to believe it."""
+    return frames.rows(witnesses(frames))
+
+
+def witnesses(frames: Columns) -> Rows:
+    """Where these are among the frames."""
     rows = np.flatnonzero(frames.are(*RUNS))
     starts, offsets = (frames.numbers(name) for name in ("epoch_start_offset", "offset"))
     codes = combined(
@@ -103,16 +109,16 @@ def witnesses_of(frames: Columns) -> list[Observation]:
         np.unique(starts.numbers[rows], return_inverse=True)[1],
         (offsets.numbers[rows] < 0).astype(np.int64),
     )
-    return frames.rows(rows[_first_of_each(codes, WITNESSES_MIN)])
+    return rows[first_of_each(codes, WITNESSES_MIN)]
 
 
 def first_reports(frames: Columns) -> list[Observation]:
     """The first report of each replication connection: from then on its replica counts as it says."""
     rows = np.flatnonzero(frames.are(ObservationKind.REPORT))
-    return frames.rows(rows[_first_of_each(frames.alike("connection")[rows], 1)])
+    return frames.rows(rows[first_of_each(frames.alike("connection")[rows], 1)])
 
 
-def _first_of_each(codes: Codes, count: int) -> Rows:
+def first_of_each(codes: Codes, count: int) -> Rows:
     """The places of the first ones with each code, ascending."""
     return np.sort(np.concatenate([np.zeros(0, np.int64), *(own[:count] for _, own in split(codes))]))
 
@@ -238,17 +244,36 @@ def _any(**told: Any) -> Any:
 # ---- sends -----------------------------------------------------------------------------------------
 
 
+class GivenAgain:
+    """Acknowledged messages that another one keeps the place of."""
+
+    def __init__(self, rows: Iterable[Observation]) -> None:
+        self._messages = Counter(rows)
+        self._offsets = np.unique(np.array([row.offset or 0 for row in self._messages], np.int64))
+
+    def among(self, sends: Columns) -> Rows:
+        """Which of these messages."""
+        perhaps = np.flatnonzero(np.isin(sends.numbers("offset").numbers, self._offsets))
+        left = self._messages.copy()
+        found = []
+        # Of messages that nothing tells apart the first one keeps the place.
+        for at, row in zip(perhaps[::-1].tolist(), reversed(sends.rows(perhaps)), strict=True):
+            if left[row]:
+                left[row] -= 1
+                found.append(at)
+        return np.array(found, np.int64)
+
+
 def sends_table(
     sends: Columns,
     falls: LogFalls,
-    again: Sequence[Observation],
+    again: GivenAgain,
     starts: Starts,
     unseen: Mapping[str, int],
     short: Flags,
 ) -> EventTable:
-    """The events `acknowledged` of the stream `sends`; `again`: the rows that `repeated` tells; `unseen`: by
-    group the latest epoch of which nothing tells where it starts; `short`: messages that lie below where the
-    log of a later master begins."""
+    """The events `acknowledged` of the stream `sends`; `unseen`: by group the latest epoch of which nothing
+    tells where it starts; `short`: messages that lie below where the log of a later master begins."""
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
@@ -270,7 +295,7 @@ def sends_table(
     ends += places.tolist()
     epoch, group = sends.coded("epoch"), sends.coded("group")
     given = np.zeros(len(sends), np.int64)
-    given[repeated(sends)] = [falls.is_given_again(row) for row in again]
+    given[again.among(sends)] = 1
 
     def followed(row: Observation) -> bool:
         group = str(row.group)
