@@ -329,17 +329,17 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     """
     many = np.flatnonzero(frames.are(*MANY))
     places = sends.numbers("offset").numbers
-    ends = _ends(sends.alike("connection", "address"), sends.places)
-    logs = _ends(sends.alike("group", "address", "epoch", "connection"), places)
+    ends = ends_of_each(sends.alike("connection", "address"), sends.places)
+    logs = ends_of_each(sends.alike("group", "address", "epoch", "connection"), places)
     again = repeated(sends)
     every = np.union1d(np.union1d(ends, logs), again)
     rows = sends.rows(every)
     known = dict(zip(every.tolist(), rows, strict=True))
-    ends = _ends(frames.alike("connection", "address", "direction")[many], many)
+    ends = ends_of_each(frames.alike("connection", "address", "direction")[many], many)
     return [*rows, *frames.rows(many[ends])], [known[at] for at in again.tolist()]
 
 
-def _ends(codes: Codes, values: Numbers) -> Rows:
+def ends_of_each(codes: Codes, values: Numbers) -> Rows:
     """Of what has each code those with the least values, so many as must agree, and the largest."""
     order = np.lexsort((values, codes))
     parts = split(codes[order])
