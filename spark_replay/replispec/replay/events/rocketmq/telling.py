@@ -40,6 +40,12 @@ def numbered(number: int, events: Events) -> Events:
     return found
 
 
+def numbers_of(events: Columns) -> Numbers:
+    """The column AT of events of a frequent kind."""
+    # What has no events has no such column either.
+    return np.asarray(events.table.column(AT)) if len(events) else _NOTHING
+
+
 def handed_on(events: Columns, rows: Rows) -> Tables:
     """Some of the events, of the frequent kinds alone, each kind as a table."""
     rows = rows[events.are(*HANDED_ON)[rows]]
@@ -105,7 +111,7 @@ def alike_elsewhere(sends: Columns) -> tuple[Rows, Rows]:
     """Of acknowledged messages that have some places of logs, of all connections: which were only passed on,
     and which others share their place in the logs of a group."""
     kept = told_once(sends)
-    at, own = (np.asarray(each.table.column(AT)) for each in (sends, kept))
+    at, own = numbers_of(sends), numbers_of(kept)
     dropped = np.flatnonzero(~np.isin(at, own))
     left = np.setdiff1d(np.arange(len(sends)), dropped)
     places = np.unique(sends.numbers("offset").numbers[left], return_inverse=True)[1]
@@ -115,7 +121,7 @@ def alike_elsewhere(sends: Columns) -> tuple[Rows, Rows]:
 
 def without(sends: Columns, dropped: Numbers) -> Columns:
     """The messages but those with these numbers in the column AT."""
-    gone = np.isin(np.asarray(sends.table.column(AT)), dropped)
+    gone = np.isin(numbers_of(sends), dropped)
     return sends.take(np.flatnonzero(~gone)) if gone.any() else sends
 
 

@@ -1,0 +1,93 @@
+"""A capture whose judging is spread over parts of its connections comes to what it comes to as a whole."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from replispec.replay.engines.decoding import decode_capture
+from replispec.replay.engines.family import judged
+from replispec.replay.engines.local import capture_row
+from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.engines.rocketmq.spread import SPREAD
+from replispec.replay.engines.spread import judged_in_parts
+from replispec.replay.events.observe import observe
+from replispec.replay.events.tables import Events, to_tables
+from replispec.replay.report.summary import CaptureRow
+from tests.replay.event_rows import from_tables
+from tests.replay.test_stream_tables import damaged
+
+CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
+NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
+DAMAGED = ("failover_lost", "hung_master", "older_copy", "power_cut", "g_mqadmin")
+PARTS = 4
+
+
+@cache
+def seen(name: str) -> tuple[CaptureRow, Events]:
+    decoded = decode_capture(CAPTURES / f"{name}.pcap")
+    events = observe(decoded.frames, decoded.holes, decoded.streams)
+    return capture_row(CAPTURES / f"{name}.pcap", decoded), events
+
+
+def in_parts(events: Events, seed: int, parts: int) -> list[Events]:
+    """The events of some connections each; a part may have none."""
+
+    def owner(connection: str) -> int:
+        return zlib.crc32(f"{seed} {connection}".encode()) % parts
+
+    found: list[Events] = []
+    for part in range(parts):
+        tables = {}
+        for kind, table in events.items():
+            own = [owner(each) == part for each in table.column("connection").to_pylist()]
+            tables[kind] = table.filter(pa.array(own, pa.bool_()))
+        found.append(tables)
+    return found
+
+
+def spread(capture: CaptureRow, events: Events, options: Options, seed: int, parts: int) -> CaptureResult:
+    rare = {kind: table for kind, table in events.items() if kind not in SPREAD.frequent}
+    return judged_in_parts(SPREAD, capture, rare, in_parts(events, seed, parts), options)
+
+
+def plain(result: CaptureResult) -> dict[str, Any]:
+    return {each.name: getattr(result, each.name) for each in fields(result) if each.name != "capture"}
+
+
+def assert_same(capture: CaptureRow, events: Events, options: Options, seed: int, parts: int) -> None:
+    whole = plain(judged(capture, events, options))
+    told = plain(spread(capture, events, options, seed, parts))
+    for name, value in whole.items():
+        assert told[name] == value, name
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_come_to_what_the_whole_comes_to(name: str, seed: int) -> None:
+    assert_same(*seen(name), Options(), seed, (PARTS, 23)[seed])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", DAMAGED)
+def test_parts_of_a_damaged_capture_come_to_what_it_comes_to(name: str, seed: int) -> None:
+    chance = random.Random(f"{name} {seed}")
+    capture, events = seen(name)
+    rows = [other for row in from_tables(events) for other in damaged(row, chance)]
+    options = Options(all_ack=seed == 1, learners=("2",) if seed == 2 else ())
+    assert_same(capture, to_tables(rows), options, seed, PARTS)
+
+
+def test_the_captures_have_what_has_to_meet() -> None:
+    """Messages at one place of a log, and transfers of one epoch, are on several connections somewhere."""
+    _, events = seen("failover_lost")
+    stored = pc.value_counts(events["acknowledged"].column("offset"))  # type: ignore[index]
+    assert pc.max(stored.field("counts")).as_py() > 1
