@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import zlib
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from replispec.replay.engines.family import judged
 from replispec.replay.engines.local import capture_row
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.spread import SPREAD
-from replispec.replay.engines.spread import judged_in_parts
+from replispec.replay.engines.spread import Round, Spread, judged_in_parts
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import Events, to_tables
 from replispec.replay.report.summary import CaptureRow
@@ -56,7 +58,20 @@ def in_parts(events: Events, seed: int, parts: int) -> list[Events]:
 
 def spread(capture: CaptureRow, events: Events, options: Options, seed: int, parts: int) -> CaptureResult:
     rare = {kind: table for kind, table in events.items() if kind not in SPREAD.frequent}
-    return judged_in_parts(SPREAD, capture, rare, in_parts(events, seed, parts), options)
+    return judged_in_parts(passed_on(), capture, rare, in_parts(events, seed, parts), options)
+
+
+def passed_on() -> Spread:
+    """The rounds as on a cluster: what is known and said gets there as bytes."""
+
+    def through(call: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *given: pickle.loads(pickle.dumps(call(*given)))
+
+    rounds = [
+        Round(through(each.of_part), through(each.together), each.meet and through(each.meet))
+        for each in SPREAD.rounds
+    ]
+    return replace(SPREAD, begin=through(SPREAD.begin), rounds=rounds)
 
 
 def plain(result: CaptureResult) -> dict[str, Any]:

@@ -34,6 +34,12 @@ def judged_families() -> tuple[JudgedFamily, ...]:
     return tuple(families.part(ROOM, name).FAMILY for name in families.with_part(ROOM))
 
 
+def spread_of_all() -> Spread | None:
+    """How judging is spread, where one family alone is judged."""
+    every = judged_families()
+    return every[0].spread if len(every) == 1 else None
+
+
 def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:
     """Judge the events of one capture (all of them) and tell its story."""
     capture = replace(capture, commands_unread=events[ObservationKind.UNDECODABLE].num_rows)

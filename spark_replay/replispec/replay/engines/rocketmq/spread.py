@@ -52,9 +52,11 @@ from replispec.replay.events.rocketmq.telling import (
     without,
 )
 from replispec.replay.events.tables import SCHEMAS, Events
+from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.machines import of_connections, of_pairs
 from replispec.replay.judges.parts import PartFinding, PartFindings, add_up
 from replispec.replay.judges.rocketmq.judge import Judgement, conclude, named_learners, stream_judges
+from replispec.replay.judges.sends import LossRow, SendsRow
 from replispec.replay.machines.rocketmq.replication_walks import walk_replication
 from replispec.replay.report.model import Answers, Latency, Overlap
 from replispec.replay.report.ranks import Ranks, counted
@@ -98,7 +100,9 @@ class Known:
     overlaps: list[Overlap] = field(default_factory=list)
     given: Given | None = None
     borders: Borders = field(default_factory=dict)
-    judgement: Judgement | None = None
+    findings: list[FindingRow] = field(default_factory=list)
+    losses: list[LossRow] = field(default_factory=list)
+    stored: list[SendsRow] = field(default_factory=list)
     result: CaptureResult | None = None
 
     def take(self, tables: Iterable[Tables]) -> None:
@@ -120,6 +124,7 @@ def _with(rare: Events, tables: Tables) -> Events:
 
 def _begin(capture: CaptureRow, rare: Events, parts: int, options: Options) -> Known:
     events = {kind: table for kind, table in rare.items() if kind not in MANY}
+    capture = replace(capture, commands_unread=events[ObservationKind.UNDECODABLE].num_rows)
     return Known(capture, options, parts, events, name_events(CaptureEvents(events).few))
 
 
@@ -321,8 +326,9 @@ def _judged(known: Known, told: Sequence[_Third], met: Sequence[PartFindings]) -
     walked = [each.walked for each in told]
     learners = named_learners(known.options.learners)
     joined = known.joined()
-    known.judgement = conclude(known.capture.file, joined, judged, walked, known.pairs, learners)
-    if not known.judgement.losses:
+    found = conclude(known.capture.file, joined, judged, walked, known.pairs, learners)
+    known.findings, known.losses, known.stored = found.findings, found.losses, found.sends
+    if not known.losses:
         _tell(known, joined)
     return known
 
@@ -332,9 +338,8 @@ def _judged(known: Known, told: Sequence[_Third], met: Sequence[PartFindings]) -
 
 def _fourth(known: Known, number: int, part: Events) -> Said:
     assert known.history is not None
-    assert known.judgement is not None
     sends = with_epochs(_sends(known, CaptureEvents(numbered(number, part))), known.history.offices)
-    losses = [(each.group, each.epoch, each.from_offset, each.to_offset) for each in known.judgement.losses]
+    losses = [(each.group, each.epoch, each.from_offset, each.to_offset) for each in known.losses]
     return Said(handed_on(sends, of_losses(sends, losses)))
 
 
@@ -345,8 +350,8 @@ def _with_losses(known: Known, told: Sequence[Tables], _: Sequence[Any]) -> Know
 
 
 def _tell(known: Known, joined: Judged) -> None:
-    assert known.judgement is not None
-    result = result_of(known.capture, replace(known.judgement, joined=joined), known.options)
+    judgement = Judgement(known.capture.file, joined, known.findings, known.losses, known.stored)
+    result = result_of(known.capture, judgement, known.options)
     result.latencies, result.answers, result.overlaps = known.latencies, known.answers, known.overlaps
     known.result = result
 
