@@ -75,7 +75,7 @@ def _replayed(
     decoded = decode_on_spark(
         spark, sources, folder, hints(options), split_bytes=options.split_bytes, window=options.window
     )
-    captures = _capture_rows(sources, decoded)
+    captures = capture_rows(sources, decoded)
     _tell(progress, 2)
     with tempfile.TemporaryDirectory(prefix="replispec-judging-") as folder_name:
         folders = Folders(folder.absolute(), out.absolute(), Path(folder_name))
@@ -91,7 +91,7 @@ def _tell(progress: Progress, stage: int) -> None:
     progress(_STAGES[stage], stage, len(_STAGES))
 
 
-def _capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, CaptureRow]:
+def capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, CaptureRow]:
     """The figures of each capture, by name."""
     counts: dict[tuple[str, bool], int] = defaultdict(int)
     for (capture, protocol), count in decoded.counts.items():

@@ -74,10 +74,12 @@ def _numbers(source: Source, offsets: Collection[int]) -> Mapping[int, tuple[str
     wanted = np.array(sorted(offsets), np.int64)
     with open_rotation(source) as rotation:
         for file in rotation.files:
-            at = file.records().record_offset + file.whole.base
-            rows = np.flatnonzero(np.isin(at, wanted))
-            for row in rows.tolist():
-                found[int(at[row])] = (file.whole.name, row + 1)
+            before = 0
+            for records in file.stretches():
+                at = records.record_offset + file.whole.base
+                for row in np.flatnonzero(np.isin(at, wanted)).tolist():
+                    found[int(at[row])] = (file.whole.name, before + row + 1)
+                before += len(at)
     return found
 
 
