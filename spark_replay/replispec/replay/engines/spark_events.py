@@ -139,6 +139,7 @@ def _observed(folders: Folders, rows: Iterator[Passed]) -> Iterator[Passed]:
     if not pieces:
         return
     slot = pieces[0][0]
+    assert all(each == slot for each, _ in pieces), "a partition is one slot"
     owner = folders.parts().owner(slot)
     holes, streams = (_of_slot(folders.passing / name, slot) for name in (HOLES_NAME, STREAMS_NAME))
     events = observe(pa.concat_tables([table for _, table in pieces]), holes, streams)

@@ -111,6 +111,7 @@ def _begun(folders: Folders, rows: Iterator[Passed]) -> Iterator[tuple[int, Capt
     if not found:
         return
     owner = found[0][1]
+    assert all(each == owner for _, each, _, _ in found), "a partition is one capture"
     events = sum(unsqueezed(payload) for _, _, name, payload in found if name == COUNTS)
     options: Options = shared(folders.passing / OPTIONS_NAME)
     own = _capture(folders, owner)
@@ -205,6 +206,7 @@ def _concluded(
     if not found:
         return
     owner = found[0][0]
+    assert found[-1][0] == owner, "a partition is one capture"
     told = [unsqueezed(payload) for _, name, payload in found if name.startswith(TOLD)]
     met = [unsqueezed(payload) for _, name, payload in found if not name.startswith(TOLD)]
     known = spread.rounds[number].together(kept(_known(folders, owner, number)), told, met)
