@@ -1,8 +1,8 @@
 """The measured process: replays captures that it is told on standard input, and answers with figures.
 
-One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames and of
-events apart (both to Parquet), of verdicts, the rows of each, what Spark shuffled, and the
-peak memory of the processes. It ends with its input. What is loaded on first use is loaded before anything
+One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames, of events (both
+to Parquet) and of verdicts apart, on Spark of events and verdicts together, the rows of each, what Spark
+shuffled, and the peak memory of the processes. It ends with its input. What is loaded on first use is loaded before anything
 is measured.
 """
 
@@ -122,9 +122,8 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
             folders = Folders((out / FRAMES_NAME).absolute(), out.absolute(), Path(passing))
             parts = Parts.of(captures, cores)
             events = observed(spark, folders, parts, decoded.holes, decoded.streams)
-            figures |= watch.read("events")
             judgements(spark, events, folders, parts, Options())
-        # Events are observed and judged in one job: both are counted as verdicts.
+        # Events are observed in the job that judges them.
         figures |= watch.read("verdicts") | shuffled.read("events")
         return figures | {"frames": _rows(out, FRAMES_NAME), "events": _rows(out, EVENTS_NAME)}
 

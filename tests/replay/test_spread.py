@@ -21,6 +21,7 @@ from replispec.replay.engines.local import capture_row
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.spread import SPREAD
 from replispec.replay.engines.spread import Round, Spread, judged_in_parts
+from replispec.replay.events.observation import Acknowledged
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import Events, to_tables
 from replispec.replay.report.summary import CaptureRow
@@ -106,3 +107,19 @@ def test_the_captures_have_what_has_to_meet() -> None:
     _, events = seen("failover_lost")
     stored = pc.value_counts(events["acknowledged"].column("offset"))  # type: ignore[index]
     assert pc.max(stored.field("counts")).as_py() > 1
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_messages_that_were_passed_on_count_once_whichever_part_tells_them(seed: int) -> None:
+    capture, events = seen("failover_lost")
+    rows = from_tables(events)
+    passed = [
+        replace(row, connection=f"10.7.7.{at % 5}:4000<->10.7.8.1:10911#1", order=row.order + 1)
+        for at, row in enumerate(rows)
+        if isinstance(row, Acknowledged)
+    ]
+    assert passed
+    twice = to_tables([*rows, *passed])
+    assert_same(capture, twice, Options(), seed, PARTS)
+    once = judged(capture, events, Options())
+    assert spread(capture, twice, Options(), seed, PARTS).losses == once.losses
