@@ -2,8 +2,8 @@
 
 One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames, of events (both
 to Parquet) and of verdicts apart, on Spark of events and verdicts together, the rows of each, what Spark
-shuffled, and the peak memory of the processes. It ends with its input. What is loaded on first use is loaded before anything
-is measured.
+shuffled, and the peak memory of the processes. It ends with its input. What is loaded on first use is loaded
+before anything is measured.
 """
 
 from __future__ import annotations
