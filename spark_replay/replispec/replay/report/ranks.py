@@ -16,10 +16,11 @@ DIGITS: Final = 12
 
 
 def sizes_of(values: Numbers) -> Numbers:
-    """The size of each number, none of which is below 0; larger numbers are of no smaller size."""
-    # A float of 64 bits may round up to the next power of two: numbers are halved first.
+    """The size of each number, none of which is below 0; larger numbers are of no smaller size.
+
+    How many binary digits a number has is asked of a float, which may round it up: that keeps the order.
+    """
     lengths = np.where(values < 2, values, np.frexp((values >> 1).astype(np.float64))[1] + 1)
-    lengths -= (values >> np.maximum(lengths - 1, 0)) == 0
     shifts = np.maximum(lengths.astype(np.int64) - DIGITS, 0)
     return np.asarray((shifts << DIGITS) + (values >> shifts), np.int64)
 
