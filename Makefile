@@ -83,20 +83,38 @@ spec-check: $(READY) ## since the last tag: no break of the wire that CHANGELOG.
 	@$(BIN)/replispec spec check
 
 .PHONY: test-full
-test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault
-	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all $(BIN)/python -m pytest \
+test-full: jdk $(READY) ## the long proofs: 10,000 turned bits, more mixtures, every case against every fault, the whole site
+	@REPLISPEC_FLIPS=10000 REPLISPEC_MIXTURES=500 REPLISPEC_MESS=20 REPLISPEC_FAULTS=all REPLISPEC_EDITS=all REPLISPEC_SITE=whole $(BIN)/python -m pytest \
 		tests/replay/test_damage.py tests/replay/test_mixtures.py tests/replay/test_mess.py tests/replay/test_order.py \
 		tests/replay/test_faults_on_spark.py \
 		tests/conformance/test_faults_controller.py tests/conformance/test_faults_ha_master.py \
-		tests/compiler/test_evolution_of_mutants.py
+		tests/compiler/test_evolution_of_mutants.py tests/handbook/test_site.py
+	@$(BIN)/python -m benchmarks.bench_watch
 
 .PHONY: generate
 generate: $(READY) ## compile spec/ into generated/
 	@$(BIN)/python -m replispec.compiler.generate
 
+.PHONY: explore
+explore: $(READY) ## explore every system of the specification with more faults than the tests do (some minutes)
+	@$(BIN)/replispec spec explore sync_state_set --set silences=1 $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set late=1 --set lags=1 $(ARGS)
+	@$(BIN)/replispec spec explore sync_state_set --set lost=0 --set silences=1 --set removals=1 $(ARGS)
+	@$(BIN)/replispec spec explore registration --set late=1 --set refusals=1 --messages 4 $(ARGS)
+	@$(BIN)/replispec spec explore registration --set removals=1 $(ARGS)
+	@$(BIN)/replispec spec explore registration --count broker=3 --messages 4 --seconds 300 $(ARGS)
+
+.PHONY: site
+site: $(READY) ## the specification as pages for people, with search, no network needed (OUT=...)
+	@$(BIN)/python -m replispec.handbook --out "$(or $(OUT),out/site)"
+
 .PHONY: bench-replay
 bench-replay: $(READY) ## verdicts and rates of both engines, rates of tshark, on a generated capture (SIZE=400, ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE) $(ARGS)
+
+.PHONY: bench-watch
+bench-watch: $(READY) ## a folder fed for ten minutes, its watcher killed twice: verdicts, alerts, memory (ARGS=--help)
+	@$(BIN)/python -m benchmarks.bench_watch $(ARGS)
 
 .PHONY: mutants
 mutants: jdk $(READY) ## change the specification in one place at a time, and see that something notices (ARGS=--help)

@@ -245,6 +245,7 @@ class GeneratedSet:
                 break
             body += generated_frames.record(place, self._bodies[kind])
             link.done, records = link.done + 1, records - 1
+            self.world.ledger.count(expected.BODY_STORED)
         if not body:
             return
         replica.end += len(body)

@@ -9,6 +9,7 @@ import pytest
 from replispec.broker.rocketmq.core.role import Role
 from replispec.runtime.rocketmq.framing import Command
 from replispec.runtime.rocketmq.membership import Controllers
+from replispec.wire.rocketmq import constants
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.controller import AlterSyncStateSetRequest, SyncStateSet
 from replispec.wire.rocketmq.machines.broker_role import ReplicaInfoReceived
@@ -17,6 +18,7 @@ from tests.playbook import Action, Answer, Playbook
 CONTROLLER = "127.0.0.1:9878"
 US = 1
 US_TWO = frozenset({1, 2})
+DOUBT_MS = 30_000
 
 
 class Deciding:
@@ -54,7 +56,7 @@ class Broker:
         self.playbook = Playbook({CONTROLLER: self.controller})
         controllers = Controllers(self.playbook.calls, [CONTROLLER])
         controllers.leader = CONTROLLER
-        self.role = Role(self.playbook.outbox, controllers, "broker-a", self)
+        self.role = Role(self.playbook.outbox, controllers, "broker-a", self, doubt_period_ms=DOUBT_MS)
 
     def become_master(self, epoch: int, _now_ms: int, *, resumed: bool) -> None:
         self.received.append(f"master of {epoch}" + (" again" if resumed else ""))
@@ -72,12 +74,18 @@ class Broker:
         self.received.append("asks who is master")
 
     def replica_info_received(
-        self, master: int | None, epoch: int, members: frozenset[int] = frozenset({1}), set_epoch: int = 1
+        self,
+        master: int | None,
+        epoch: int,
+        members: frozenset[int] = frozenset({1}),
+        set_epoch: int = 1,
+        *,
+        is_answer: bool = False,
     ) -> list[str]:
         address = None if master is None else f"broker {master}"
         return self.does(
             lambda now_ms: self.role.replica_info_received(
-                ReplicaInfoReceived(master, address, epoch, members, set_epoch), now_ms
+                ReplicaInfoReceived(master, address, epoch, members, set_epoch, is_answer), now_ms
             )
         )
 
@@ -134,7 +142,8 @@ def test_without_a_master_an_election_is_asked_for() -> None:
     assert fresh().replica_info_received(None, 0) == ["asks for a master"]
     replica = fresh()
     replica.replica_info_received(2, 3)
-    assert replica.replica_info_received(None, 3) == []
+    assert replica.replica_info_received(None, 2) == []
+    assert replica.replica_info_received(None, 3) == ["asks for a master"]
     assert replica.replica_info_received(None, 4) == ["asks for a master"]
     master = fresh()
     master.replica_info_received(US, 3)
@@ -194,17 +203,6 @@ def test_a_request_whose_outcome_is_unknown_is_sent_again_and_counts(code: int |
     assert broker.role.members == US_TWO
 
 
-def test_a_refusal_counts_until_the_set_was_received_from_the_controller() -> None:
-    """An earlier request for the same may have had success."""
-    broker = fresh()
-    broker.replica_info_received(US, 5, frozenset({1}), 7)
-    broker.controller.code = ResponseCode.CONTROLLER_FENCED_SYNC_STATE_SET_EPOCH
-    assert broker.caught_up(2) == ["counts [1, 2]", "asks who is master"]
-    assert broker.role.counted == US_TWO
-    assert broker.replica_info_received(US, 5, frozenset({1}), 7) == ["counts [1]"]
-    assert broker.role.counted == {1}
-
-
 def test_an_answer_that_is_no_newer_is_not_believed() -> None:
     broker = master_of_two()
     broker.controller.code = None
@@ -237,9 +235,9 @@ def stands(broker: Broker) -> str:
     """The state of the machine, in one line."""
     known = broker.role.variables
     proposed = f" or {sorted(known.proposed)}" if known.proposed else ""
-    refused = " refused" if known.refused else ""
+    doubtful = " in doubt" if known.doubtful else ""
     role = f"{broker.role.state.name} {known.master_epoch}"
-    return f"{role}: {sorted(known.members)} of {known.set_epoch}{proposed}{refused}"
+    return f"{role}: {sorted(known.members)} of {known.set_epoch}{proposed}{doubtful}"
 
 
 def test_every_step_of_a_life() -> None:
@@ -286,20 +284,51 @@ def test_every_step_of_a_life() -> None:
     ]
 
 
-def test_a_refusal_is_remembered_until_the_set_is_received() -> None:
+def test_a_request_that_is_refused_before_any_other_leaves_the_set_as_it_was() -> None:
     broker = master_of_two()
     broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
-    broker.lagging(2)
-    assert stands(broker) == "MASTER 5: [1, 2] of 7 or [1] refused"
-    broker.replica_info_received(US, 5, US_TWO, 7)
+    assert broker.lagging(2) == ["counts [1, 2]", "counts [1, 2]", "asks who is master"]
     assert stands(broker) == "MASTER 5: [1, 2] of 7"
-    broker.lagging(2)
+
+
+def test_a_refusal_in_doubt_counts_both_sets_until_another_epoch_of_the_set_is_known() -> None:
+    broker = in_doubt()
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2] in doubt"
+    broker.replica_info_received(US, 5, US_TWO, 8)
+    assert stands(broker) == "MASTER 5: [1, 2] of 8"
+    assert broker.wait(DOUBT_MS) == []
+
+
+def test_a_doubt_ends_by_an_answer_that_was_asked_for_when_no_request_could_be_on_its_way() -> None:
+    broker = in_doubt()
+    assert broker.wait(DOUBT_MS - 1) == []
+    assert broker.wait(1) == ["asks who is master"]
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2] in doubt"
+    broker.replica_info_received(US, 5, frozenset({1}), 7, is_answer=True)
+    assert stands(broker) == "MASTER 5: [1] of 7"
+
+
+def test_another_request_puts_the_end_of_a_doubt_off() -> None:
+    broker = in_doubt()
+    broker.wait(DOUBT_MS - 1)
     broker.replica_info_received(US, 5, frozenset({1}), 8)
-    assert stands(broker) == "MASTER 5: [1] of 8"
-    broker.controller.code = ResponseCode.CONTROLLER_BROKER_NOT_ALIVE
+    broker.controller.code = None
     broker.caught_up(2)
-    broker.replica_info_received(US, 6, US_TWO, 9)
-    assert stands(broker) == "MASTER 6: [1, 2] of 9"
+    assert broker.wait(1) == []
+
+
+def in_doubt() -> Broker:
+    """A master that asked to expand its set; no answer came to the first request, a refusal to the second."""
+    broker = fresh()
+    broker.replica_info_received(US, 5, frozenset({1}), 7)
+    broker.controller.code = ResponseCode.SYSTEM_ERROR
+    broker.caught_up(2)
+    broker.controller.code = ResponseCode.CONTROLLER_ALTER_SYNC_STATE_SET_FAILED
+    assert broker.wait(constants.RETRY_MS) == ["asks who is master"]
+    assert stands(broker) == "MASTER 5: [1] of 7 or [1, 2] in doubt"
+    return broker
 
 
 def test_an_answer_with_an_old_epoch_makes_the_master_ask_who_is_in_the_set() -> None:
@@ -317,7 +346,7 @@ def test_what_comes_after_the_role_was_lost_changes_nothing(code: int) -> None:
     broker = master_of_two()
     broker.controller.code = code
     broker.controller.before = lambda: broker.role.replica_info_received(
-        ReplicaInfoReceived(2, "broker 2", 6, US_TWO, 9), broker.playbook.now_ms
+        ReplicaInfoReceived(2, "broker 2", 6, US_TWO, 9, is_answer=False), broker.playbook.now_ms
     )
     broker.lagging(2)
     assert stands(broker) == "REPLICA 6: [1, 2] of 9"
@@ -328,7 +357,7 @@ def test_an_outcome_that_is_no_longer_awaited_is_no_reason_to_ask_again() -> Non
     broker = master_of_two()
     broker.controller.code = ResponseCode.SYSTEM_ERROR
     broker.controller.before = lambda: broker.role.replica_info_received(
-        ReplicaInfoReceived(US, "us", 5, US_TWO, 9), broker.playbook.now_ms
+        ReplicaInfoReceived(US, "us", 5, US_TWO, 9, is_answer=False), broker.playbook.now_ms
     )
     broker.lagging(2)
     assert stands(broker) == "MASTER 5: [1, 2] of 9"

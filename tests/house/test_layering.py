@@ -164,6 +164,12 @@ LAYERS = (
         ("replispec.conformance", "replispec.runtime.rocketmq.framing", FAMILIES, WIRE, PRIMITIVES),
         ("asyncio", "urllib", *COMMAND_LINE, *SPARK, "grpc_tools", *PROTOBUF),
     ),
+    # Reads what the compiler and the suite read, and steps what was generated.
+    Layer(
+        "replispec.handbook",
+        ("replispec.handbook", "replispec.compiler", "replispec.conformance", FAMILIES, WIRE, PRIMITIVES),
+        (*NETWORK, *COMMAND_LINE, *SPARK, "grpc_tools", "betterproto"),
+    ),
     Layer("replispec.cli", ("replispec",), (*NETWORK, *SPARK, *COMPILING, *PROTOBUF)),
     # Starts and stops programs, ours too; speaks their protocol through the specification alone.
     Layer(
@@ -184,6 +190,7 @@ REPLAY = (
     "judges",
     "report",
     "engines",
+    "watch",
     "redact",
 )
 # Where positions in bytes are the subject; everything else goes through generated codecs.
@@ -339,6 +346,7 @@ def test_no_test_sleeps_or_looks_at_the_clock() -> None:
         ("compiler/ruff.toml", ["replispec.compiler"]),
         ("spark_replay/ruff.toml", ["replispec.replay"]),
         ("conformance/ruff.toml", ["replispec.conformance"]),
+        ("handbook/ruff.toml", ["replispec.handbook"]),
         ("cli/ruff.toml", ["replispec.cli"]),
     ],
 )

@@ -165,6 +165,59 @@ def begun_late(packets: Packets, rng: random.Random) -> list[Seen]:
     return list(packets[rng.randrange(1, max(2, len(packets) * 4 // 5)) :])
 
 
+def all_again(packets: Packets, rng: random.Random) -> list[Seen]:
+    """Each connection begins with a SYN that nobody answers, and everything comes again up to 60 s later."""
+    begun, tried = set(), []
+    for each in packets:
+        if each.connection not in begun and mess.is_syn(each):
+            tried.append(
+                replace(each, data=_from_number(each.data, rng.randrange(2**32)), time_ns=each.time_ns - 1)
+            )
+        begun.add(each.connection)
+    whole = [*tried, *packets]
+    by_ns = rng.randrange(60 * SECOND)
+    return [*whole, *mess.delayed(whole, lambda _: by_ns)]
+
+
+def _from_number(frame: bytes, sequence: int) -> bytes:
+    at = 14 + (frame[14] & 15) * 4 + 4
+    return filled(frame[:at] + struct.pack("!I", sequence) + frame[at + 4 :])
+
+
+def ports_again(packets: Packets, rng: random.Random, *, syn: bool = True) -> list[Seen]:
+    """A connection has the ports of one before it that is over; its SYN packets may be missing."""
+    own: dict[tuple[bytes, ...] | None, list[Seen]] = {}
+    for each in packets:
+        own.setdefault(each.connection, []).append(each)
+    over: dict[tuple[bytes, bytes], list[tuple[int, bytes]]] = {}
+    found = own.pop(None, [])
+    for members in own.values():
+        first, last_ns = members[0], max(each.time_ns for each in members)
+        if first.ends is None or not mess.is_syn(first):
+            found += members
+            continue
+        opener, listener = first.ends
+        known = over.setdefault((opener[:-2], listener), [])
+        at = next((at for at, (until_ns, _) in enumerate(known) if until_ns < first.time_ns), None)
+        if at is None:
+            known.append((last_ns, opener[-2:]))
+            found += members
+            continue
+        known[at] = last_ns, known[at][1]
+        renamed = [_from_port(each, opener, known[at][1]) for each in members]
+        found += [each for each in renamed if syn or rng.random() < 0.5 or not mess.is_syn(each)]
+    return found
+
+
+def _from_port(each: Seen, end: bytes, port: bytes) -> Seen:
+    """The packet with another port of one of its ends."""
+    if each.ends is None:
+        return each
+    at = 14 + (each.data[14] & 15) * 4 + (0 if each.ends[0] == end else 2)
+    source, destination = (own[:-2] + port if own == end else own for own in each.ends)
+    return replace(each, data=filled(each.data[:at] + port + each.data[at + 2 :]), ends=(source, destination))
+
+
 def _can_be_damaged(each: Seen) -> bool:
     """Whether a packet has payload, and no checksum that looks by accident as if nobody filled it in."""
     if each.ends is None or len(each.data) <= payload_at(each.data):
@@ -194,4 +247,7 @@ DEFECTS = {
     "small snap length": Defect(snapped),
     "one direction missing": Defect(one_sided),
     "begun in the middle": Defect(begun_late),
+    "everything again": Defect(all_again, keeps=True),
+    "ports used again": Defect(ports_again, keeps=True),
+    "ports used again, SYN lost": Defect(partial(ports_again, syn=False)),
 }

@@ -23,6 +23,7 @@ LEARNER_OUTSIDE = "learner-outside-set"
 PAIRING = "pairing"
 SEND_SURVIVES = "acknowledged-send-survives"
 SAME_BYTES = "same-bytes"
+BODY_STORED = "acknowledged-body-is-stored"
 CONFIRM_COVERS = "confirm-covers-set"
 CONFIRM_HOLDS = "confirm-offset-holds"
 CONFIRMED_SURVIVE = "confirmed-bytes-survive"
@@ -47,6 +48,7 @@ OF_GROUP = (
     LEARNER_OUTSIDE,
     SEND_SURVIVES,
     SAME_BYTES,
+    BODY_STORED,
     CONFIRM_COVERS,
     CONFIRM_HOLDS,
     LOG_HOLDS,
@@ -98,8 +100,9 @@ class Ledger:
 
     `group` is the one that is written about now; `starts` and `acknowledged` are by group and epoch.
     `carried` holds which connections to replicas a run of log bytes went over, by group, epoch, offset and
-    size. `facts` and `learners` are by group: each fact is told about each learner. `all_ack`: the judge is
-    told that every member of the SyncStateSet acknowledges.
+    size; `runs` every run by the same. `records`: messages that were acknowledged one by one. `facts` and
+    `learners` are by group: each fact is told about each learner. `all_ack`: the judge is told that every
+    member of the SyncStateSet acknowledges.
     """
 
     group: str = GROUP
@@ -110,12 +113,15 @@ class Ledger:
     cut: list[tuple[str, int, int]] = field(default_factory=list)
     confirmed: dict[tuple[str, int], int] = field(default_factory=dict)
     carried: dict[tuple[str, int, int, int], set[int]] = field(default_factory=dict)
+    records: list[tuple[str, int, int, int]] = field(default_factory=list)
+    runs: list[tuple[str, int, int, int]] = field(default_factory=list)
     all_ack: bool = False
     facts: Counter[str] = field(default_factory=Counter)
     learners: dict[str, set[int]] = field(default_factory=dict)
 
     def carry(self, epoch: int, offset: int, size: int, connection: int) -> None:
         """A run of log bytes went over a connection; one that went over another before is compared."""
+        self.runs.append((self.group, epoch, offset, size))
         seen = self.carried.setdefault((self.group, epoch, offset, size), set())
         if connection not in seen:
             for _ in seen:
@@ -150,10 +156,26 @@ class Ledger:
         """A new master begins to write at this offset of its log."""
         self.starts[self.group, epoch] = offset
 
-    def acknowledge(self, epoch: int, offset: int) -> None:
-        """The master of this epoch told a producer that its message lies at this offset."""
+    def acknowledge(self, epoch: int, offset: int, size: int | None = None) -> None:
+        """The master of this epoch told a producer that its message lies at this offset.
+
+        `size`: of its record, where the request held no other message.
+        """
         self.count(SEND_SURVIVES)
         self.acknowledged.append((self.group, epoch, offset))
+        if size is not None:
+            self.records.append((self.group, epoch, offset, size))
+
+    def _stored(self) -> None:
+        """Count such messages for every run with their whole record, before what was replaced or cut."""
+        for group, epoch, offset, size in self.records:
+            later = [start for (each, at), start in self.starts.items() if each == group and at > epoch]
+            later += [place for each, at, place in self.cut if (each, at) == (group, epoch)]
+            if offset < min(later, default=offset + 1):
+                self.evaluated[group, BODY_STORED] += sum(
+                    run[:2] == (group, epoch) and run[2] <= offset and offset + size <= run[2] + run[3]
+                    for run in self.runs
+                )
 
     def cut_off(self, epoch: int, offset: int) -> None:
         """The log of the master of this epoch ends here from now on: what it had acknowledged is gone."""
@@ -198,6 +220,8 @@ class Ledger:
         self.starts.update(other.starts)
         self.acknowledged += other.acknowledged
         self.cut += other.cut
+        self.records += other.records
+        self.runs += other.runs
         self.confirmed.update(other.confirmed)
         self.facts.update(other.facts)
         self.learners.update(other.learners)
@@ -207,6 +231,7 @@ class Ledger:
         for group, learners in self.learners.items():
             self.evaluated[group, LEARNER] += self.facts[group] * len(learners)
         self._followed()
+        self._stored()
         losses = []
         for loss in self.losses():
             verdict = self.verdicts.setdefault((loss.group, SEND_SURVIVES), "violated")

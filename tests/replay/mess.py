@@ -84,10 +84,11 @@ def delayed(packets: Sequence[Seen], delay_ns: Callable[[Seen], int]) -> list[Se
 def jitter(packets: Sequence[Seen], rng: random.Random, most_ns: int) -> list[Seen]:
     """Every packet by itself up to so much later, but no SYN: what overtakes it by more than the 65,535 bytes
     of a first window is taken for another connection of the same ports."""
-    return delayed(packets, lambda each: 0 if _is_syn(each) else rng.randrange(most_ns))
+    return delayed(packets, lambda each: 0 if is_syn(each) else rng.randrange(most_ns))
 
 
-def _is_syn(each: Seen) -> bool:
+def is_syn(each: Seen) -> bool:
+    """Whether a packet opens a connection, or answers one that does."""
     if each.ends is None:
         return False
     is_four = each.data[ETHERNET] >> 4 == 4

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from replispec.replay.frames.rocketmq.readers import HA_MASTER
+from replispec.replay.frames.rocketmq.readers import HA_MASTER, REMOTING
 from replispec.wire.rocketmq import broker, controller, ha
 from replispec.wire.rocketmq.codes import HaConnectionState, RemotingFlag, RequestCode, ResponseCode
 from tests.replay.faults import (
@@ -45,6 +45,12 @@ def next_id_is_taken(frames: Frames) -> Frames:
     at = frames[asked].time_ns
     inserted = [replace(_numbered(frame, 900_000 + number), time_ns=at) for frame, number in before]
     return [*frames[:asked], *inserted, *frames[asked:]]
+
+
+def _moved(frame: Frame, to: Frame, *, back: bool = False) -> Frame:
+    """The frame on the connection of another one, in its direction or back."""
+    ends = (to.destination, to.source) if back else (to.source, to.destination)
+    return replace(frame, connection=to.connection, source=ends[0], destination=ends[1])
 
 
 def _numbered(frame: Frame, opaque: int, code: int | None = None) -> Frame:
@@ -145,6 +151,40 @@ def registered_under_another_master(frames: Frames) -> Frames:
     at = commands(frames, RequestCode.CONTROLLER_REGISTER_BROKER, answers=True)[-1]
     kind = controller.RegisterBrokerToControllerResponse
     return put(frames, at, with_fields(frames[at], kind, master_broker_id=9))
+
+
+_SECOND = b'{"alive":true,"brokerAddress":"127.0.0.1:30920","brokerId":2,"brokerName":"broker-a"}'
+"""The second member in answers about a whole set."""
+
+
+def member_whose_grant_nobody_saw(frames: Frames) -> Frames:
+    """The last set that a master asks for, and gets, holds an id that nobody was seen to be granted."""
+    at = commands(frames, RequestCode.CONTROLLER_ALTER_SYNC_STATE_SET, answers=False)[-1]
+    found = frames[:at]
+    for frame in frames[at:]:
+        body = frame.command()[0].body if frame.protocol == REMOTING else b""
+        told = body.replace(b'"syncStateSet":[1,2]', b'"syncStateSet":[1,2,7]')
+        told = told.replace(_SECOND + b"]", _SECOND + b"," + _SECOND.replace(b":2,", b":7,") + b"]")
+        found.append(frame if told == body else frame.with_command(frame.command()[1], told))
+    return found
+
+
+def member_that_is_still_to_be_granted(frames: Frames) -> Frames:
+    """The same, and behind it the controller tells that an id before it is the next to be granted."""
+    frames = member_whose_grant_nobody_saw(frames)
+    asked, answered = (
+        frames[commands(frames, RequestCode.CONTROLLER_GET_NEXT_BROKER_ID, answers=each)[-1]]
+        for each in (False, True)
+    )
+    last = frames[commands(frames, RequestCode.CONTROLLER_GET_SYNC_STATE_DATA, answers=False)[-1]]
+    told = with_fields(answered, controller.GetNextBrokerIdResponse, next_broker_id=3)
+    frames = after_its_connection(frames, _moved(_numbered(asked, 900_000), last))
+    return after_its_connection(frames, _moved(_numbered(told, 900_000), last, back=True))
+
+
+def header_without_bytes_moves_a_start(frames: Frames) -> Frames:
+    """The last header without bytes tells another start of its epoch than those before it."""
+    return _transfer(frames, transfers(frames, with_body=False)[-1], epoch_start_offset=7)
 
 
 # ---- requests and answers ------------------------------------------------------------------------
@@ -303,8 +343,34 @@ def old_place_is_given_again(frames: Frames) -> Frames:
 
 
 def log_falls_within_the_epoch(frames: Frames) -> Frames:
-    """Behind the end the master sends heartbeats again, in its own epoch and with half of its log."""
-    return _heartbeats_again(frames, 2)
+    """Behind the end the master starts again and registers, in its own epoch and with half of its log."""
+    return _started_again(frames, 2)
+
+
+def _started_again(frames: Frames, part: int) -> Frames:
+    """The heartbeats behind a registration that is answered with the last set that was told."""
+    again = _heartbeats_again(frames, part)
+    first = again[len(frames)]
+    told = frames[commands(frames, RequestCode.CONTROLLER_GET_REPLICA_INFO, answers=True)[-1]].command()
+    info = controller.GetReplicaInfoResponse.from_ext_fields(dict(told[1].ext_fields or {}))
+    asked, answered = (
+        frames[commands(frames, RequestCode.CONTROLLER_REGISTER_BROKER, answers=each)[0]]
+        for each in (False, True)
+    )
+    answer = with_fields(
+        answered,
+        controller.RegisterBrokerToControllerResponse,
+        controller.SyncStateSet.decode(told[0].body),
+        master_broker_id=info.master_broker_id,
+        master_address=info.master_address,
+        master_epoch=info.master_epoch,
+        sync_state_set_epoch=controller.SyncStateSet.decode(told[0].body).sync_state_set_epoch,
+    )
+    registered = [
+        replace(_moved(asked, first), time_ns=first.time_ns - 2),
+        replace(_moved(answer, first, back=True), time_ns=first.time_ns - 1),
+    ]
+    return [*frames, *registered, *again[len(frames) :]]
 
 
 def _heartbeats_again(frames: Frames, part: int) -> Frames:
@@ -334,8 +400,13 @@ def run_of_64_kilobytes(frames: Frames) -> Frames:
 
 
 def log_is_whole_after_a_restart(frames: Frames) -> Frames:
-    """Behind the end the master sends heartbeats again, in its own epoch and with its whole log."""
-    return _heartbeats_again(frames, 1)
+    """Behind the end the master starts again and registers, in its own epoch and with its whole log."""
+    return _started_again(frames, 1)
+
+
+def shorter_log_of_nobody_knows_when(frames: Frames) -> Frames:
+    """Behind the end the master has half of its log on a connection that may have been captured late."""
+    return _heartbeats_again(frames, 2)
 
 
 def _beat(frame: Frame) -> controller.BrokerHeartbeatRequest:

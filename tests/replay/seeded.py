@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from tests.replay import expectations as rule
 from tests.replay import faults as one
 from tests.replay import more_faults as more
+from tests.replay import stored_faults as stored
 from tests.replay.faults import Edit
 
 SET, LEARNER, PATIENT, LONG = "c_syncstateset", "d_async_learner", "f1_510_first_start", "m_mtu1500"
@@ -32,9 +33,15 @@ class Fault:
 
 
 def _fault(
-    capture: str, edit: Edit, *breaks: str, doubts: str = "", lost: int = 0, all_ack: bool = False
+    capture: str,
+    edit: Edit,
+    *breaks: str,
+    doubts: str | tuple[str, ...] = (),
+    lost: int = 0,
+    all_ack: bool = False,
 ) -> Fault:
-    return Fault(capture, edit, frozenset(breaks), frozenset(filter(None, [doubts])), lost, all_ack)
+    doubted = (doubts,) if isinstance(doubts, str) else doubts
+    return Fault(capture, edit, frozenset(breaks), frozenset(doubted), lost, all_ack)
 
 
 SEEDED: tuple[Fault, ...] = (
@@ -49,6 +56,8 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, one.answered_twice, rule.PAIRING),
     _fault(LEARNER, one.message_after_the_next_epoch, rule.SEND_SURVIVES, lost=1),
     _fault(LEARNER, one.other_bytes, rule.SAME_BYTES),
+    _fault(SET, stored.bit_of_a_body, rule.BODY_STORED),
+    _fault(SET, stored.another_message, rule.BODY_STORED),
     _fault(LEARNER, one.id_granted_again, rule.GRANTED_ONCE, rule.BROKER_SET, doubts=rule.NEXT_ID),
     _fault(LEARNER, one.silence_at_the_new_leader, rule.HEARTBEATS),
     _fault(PATIENT, one.confirmed_too_much, rule.CONFIRM_COVERS, all_ack=True),
@@ -69,6 +78,10 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.set_epoch_of_the_future, doubts=rule.BROKER_SET),
     _fault(SET, more.body_contradicts_its_header, rule.EPOCHS_GROW, rule.BROKER_SET),
     _fault(SET, more.unasked_member, rule.SET_BY_EPOCH, rule.BROKER_SET),
+    _fault(SET, more.member_that_is_still_to_be_granted, rule.BROKER_SET),
+    # Its grant may have been on a connection that was not captured.
+    _fault(SET, more.member_whose_grant_nobody_saw, doubts=rule.BROKER_SET),
+    _fault(SET, more.header_without_bytes_moves_a_start, rule.BATCH_IN_EPOCH),
     _fault(SET, more.stale_epoch_is_obeyed, rule.BROKER_SET, doubts=rule.ONLY_MASTER),
     _fault(SET, more.stale_set_epoch_is_obeyed, rule.BROKER_SET),
     _fault(
@@ -101,10 +114,14 @@ SEEDED: tuple[Fault, ...] = (
     _fault(SET, more.two_messages_at_one_place, rule.SEND_SURVIVES, lost=1),
     _fault(SET, more.old_place_is_given_again, rule.SEND_SURVIVES, lost=1),
     _fault(SET, more.log_falls_within_the_epoch, rule.SEND_SURVIVES, rule.LOG_HOLDS, lost=29),
+    # Only the order of the capture says that this is the later log, and a connection may have been late.
+    _fault(SET, more.shorter_log_of_nobody_knows_when, doubts=(rule.SEND_SURVIVES, rule.LOG_HOLDS)),
 )
 
 PERMITTED: tuple[tuple[str, Edit], ...] = (
     # haTransferBatchSize is a setting of the master.
     (LONG, more.run_of_64_kilobytes),
     (SET, more.log_is_whole_after_a_restart),
+    (SET, stored.properties_of_the_broker),
+    (SET, stored.message_of_a_batch),
 )

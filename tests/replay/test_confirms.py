@@ -64,7 +64,12 @@ def connected_again(world: World, wait_s: float) -> None:
     world.traffic.wait(wait_s)
 
 
-def test_a_member_that_reports_late_on_its_new_connection_may_take_back_what_was_confirmed() -> None:
+def fallen(by: int = 0, *, says_more: bool = False) -> str:
+    """The verdict where a master takes back what it confirmed, on the connection of broker 3, to so much less
+    than broker 2 holds, which is connected again.
+
+    `says_more`: broker 3 is told twice more, without bytes, that there is nothing behind what it has.
+    """
     world = two_brokers(World(patient=True))
     world.come_up(3)
     world.announce(3)
@@ -77,9 +82,21 @@ def test_a_member_that_reports_late_on_its_new_connection_may_take_back_what_was
     world.traffic.wait(30)
     connected_again(world, 8)
     other = world.brokers[3]
-    for confirmed in (world.brokers[1].end, held):
+    beyond = other.end + 1 if says_more else world.brokers[1].end
+    for confirmed in (beyond, held - by, *[held - by] * says_more):
         world._master_says(other, HaTransferHeader(other.end, 1, 0, confirmed).encode())
         world.report(2)
     found = judged(pcap(world.traffic.packets()))
-    verdict = next(each.verdict.value for each in found.findings if each.invariant == CONFIRM_HOLDS)
-    assert verdict == "unknown"
+    return next(each.verdict.value for each in found.findings if each.invariant == CONFIRM_HOLDS)
+
+
+def test_a_member_that_reports_late_on_its_new_connection_may_take_back_what_was_confirmed() -> None:
+    assert fallen() == "unknown"
+
+
+def test_what_no_replica_reported_explains_no_fall_however_near_a_new_connection_is() -> None:
+    assert fallen(by=1) == "violated"
+
+
+def test_what_was_confirmed_beyond_the_log_is_a_fault_whatever_explains_the_fall() -> None:
+    assert fallen(says_more=True) == "violated"

@@ -24,6 +24,7 @@ SOME = (
     "log_falls_within_the_epoch",
     "epoch_of_the_future",
     "handshake_moves_an_epoch",
+    "bit_of_a_body",
 )
 FAULTS = [fault for fault in SEEDED if "REPLISPEC_FAULTS" in os.environ or fault.edit.__name__ in SOME]
 

@@ -70,9 +70,10 @@ def test_each_split_decodes_its_part_of_the_flow_alone(path: Path, in_one_pass: 
     with open_capture(path) as capture:
         splits = {split.number: split for split in capture.cuts(4 << 20)}
         assert len(splits) == 9
-        reader = SplitReader(splits, {0: ground_of_splits(capture.data, splits)})
+        ground, turns = ground_of_splits(capture.data, splits)
+        reader = SplitReader(splits, {0: ground}, turns)
         parts = [
-            decode_split(split, reader.data(number), reader.packets(number), Hints())
+            decode_split(split, reader.data(number), reader.packets(number), reader.turns(number), Hints())
             for number, split in splits.items()
         ]
     decoded = [sum(batch.num_rows for batch in part.frames) for part in parts]

@@ -111,7 +111,8 @@ def registrations(name: str) -> Iterator[tuple[str, type, Any]]:
             header = RESPONSE_HEADERS[code]
             if row["code"] != ResponseCode.SUCCESS:
                 unknown = row["code"] == ResponseCode.CONTROLLER_BROKER_NEED_TO_BE_REGISTERED
-                failed = broker_registration.UnknownHere if unknown else broker_registration.RequestFailed
+                refused = broker_registration.RegistrationRefused
+                failed = refused if unknown else broker_registration.RequestFailed
                 yield row["connection"], failed, SimpleNamespace()
                 continue
         facts = header.from_ext_fields(dict(row["ext_fields"] or ()))

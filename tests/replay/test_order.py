@@ -40,6 +40,8 @@ DELAYS: dict[str, Mess] = {
     "drifting, up to 2 s": lambda packets, rng: mess.connections_drift(packets, rng, 2_000 * MILLISECOND),
 }
 SHARES = (0.005, 0.05)
+LATE_MS = (-60_000, -15_000, -3_000, 3_000, 15_000, 60_000)
+"""How late one connection is against all others."""
 
 
 def judged(capture: bytes) -> Judgement:
@@ -79,7 +81,7 @@ def one_late(seen: Sequence[mess.Seen], connection: tuple[bytes, ...], late_ns: 
 @pytest.mark.parametrize("name", NAMES)
 def test_one_late_connection_invents_no_fault_and_no_loss_and_clears_none(name: str) -> None:
     header, seen = packets(name)
-    late = [*product(sorted({each.connection for each in seen if each.connection}), (-3_000, 3_000))]
+    late = [*product(sorted({each.connection for each in seen if each.connection}), LATE_MS)]
     few = random.Random(name).sample(late, min(4, len(late))) if SEEDS < 20 else late
     for connection, milliseconds in few:
         found = judged(mess.written(header, one_late(seen, connection, milliseconds * MILLISECOND)))

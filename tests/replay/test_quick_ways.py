@@ -100,6 +100,11 @@ BORN: Sequence[dict[str, str | None]] = (
     {"g": "9" * 19},
     {"g": "\u0667"},
     {"g": "7\n"},
+    {"m": "true"},
+    {"m": "false"},
+    {"batch": "true", "m": "false"},
+    {"batch": "?"},
+    {"batch": None},
     {},
 )
 

@@ -15,14 +15,15 @@ from replispec.replay.engines.spark_frames import decode_on_spark
 from replispec.replay.engines.spark_session import spark_session
 from replispec.replay.frames.tables import FRAMES_ORDER, HOLES_ORDER, STREAMS_ORDER
 from tests.replay.pcap_writer import pcap
-from tests.replay.random_traffic import Harm, random_capture
+from tests.replay.random_traffic import Harm, command, random_capture
+from tests.replay.test_turns import FIRST, SECOND, talk
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay" / "captures"
 
 
 @pytest.fixture(scope="module")
 def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Real traffic, a harmed and cut capture, and a compressed one."""
+    """Real traffic, a harmed and cut capture, a compressed one, and ports that are used again."""
     folder = tmp_path_factory.mktemp("captures")
     harm = Harm(lost=0.03, repeated=0.05, reordered=0.1, cut=0.05, headless=0.3)
     harmed = folder / "harmed.pcap"
@@ -31,11 +32,15 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     harmed.write_bytes(data[:-3])
     packed = folder / "packed.pcap.gz"
     packed.write_bytes(gzip.compress((CAPTURES / "t_binary_header.pcap").read_bytes(), mtime=0))
-    return [CAPTURES / "g_mqadmin.pcap", harmed, packed]
+    reused = folder / "reused.pcap"
+    one, two = talk(FIRST, command(1) * 400), talk(SECOND, command(2) * 400)
+    reused.write_bytes(pcap([*one, *two[:99], *one, *two[99:], *one[2:]]))
+    return [CAPTURES / "g_mqadmin.pcap", harmed, packed, reused]
 
 
 def test_both_engines_give_the_same_rows(captures: list[Path], tmp_path: Path) -> None:
     local = [decode_capture(path) for path in captures]
+    assert local[-1].streams.num_rows == 4
     orders = {"frames": FRAMES_ORDER, "holes": HOLES_ORDER, "streams": STREAMS_ORDER}
     decoded = decode_on_spark(
         spark_session(Cluster("local[2]")), captures, tmp_path / "frames", split_bytes=100_000
@@ -49,7 +54,7 @@ def test_both_engines_give_the_same_rows(captures: list[Path], tmp_path: Path) -
         assert found.to_pylist() == expected.to_pylist()
         if name == "frames":
             assert sum(decoded.counts.values()) == expected.num_rows
-    assert [len(own) for own in decoded.warnings] == [0, 2, 0]
+    assert [len(own) for own in decoded.warnings] == [0, 2, 0, 0]
     assert decoded.warnings == tuple(part.warnings for part in local)
 
 

@@ -6,18 +6,18 @@ from typing import Any
 
 from replispec.replay.events.observation import Observation, ObservationKind, of_kind
 from replispec.replay.events.rocketmq.stream_events import join
-from replispec.replay.events.rocketmq.tenures import APART_NS
 from replispec.replay.events.tables import to_tables
 from replispec.replay.judges.rocketmq.judge import judge_capture
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 CONTROLLER, FIRST, SECOND, THIRD = "10.0.0.1:9878", "10.0.0.2:10911", "10.0.0.3:10911", "10.0.0.4:10911"
+SECONDS = 10 * 10**9
 SURVIVES = "acknowledged-send-survives"
 
 
 def seen(kind: ObservationKind, order: int, **told: Any) -> Observation:
-    time_ns = order * APART_NS
+    time_ns = order * SECONDS
     return of_kind(kind, "x.pcap", order, time_ns, "connection", 0, order, 0, **told)
 
 
@@ -46,14 +46,19 @@ def epochs_of(*rows: Observation) -> list[Any]:
     return [epoch for each in tables if each.stream == "sends" for epoch in each.known["epoch"].listed()]
 
 
-def test_a_message_belongs_to_the_latest_epoch_that_was_told_by_then() -> None:
-    facts = [fact(10, 1, "1", FIRST), fact(20, 2, "2", SECOND), fact(30, 3, "1", FIRST)]
+FACTS = [fact(10, 1, "1", FIRST), fact(20, 2, "2", SECOND), fact(30, 3, "1", FIRST)]
+
+
+def test_a_message_belongs_to_the_epoch_that_its_place_and_those_of_others_leave() -> None:
+    starts = [{"epoch": epoch, "start_offset": 50 * (epoch - 1)} for epoch in (1, 2, 3)]
+    told = seen(ObservationKind.ANSWER, 40, address=FIRST, max_offset=300, epochs=starts)
+    sends = [acknowledged(15, FIRST, 0), acknowledged(25, SECOND, 60), acknowledged(35, FIRST, 200)]
+    assert epochs_of(*FACTS, *sends, told) == [1, 2, 3]
+
+
+def test_without_starts_of_epochs_the_order_of_the_capture_tells_no_epoch() -> None:
     sends = [acknowledged(15, FIRST, 0), acknowledged(25, SECOND, 100), acknowledged(35, FIRST, 200)]
-    assert epochs_of(*facts, *sends) == [1, 2, 3]
-
-
-def test_a_message_before_the_first_fact_belongs_to_the_smallest_epoch() -> None:
-    assert epochs_of(acknowledged(5, FIRST, 0), fact(10, 1, "1", FIRST), fact(30, 3, "1", FIRST)) == [1]
+    assert epochs_of(*FACTS, *sends) == [UNKNOWN, 2, UNKNOWN]
 
 
 def test_a_message_of_a_broker_that_no_fact_names_has_an_unknown_epoch() -> None:

@@ -27,10 +27,10 @@ from replispec.replay.events.observation import (
 )
 from replispec.replay.events.observe import observe
 from replispec.replay.events.rocketmq.epoch_starts import ToldStarts, Witnesses, knows_epoch
-from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.stream_events import Judged, join
-from replispec.replay.events.rocketmq.stream_tables import witnesses_of
+from replispec.replay.events.rocketmq.stream_tables import longest_records, witnesses_of
+from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.replay.events.tables import to_tables
 from replispec.runtime.primitives.unknown import UNKNOWN
 from tests.replay.event_rows import from_tables
@@ -155,7 +155,8 @@ def assert_messages_are_told_alone(found: Judged, rows: list[Observation]) -> No
         return replace(row, epoch=None if epoch is UNKNOWN else epoch)
 
     ready = [with_epoch(row) if isinstance(row, Acknowledged) else row for row in rows]
-    falls = LogFalls(ready, found.groups, tenures, found.history.starts, found.history.unseen)
+    starts, unseen = found.history.starts, found.history.unseen
+    falls = ToldFalls(ready, found.groups, tenures, starts, unseen, longest_records(found.sends))
     sends = [row for row in ready if isinstance(row, Acknowledged)]
     expected = [
         (row.offset, row.epoch, shown(cut_in_order(row, sends, falls.cut_to(row))), falls.is_given_again(row))

@@ -361,7 +361,7 @@ class World:
         offset, message = broker.store()
         response = to_broker.SendMessageResponse(broker.message_id(offset), 0, 0)
         self._exchange(self._to(broker), self._sent(), response, asked=message)
-        self.ledger.acknowledge(epoch, offset)
+        self.ledger.acknowledge(epoch, offset, broker.end - offset)
 
     def _sent(self) -> to_broker.SendMessageV2Request:
         born_ms = self.traffic.now_ns // 10**6

@@ -204,7 +204,8 @@ def batch(offset: int, size: int, *, epoch: int = 1, start: int = 0, known: list
         epoch_start_offset=start,
         confirm_offset=0,
         known_starts=sorted({start, *(known or [])}),
-        settled=True,
+        recounted=False,
+        log_end=None,
         **dict.fromkeys(TOLD_BEFORE),
     )
 
@@ -429,7 +430,7 @@ def test_a_judge_answers_whatever_was_not_seen(events: list[tuple[str, dict[str,
         judged = Judge(INVARIANTS[name], rules)
         for kind, attributes in events:
             known = {key: UNKNOWN if value is None else value for key, value in attributes.items()}
-            known |= dict.fromkeys(("known_starts", "settled", *TOLD_BEFORE), UNKNOWN)
+            known |= dict.fromkeys(("known_starts", "recounted", "log_end", *TOLD_BEFORE), UNKNOWN)
             row = SimpleNamespace(group="g", connection="c", epoch=1, **known)
             judged.feed(kind, row)
         assert judged.finding().verdict in Verdict
@@ -439,7 +440,8 @@ def test_what_leaves_a_check_open_is_said_in_the_words_of_its_rule() -> None:
     finding = found("acknowledged-send-survives", [acknowledged(UNKNOWN, 5), sends("epoch_unseen", epoch=2)])
     (piece,) = finding.evidence
     assert piece.says == (
-        "the masterEpoch of a message, its place, or whether its log was cut before or after it was not seen"
+        "the masterEpoch of a message, its place, whether its log was cut before or after it, or whether its "
+        "broker set was set up anew was not seen"
     )
 
 

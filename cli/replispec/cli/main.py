@@ -21,12 +21,14 @@ from replispec.cli.redact import redact
 from replispec.cli.replay import replay
 from replispec.cli.roles import COMMANDS as ROLES
 from replispec.cli.spec import spec
+from replispec.cli.watch import watch
 
 EXAMPLES = """\b
 Examples:
   replispec decode trace.pcap                     every frame, one line each
   replispec decode trace.pcap --format json       the same for scripts
   replispec replay trace.pcap --out result        losses, broken rules, report
+  replispec watch captures/ --out result           the same while captures are written
   replispec redact trace.pcap --out shown.pcap    the same without names and contents
   replispec explain one-master-per-epoch          what a name in a report means
   replispec broker -c broker.properties           a broker; see docs/run-a-cluster.md
@@ -77,6 +79,7 @@ command_line.add_command(pack)
 command_line.add_command(redact)
 command_line.add_command(replay)
 command_line.add_command(spec)
+command_line.add_command(watch)
 for _role in ROLES:
     command_line.add_command(_role)
 

@@ -39,6 +39,8 @@ Examples:
   replispec replay 's3a://bucket/day/*.pcap' --out result --spark-setting spark.jars.packages=...
   replispec replay trace.pcap --out result --group broker-a --from 2026-11-21T01:07:00
 """
+# The local engine with what it decodes on the disk.
+BOUNDED = "local (bounded memory)"
 HINT = """\
 replispec: these names look like one capture in several files; each is judged on its own, so that what
 replispec: goes on in the next file is unknown there. Add --rotated if they are parts of one capture."""
@@ -215,9 +217,14 @@ def replay(
             return EXIT_UNUSABLE
         story = None if merged is None else _merged(paths, merged)
         sources: Sequence[Source] = [paths] if rotated else paths if merged is None else [merged]
-        summary = _replayed(sources, out, engine, options, evidence, story, quiet=quiet)
+        summary = _replayed(sources, out, _bounded(engine, captures), options, evidence, story, quiet=quiet)
     _tell(summary, out / results.REPORT_NAME, shape)
     return summary.exit_code
+
+
+def _bounded(engine: str, captures: Sequence[Path | str]) -> str:
+    """The engine, or the one that does with less memory: what comes through a pipe may be of any length."""
+    return BOUNDED if STANDARD_INPUT in captures and engine == engines.LOCAL else engine
 
 
 @contextmanager
@@ -308,10 +315,13 @@ def _replayed(
     from replispec.replay.engines.chosen import NoGroupError
     from replispec.replay.engines.cluster import ClusterError
     from replispec.replay.report.compare import NoSummaryError
+    from replispec.replay.watch.bounded import replay_bounded
 
     unwatched = "judging with Spark (about 15 s)" if engine == engines.SPARK else ""
     with counting(f"replaying with {engine}", len(sources), quiet=quiet, unwatched=unwatched) as progress:
         try:
+            if engine == BOUNDED:
+                return replay_bounded(sources, out, options, progress, evidence, merged)
             return run.replay(sources, out, run.EngineName(engine), options, progress, evidence, merged)
         except (NoGroupError, NoSummaryError) as error:
             raise click.UsageError(str(error)) from error

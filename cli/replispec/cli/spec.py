@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from replispec.cli.explore import explore
+
 if TYPE_CHECKING:
     from replispec.compiler.evolution.report import Report
 
@@ -43,10 +45,13 @@ MISSING = "this command needs the compiler: pip install '.[compiler]'"
     epilog=EXAMPLES, no_args_is_help=True, short_help="Say whom a change of the specification hurts."
 )
 def spec() -> None:
-    """Say what a change of the specification does to whoever follows the old one.
+    """Say what a change of the specification does to others, and what its machines can do together.
 
-    Exit codes: 0 nothing breaks the wire, 1 something does, 2 input that cannot be used.
+    Exit codes: 0 nothing is broken, 1 something is, 2 input that cannot be used.
     """
+
+
+spec.add_command(explore)
 
 
 @spec.command(

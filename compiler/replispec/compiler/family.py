@@ -1,10 +1,10 @@
 """Everything that the specification's YAML becomes: machines, rules, invariants, clauses, documents.
 
-Layout of a family: statemachines/FAMILY/*.yaml, invariants/FAMILY/*.yaml (streams.yaml declares the
-streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles), constants/FAMILY/*.yaml,
-clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's paragraphs), vectors/FAMILY/*.yaml.
-All are optional, so that a family may grow; its documents lie below docs/FAMILY.
-"""
+Layout of a family: statemachines/FAMILY/*.yaml, systems/FAMILY/*.yaml, invariants/FAMILY/*.yaml
+(streams.yaml declares the streams of events), parameters/FAMILY/*.yaml (roles.yaml names the roles),
+constants/FAMILY/*.yaml, clauses/FAMILY/*.yaml (coverage.yaml says which of them cover a document's
+paragraphs), vectors/FAMILY/*.yaml. All are optional, so that a family may grow; its documents lie below
+docs/FAMILY."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from replispec.compiler.emit.python.invariants import invariants_text
 from replispec.compiler.emit.python.machines import MachineEmitter, package_module
 from replispec.compiler.emit.python.parameters import options_text, parameters_text
 from replispec.compiler.emit.python.rules import rules_text
+from replispec.compiler.emit.python.systems import system_text, systems_package
 from replispec.compiler.model.constant import NamedConstant
 from replispec.compiler.model.coverage import Coverage
 from replispec.compiler.model.example import Example
@@ -41,7 +42,8 @@ from replispec.compiler.model.invariant import InvariantSpec
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.parameter import ConfigurationSpec
-from replispec.compiler.model.rule import RuleSource
+from replispec.compiler.model.rule import RuleSource, RuleType
+from replispec.compiler.model.system import SystemSpec
 from replispec.compiler.read.clauses import read_clauses
 from replispec.compiler.read.constants import read_constants
 from replispec.compiler.read.coverage import read_coverage
@@ -51,6 +53,7 @@ from replispec.compiler.read.machines import read_machine
 from replispec.compiler.read.parameters import check_timers, read_parameters
 from replispec.compiler.read.records import read_records
 from replispec.compiler.read.rules import read_rules
+from replispec.compiler.read.systems import read_system
 from replispec.compiler.read.yaml_source import Tree, read_yaml
 
 T = TypeVar("T")
@@ -63,6 +66,7 @@ class FamilySpec:
 
     model: Model
     machines: Mapping[str, MachineSpec]
+    systems: Mapping[str, SystemSpec]
     rules: Mapping[str, RuleSource]
     invariants: Mapping[str, InvariantSpec]
     examples: Sequence[Example]
@@ -141,7 +145,7 @@ def _trees(spec_dir: Path, sources: Iterable[str]) -> dict[str, Tree]:
 
 def _sources(model: Model, spec_dir: Path) -> dict[str, bytes]:
     """The family's YAML files in a fixed order."""
-    kinds = ("parameters", "constants", "statemachines", "invariants", "clauses", "vectors")
+    kinds = ("parameters", "constants", "statemachines", "systems", "invariants", "clauses", "vectors")
     paths = [path for kind in kinds for path in _files(spec_dir / kind / model.family)]
     return {path.relative_to(spec_dir).as_posix(): path.read_bytes() for path in paths}
 
@@ -192,6 +196,7 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
             machines[machine.name] = machine
     with attempt():
         check_timers(configuration, machines)
+    systems = _systems(_only(trees, f"systems/{model.family}/"), model, types, machines)
     invariants: dict[str, InvariantSpec] = {}
     folder = f"invariants/{model.family}"
     if _only(trees, f"{folder}/") and f"{folder}/streams.yaml" not in sources:
@@ -212,7 +217,29 @@ def _read(model: Model, trees: Mapping[str, Tree], sources: Mapping[str, bytes])
                         invariants[found.id] = found
     with attempt():
         _check_findings(machines, invariants)
-    return FamilySpec(model, machines, rules, invariants, tuple(examples), configuration, constants, sources)
+    return FamilySpec(
+        model, machines, systems, rules, invariants, tuple(examples), configuration, constants, sources
+    )
+
+
+def _systems(
+    trees: Mapping[str, Tree],
+    model: Model,
+    rules: Mapping[str, RuleType],
+    machines: Mapping[str, MachineSpec],
+) -> dict[str, SystemSpec]:
+    found: dict[str, SystemSpec] = {}
+    for name, tree in trees.items():
+        with attempt(Path(name).stem):
+            system = read_system(tree, model, rules, machines)
+            if system.name != Path(name).stem:
+                raise SpecificationError(
+                    system.place,
+                    f"{system.name} stands in {Path(name).name}",
+                    "name the file like the system",
+                )
+            found[system.name] = system
+    return found
 
 
 def _take_rules(tree: Tree, model: Model, rules: dict[str, RuleSource]) -> None:
@@ -251,6 +278,12 @@ def _python(family: FamilySpec) -> dict[str, str]:
             texts[f"{root}/machines/{wire_module(machine)}.py"] = BindingsEmitter(machine, family.model).text(
                 _only(family.sources, source)
             )
+    given_by = _only(family.sources, f"systems/{family.model.family}/")
+    if family.systems:
+        texts[f"{root}/systems/__init__.py"] = systems_package(family.systems, family.model.family, given_by)
+    for name, system in family.systems.items():
+        own = _only(given_by, f"systems/{family.model.family}/{name}.yaml")
+        texts[f"{root}/systems/{name}.py"] = system_text(system, family.model, own)
     if family.rules:
         texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _rule_sources(family))
     if family.configuration.roles:

@@ -14,6 +14,7 @@ The rooms, each importing only those above it:
     judges      invariants of the specification, evaluated over events
     report      what came of it, for people
     engines     one process or Spark: who calls it all
+    watch       captures that are still being written
 
 A *loss* is a message that was acknowledged and is not in the log of a later master.
 Begin with `engines/run.py`, then `engines/decoding.py` down to `tcp/flows.py`, then `judges/streams.py`.

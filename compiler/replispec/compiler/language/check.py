@@ -35,11 +35,22 @@ class GuardType:
 
 
 @dataclass(frozen=True, slots=True)
+class InstanceType:
+    """What may be read of an instance of a party: what it keeps, and its machines' variables and states."""
+
+    party: str
+    keeps: Mapping[str, Type]
+    machines: Mapping[str, Mapping[str, Type]]
+    states: Mapping[str, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The names that an expression may use. `event` is None where no event exists.
 
     `sources` holds the fields of header, body and local where a binding may read them, `questions` what
-    local answers when it is told of what.
+    local answers when it is told of what. In a system `instances` are those that may be named, `parties` the
+    parties of which there may be several.
     """
 
     model: Model
@@ -51,6 +62,8 @@ class Scope:
     guards: Mapping[tuple[str, str], GuardType] = field(default_factory=dict)
     sources: Mapping[str, Mapping[str, Type]] = field(default_factory=dict)
     questions: Mapping[str, RuleType] = field(default_factory=dict)
+    instances: Mapping[str, InstanceType] = field(default_factory=dict)
+    parties: Mapping[str, InstanceType] = field(default_factory=dict)
 
 
 def type_of(
@@ -115,6 +128,7 @@ class _Checker:
                 | ex.Rule()
                 | ex.LocalCall()
                 | ex.Function()
+                | ex.PartName()
             ):
                 found = self._value(node, present)
                 return found.required() if node in present else found
@@ -126,16 +140,22 @@ class _Checker:
                 return self._constant(node)
             case ex.GuardName():
                 return self._guard(node)
-            case ex.Compare():
-                return self._compare(node, present)
-            case ex.Logic():
-                return self._logic(node, present)
+            case ex.ForEach() | ex.Compare() | ex.Logic():
+                return self._judgement(node, present)
             case ex.Not(part):
                 self._truth(part, present)
                 return BOOL
             case ex.Arithmetic():
                 return self._arithmetic(node, present)
         raise self._out_of_place(node)
+
+    def _judgement(self, node: ex.ForEach | ex.Compare | ex.Logic, present: frozenset[ex.Expression]) -> Type:
+        match node:
+            case ex.ForEach():
+                return self._for_each(node, present)
+            case ex.Compare():
+                return self._compare(node, present)
+        return self._logic(node, present)
 
     def _out_of_place(self, node: ex.Expression) -> SpecificationError:
         """What is said of a node that has no type where it stands."""
@@ -160,6 +180,8 @@ class _Checker:
                 return self._function(node, present)
             case ex.Variable() | ex.EventField():
                 return self._name(node)
+            case ex.PartName():
+                return self._part(node)
         raise AssertionError(f"no value: {node!r}")
 
     def _literal(self, value: int | str | bool | None) -> Type:
@@ -186,6 +208,38 @@ class _Checker:
         if node.name not in scope.event:
             raise self._refused(f"{scope.event_name} has no field {node.name!r}", _known_names(scope.event))
         return scope.event[node.name]
+
+    def _part(self, node: ex.PartName) -> Type:
+        instance, *names = node.names
+        kind = self._scope.instances[instance]
+        match names:
+            case ["number"]:
+                return INT64
+            case [kept] if kept in kind.keeps:
+                return kind.keeps[kept]
+            case [machine, name] if name in kind.machines.get(machine, {}):
+                return kind.machines[machine][name]
+            case [machine, name] if name in kind.states.get(machine, ()):
+                return BOOL
+        known = {"number": "", **kind.keeps, **{f"{name}.": "" for name in kind.machines}}
+        if len(names) == 2 and names[0] in kind.machines:
+            known = {**kind.machines[names[0]], **dict.fromkeys(kind.states[names[0]], "")}
+        raise self._refused(f"{'.'.join(node.names)} names nothing", _known_names(known))
+
+    def _for_each(self, node: ex.ForEach, present: frozenset[ex.Expression]) -> Type:
+        kind = self._scope.parties.get(node.party)
+        if kind is None:
+            raise self._refused(f"no party is named {node.party!r}", _known_names(self._scope.parties))
+        inner = _Checker(
+            replace(self._scope, instances={**self._scope.instances, node.name: kind}), self._place
+        )
+        if node.condition is not None:
+            inner._truth(node.condition, present)
+            present |= present_after(node.condition, when=True)
+        if node.word != "set":
+            inner._truth(node.of, present)
+            return BOOL
+        return inner._made_of("only", inner.type_of(node.of, present))
 
     def _source(self, node: ex.SourceField) -> Type:
         fields = self._scope.sources.get(node.of)

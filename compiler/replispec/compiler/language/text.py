@@ -70,6 +70,9 @@ class _Writer:
                 return self.conditional(node)
             case ex.Not(part):
                 return f"not {self.inside(part, node)}"
+            case ex.ForEach(word, of, name, party, condition):
+                only = f" if {self.write(condition)}" if condition is not None else ""
+                return f"{word}({self.write(of)} for {name} in {party}{only})"
             case ex.Arithmetic(operator, left, right):
                 return f"{self.inside(left, node)} {operator} {self.inside(right, node, right=True)}"
         return self.leaf(node)
@@ -91,6 +94,8 @@ class _Writer:
                 return self.enum_member(enum, member)
             case ex.ConstantName(name):
                 return self.constant(name)
+            case ex.PartName(names):
+                return ".".join(names)
             case ex.LetName(name):
                 return f"let.{name}"
             case ex.GuardName(machine, name):

@@ -6,7 +6,8 @@ algorithm, `guard.x` or `guard.MACHINE.x` a named guard, `Enum.VALUE` an enum's 
 constant. Bindings also read `header.x` and `body.x` of a message, `header` itself, and `local.x` or
 `local.f(a)` of the role. There are
 integers, texts, `true`, `false`, `none` and `unknown`; == != < <= > >= in; and, or, not; + - *;
-`a if c else b`; and the functions max, min, size, first (the first that is not none), only (a set of one),
+`a if c else b`; in systems `all`, `any` and `set` over the instances of a party; and the functions
+max, min, size, first (the first that is not none), only (a set of one),
 union, common and without (of two sets), set and elements (of a list; elements of none are an empty set),
 get, put and drop (of a map: the value of a key or none, one more entry, the entries without some keys). The
 syntax is a subset of Python's, read by its parser and strictly white-listed.
@@ -15,7 +16,7 @@ syntax is a subset of Python's, read by its parser and strictly white-listed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -141,6 +142,25 @@ class LetName(Expression):
 
 
 @dataclass(frozen=True, slots=True)
+class PartName(Expression):
+    """What a system reads of an instance: `self.number`, `self.KEPT`, `self.MACHINE.VARIABLE`, or whether a
+    machine is in a state, `self.MACHINE.STATE`. The first name is that of the instance."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach(Expression):
+    """`all`, `any` or `set` of what `of` is for every instance `name` of a party, where `condition` holds."""
+
+    word: str
+    of: Expression
+    name: str
+    party: str
+    condition: Expression | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Choice(Expression):
     """The right side of `in`: constants in brackets."""
 
@@ -197,7 +217,8 @@ def children(node: Expression) -> Iterator[tuple[str, int, Expression]]:
             yield each.name, -1, value
         elif isinstance(value, tuple):
             for index, item in enumerate(value):
-                yield each.name, index, item
+                if isinstance(item, Expression):
+                    yield each.name, index, item
 
 
 def walk(node: Expression) -> Iterator[Expression]:
@@ -267,8 +288,11 @@ _ADVICE = "an expression has names, event.x, rule.f(..), numbers, texts, compari
 _DOTS: Final = "only event., other., guard., let., constant. and Enum. have a dot"
 
 
-def parse(text: str, place: Place) -> Expression:
-    """The tree of `text`. Raises SpecificationError for everything outside the language."""
+def parse(text: str, place: Place, instances: Collection[str] = ()) -> Expression:
+    """The tree of `text`; `instances` are the names of instances that a system may read there.
+
+    Raises SpecificationError for everything outside the language.
+    """
     if len(text) > LENGTH_MAX:
         raise SpecificationError(
             place, f"an expression of {len(text)} characters", "split it into named guards"
@@ -278,13 +302,14 @@ def parse(text: str, place: Place) -> Expression:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else type(error).__name__
         raise SpecificationError(place, f"{text!r} is no expression ({reason})", _ADVICE) from error
-    return _Parser(text.strip(), place).node(tree.body)
+    return _Parser(text.strip(), place, frozenset(instances)).node(tree.body)
 
 
 class _Parser:
-    def __init__(self, text: str, place: Place) -> None:
+    def __init__(self, text: str, place: Place, instances: frozenset[str]) -> None:
         self._text = text
         self._place = place
+        self._instances = instances
 
     def _refused(self, node: ast.AST, fault: str, advice: str = _ADVICE) -> SpecificationError:
         part = ast.get_source_segment(self._text, node) or self._text
@@ -340,6 +365,8 @@ class _Parser:
                 _DOTS,
             )
         head = inner.id
+        if head in self._instances:
+            return PartName((head, *names))
         if head in ("event", "other") and len(names) == 1:
             return EventField(names[0], head)
         if head in SOURCES and len(names) == 1:
@@ -354,7 +381,26 @@ class _Parser:
             return EnumMember(head, names[0])
         raise self._refused(node, "is no name", _DOTS)
 
+    def _for_each(self, word: str, node: ast.GeneratorExp) -> ForEach:
+        match node.generators:
+            case [ast.comprehension(target=ast.Name(id=name), iter=ast.Name(id=party), ifs=conditions)] if (
+                len(conditions) <= 1
+            ):
+                inner = _Parser(self._text, self._place, self._instances | {name})
+                condition = inner.node(conditions[0]) if conditions else None
+                return ForEach(word, inner.node(node.elt), name, party, condition)
+        raise self._refused(
+            node, "names no instances", f"write {word}(CONDITION for NAME in PARTY if CONDITION)"
+        )
+
     def _call(self, node: ast.Call) -> Expression:
+        match node:
+            case ast.Call(
+                func=ast.Name(id="all" | "any" | "set" as word),
+                args=[ast.GeneratorExp() as each],
+                keywords=[],
+            ) if self._instances:
+                return self._for_each(word, each)
         arguments = tuple(map(self.node, node.args))
         if node.keywords:
             raise self._refused(node, "names its arguments", "give them by position")

@@ -32,6 +32,8 @@ BLOCK_MINIMUM, INTERFACE_BLOCK_MINIMUM = 12, 20
 PACKET_BLOCK_MINIMUM = {BLOCK_PACKET: 32, BLOCK_OLD_PACKET: 32, BLOCK_SIMPLE: 16}
 PACKET_DATA_AT, SIMPLE_DATA_AT = 28, 12
 INTERFACES_MAXIMUM = 4_096
+# Why a walk stops where more may follow once it is written.
+CUT_OFF = CUT_HEADER, CUT_BLOCK = ("the file ends inside a block header", "the file ends inside a block")
 
 
 def whole(data: mmap.mmap, path: str, name: str) -> Split:
@@ -58,7 +60,7 @@ class BlockWalk:
         at, end, size = self.split.start, self.split.end, len(self.data)
         while at < end:
             if at + BLOCK_MINIMUM > size:
-                return self._stop(at, "the file ends inside a block header")
+                return self._stop(at, CUT_HEADER)
             if self.data[at : at + 4] == SECTION_MAGIC:
                 order = SECTION_BYTE_ORDERS.get(self.data[at + 8 : at + 12])
                 if order is None:
@@ -68,7 +70,7 @@ class BlockWalk:
             if length < PACKET_BLOCK_MINIMUM.get(self.kind, BLOCK_MINIMUM) or length % 4:
                 return self._stop(at, f"a damaged block claims {length} bytes")
             if at + length > size:
-                return self._stop(at, "the file ends inside a block")
+                return self._stop(at, CUT_BLOCK)
             if self.kind == BLOCK_INTERFACE and not self._add_interface(at, length):
                 return self._stop(at, "a damaged interface description")
             yield self.kind, at

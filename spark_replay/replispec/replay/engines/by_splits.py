@@ -7,9 +7,11 @@ for any size of the splits.
 from __future__ import annotations
 
 import mmap
+import pickle
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -32,11 +34,13 @@ from replispec.replay.frames.tables import (
     holes_table,
     streams_table,
 )
-from replispec.replay.tcp.flows import FlowKey, Grouped, Handshake, Incarnation, group
+from replispec.replay.tcp.doubts import Outlines, doubtful_of_parts, outlines
+from replispec.replay.tcp.flows import FlowKey, Grouped, Incarnation, group
 from replispec.replay.tcp.ground import Ground, kept_packets, lay_ground, standing, survey, wire
 from replispec.replay.tcp.packets import Packets, read_packets
 from replispec.replay.tcp.rotation import Source, open_rotation
 from replispec.replay.tcp.sides import parts_of_connections
+from replispec.replay.tcp.turns import Turns, TurnsOfParts
 
 # Where each chain that was used stands: its frames get this connection, this start (added to their
 # `sequence`), this first index and this `from_start`. Chains that are not named here are void.
@@ -56,14 +60,20 @@ SPLITS_KEPT = 8
 class SplitReader:
     """Reads the packets of splits, and single flows of them again; what the last few splits hold is kept.
 
-    `grounds`: by number of the capture; `kept`: the folder that has the packets of each split.
+    `grounds`: by number of the capture; `turns`: by number of the split; `kept`: the folder that has the
+    packets of each split, and its turns.
     """
 
     def __init__(
-        self, splits: Mapping[int, Split], grounds: Mapping[int, Ground], kept: Path | None = None
+        self,
+        splits: Mapping[int, Split],
+        grounds: Mapping[int, Ground],
+        turns: Mapping[int, Turns] | None = None,
+        kept: Path | None = None,
     ) -> None:
         self._splits = splits
         self._grounds = grounds
+        self._turns = turns or {}
         self._folder = kept
         self._maps: dict[str, mmap.mmap] = {}
         self._joined: dict[int, CaptureBytes] = {}
@@ -76,7 +86,9 @@ class SplitReader:
             own = [split for split in self._splits.values() if split.owner == owner]
             first = {split.path: split for split in sorted(own, key=lambda split: -split.start)}
             files = [(split.base + split.start, split.base, self._map(split)) for split in first.values()]
-            self._joined[owner] = files[0][2] if len(files) == 1 else JoinedBytes(files)
+            # A file that is not the first of its capture does not begin at position 0.
+            alone = len(files) == 1 and not files[0][1]
+            self._joined[owner] = files[0][2] if alone else JoinedBytes(files)
         return self._joined[owner]
 
     def name(self, number: int) -> str:
@@ -99,19 +111,26 @@ class SplitReader:
         joined_here = ground.joined_in(split.base + split.start, split.base + split.end)
         return standing(self.surveyed(number), joined_here, ground.fillers)
 
-    def connections(self, number: int, key: FlowKey, before: Handshake | None) -> list[Incarnation]:
-        """The connections of one flow in one split; `before`: what earlier packets say of the first."""
-        grouped, flows = self._grouped(number)
+    def turns(self, number: int) -> Turns:
+        """The connections of the flows in doubt in a split."""
+        if self._folder is not None:
+            return kept_turns(self._folder, number)
+        return self._turns.get(number, {})
+
+    def connections(self, number: int, key: FlowKey) -> list[Incarnation]:
+        """The connections of one flow in one split."""
+        grouped, flows = self.grouped(number)
         at = flows[key]
         rows = np.arange(int(grouped.borders[at]), int(grouped.borders[at + 1]))
-        return parts_of_connections(self.data(number), grouped.packets.take(rows), before)
+        return parts_of_connections(self.data(number), grouped.packets.take(rows), self.turns(number))
 
     def _map(self, split: Split) -> mmap.mmap:
         if split.path not in self._maps:
             self._maps[split.path] = map_split(split)
         return self._maps[split.path]
 
-    def _grouped(self, number: int) -> tuple[Grouped, dict[FlowKey, int]]:
+    def grouped(self, number: int) -> tuple[Grouped, dict[FlowKey, int]]:
+        """The packets of a split by flow, as they are to be read, and the number of each flow."""
         if number in self._kept:
             self._kept.move_to_end(number)
         else:
@@ -120,6 +139,19 @@ class SplitReader:
             if len(self._kept) > SPLITS_KEPT:
                 self._kept.popitem(last=False)
         return self._kept[number]
+
+
+def keep_turns(folder: Path, number: int, turns: Turns) -> None:
+    """Write the turns of a split into a folder."""
+    (folder / f"turns-{number}").write_bytes(pickle.dumps(turns, 5))
+
+
+@lru_cache(maxsize=SPLITS_KEPT)
+def kept_turns(folder: Path, number: int) -> Turns:
+    """The turns of a split that were written there; a split without flows in doubt has none."""
+    path = folder / f"turns-{number}"
+    found: Turns = pickle.loads(path.read_bytes()) if path.exists() else {}
+    return found
 
 
 def packets_files(folder: Path, number: int) -> tuple[Path, Path]:
@@ -190,10 +222,32 @@ def by_flow(flows: Iterable[FlowPart]) -> list[list[FlowPart]]:
     return [sorted(parts, key=lambda part: part.split) for parts in found.values()]
 
 
-def ground_of_splits(data: CaptureBytes, splits: Mapping[int, Split]) -> Ground:
-    """The ground of a capture, from all its splits."""
+def ground_of_splits(data: CaptureBytes, splits: Mapping[int, Split]) -> tuple[Ground, dict[int, Turns]]:
+    """The ground of a capture, from all its splits, and the turns of each of them."""
     reader = SplitReader(splits, {})
-    return lay_ground(data, [survey(reader.surveyed(number)) for number in splits])
+    surveys, told = [], []
+    for number in splits:
+        packets = reader.surveyed(number)
+        surveys.append(survey(packets))
+        told.append(outlines(group(packets)))
+    ground = lay_ground(data, surveys)
+    reader = SplitReader(splits, {0: ground})
+    return ground, dict(turns_of_splits(reader, dict(zip(splits, told, strict=True)), ground))
+
+
+def turns_of_splits(
+    reader: SplitReader, told: Mapping[int, Outlines], ground: Ground
+) -> Iterator[tuple[int, Turns]]:
+    """The turns of those splits that hold flows in doubt, by number; `told`: the outlines of a capture's
+    splits in file order. Only these splits are read, one at a time."""
+    joined = set() if ground.joined is None else set(group(ground.joined).keys)
+    doubtful = doubtful_of_parts(told.values()) | joined
+    turns = TurnsOfParts(doubtful)
+    for number, own in told.items():
+        if joined or not doubtful.isdisjoint(own):
+            found = turns.add(reader.grouped(number)[0])
+            if found:
+                yield number, found
 
 
 def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = None) -> DecodedCapture:
@@ -201,10 +255,10 @@ def decode_by_splits(source: Source, split_bytes: int, hints: Hints | None = Non
     hints = hints or Hints()
     with open_rotation(source) as capture:
         splits = {split.number: split for split in capture.cuts(split_bytes)}
-        ground = ground_of_splits(capture.data, splits)
-        reader = SplitReader(splits, {0: ground})
+        ground, turns = ground_of_splits(capture.data, splits)
+        reader = SplitReader(splits, {0: ground}, turns)
         decoded = [
-            decode_split(split, reader.data(number), reader.packets(number), hints)
+            decode_split(split, reader.data(number), reader.packets(number), reader.turns(number), hints)
             for number, split in splits.items()
         ]
         flows = by_flow(part for split in decoded for part in split.flows)

@@ -92,17 +92,31 @@ def replay(
     """
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
-    out.mkdir(parents=True, exist_ok=True)
-    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, LOST_NAME):
-        _remove(out / name)
+    cleared(out)
     results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
+    return told(captures, results, out, engine.value, options, evidence, merged)
+
+
+def told(
+    captures: Sequence[Source],
+    results: list[CaptureResult],
+    out: Path,
+    engine: str,
+    options: Options,
+    evidence: Path | None = None,
+    merged: Merged | None = None,
+) -> Summary:
+    """Write what captures came to below `out`, where their frames and events are already, and return it.
+
+    Raises as `replay`; `engine` is who did it.
+    """
     if options.groups:
         results = of_groups(results, options.groups)
     if merged is not None:
         for result in results:
             result.capture = _with_origin(result.capture, merged)
     inputs = captures if merged is None else [merged.paths]
-    summary = Summary(engine.value, provenance=provenance(inputs, options.command))
+    summary = Summary(engine, provenance=provenance(inputs, options.command))
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses
@@ -131,6 +145,13 @@ def _with_origin(row: CaptureRow, merged: Merged) -> CaptureRow:
         connections_doubtful=merged.doubtful,
         warnings=(*row.warnings, *merged.warnings),
     )
+
+
+def cleared(out: Path) -> None:
+    """Make the folder of results; what a replay replaces is not there any more."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in (FRAMES_NAME, EVENTS_NAME, FINDINGS_NAME, LOST_NAME):
+        _remove(out / name)
 
 
 def _engine(name: EngineName) -> Engine:

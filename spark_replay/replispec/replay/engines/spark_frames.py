@@ -32,14 +32,18 @@ from replispec.replay.engines.by_splits import (
     PLACEMENTS,
     SplitReader,
     by_flow,
+    keep_turns,
     packets_files,
     placed_frames,
     stitch_flows,
+    turns_of_splits,
 )
 from replispec.replay.engines.decoding import remarked
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS
+from replispec.replay.tcp.doubts import Outlines, outlines
+from replispec.replay.tcp.flows import group
 from replispec.replay.tcp.ground import Ground, Survey, Wire, keep_packets, lay_ground, survey, wire
 from replispec.replay.tcp.packets import no_packets
 from replispec.replay.tcp.remarks import NO_REMARKS, Remarks
@@ -226,7 +230,7 @@ def _numbers(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
 
 
 def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
-    """The ground of each capture; the packets of each split are kept in the staging folder."""
+    """The ground of each capture; the packets and turns of each split are kept in the staging folder."""
 
     splits = job.plan().splits
 
@@ -236,10 +240,11 @@ def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
             packets = reader.surveyed(number)
             with _whole(packets_files(job.staging, number)[0]) as path:
                 keep_packets(packets, path)
-            yield _answer([(str(number), zlib.compress(pickle.dumps(survey(packets), 5), 1))])
+            told = (survey(packets), outlines(group(packets)))
+            yield _answer([(str(number), zlib.compress(pickle.dumps(told, 5), 1))])
 
     answers = _numbers(spark, job, len(splits)).mapInArrow(look, schema=_schema(ANSWERS))
-    found: dict[int, Survey] = {}
+    found: dict[int, tuple[Survey, Outlines]] = {}
     for row in answers.toArrow().to_pylist():
         found[int(row["table"])] = pickle.loads(zlib.decompress(row["payload"]))
     reader = SplitReader(splits, {})
@@ -248,11 +253,14 @@ def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
         owners[split.owner].append(number)
     grounds = {}
     for owner, own in owners.items():
-        ground = lay_ground(reader.data(own[0]), [found[number] for number in own])
+        ground = lay_ground(reader.data(own[0]), [found[number][0] for number in own])
         for number in own:
             split = splits[number]
             joined = ground.joined_in(split.base + split.start, split.base + split.end)
             keep_packets(joined or no_packets(), packets_files(job.staging, number)[1])
+        standing = SplitReader(splits, {owner: ground}, kept=job.staging)
+        for number, turns in turns_of_splits(standing, {at: found[at][1] for at in own}, ground):
+            keep_turns(job.staging, number, turns)
         grounds[owner] = ground
     return grounds
 
@@ -284,8 +292,10 @@ def _left(job: _Job, number: int) -> pa.RecordBatch:
     """Decode one split, stage its frames, and give what is left for the stitch, as LEFT."""
     plan = job.plan()
     split = plan.splits[number]
-    reader = SplitReader(plan.splits, plan.grounds, job.staging)
-    decoded = decode_split(split, reader.data(number), reader.packets(number), job.hints)
+    reader = SplitReader(plan.splits, plan.grounds, kept=job.staging)
+    decoded = decode_split(
+        split, reader.data(number), reader.packets(number), reader.turns(number), job.hints
+    )
     with (
         _whole(job.staging / f"split-{number}") as path,
         pa.ipc.new_file(path, CHAINED_FRAMES, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer,
@@ -314,7 +324,7 @@ def _stitch(job: _Job, bucket: int, parts: Sequence[FlowPart]) -> pa.RecordBatch
     for part in parts:
         flows[plan.splits[part.split].owner].append(part)
     whole = [found for own in flows.values() for found in by_flow(own)]
-    found = stitch_flows(whole, SplitReader(plan.splits, plan.grounds, job.staging), job.hints)
+    found = stitch_flows(whole, SplitReader(plan.splits, plan.grounds, kept=job.staging), job.hints)
     counts = []
     with (
         _whole(job.folder / f"part-stitched-{bucket:05d}.parquet") as path,

@@ -30,6 +30,7 @@ from replispec.replay.tcp.pieces import Pieces, concatenate
 from replispec.replay.tcp.remarks import Remarks
 from replispec.replay.tcp.sides import parts_of_connections
 from replispec.replay.tcp.space import Chain
+from replispec.replay.tcp.turns import Turns
 
 # The frames of chains: `sequence` and `index` count from the chain's start, `chain` numbers the chains
 # of a split.
@@ -49,9 +50,9 @@ class PartSide:
 
 @dataclass(slots=True)
 class SplitPart:
-    """What a split knows of one connection; `opening` as in `Incarnation`."""
+    """What a split knows of one connection; `number` as in `Incarnation`."""
 
-    opening: tuple[int, int, int] | None
+    number: int
     sides: tuple[PartSide | None, PartSide | None]
 
 
@@ -73,10 +74,12 @@ class DecodedSplit:
     remarks: Remarks
 
 
-def decode_split(split: Split, data: CaptureBytes, packets: Packets, hints: Hints) -> DecodedSplit:
+def decode_split(
+    split: Split, data: CaptureBytes, packets: Packets, turns: Turns, hints: Hints
+) -> DecodedSplit:
     """Decode the packets of one split and nothing else; `data`: the bytes of its capture."""
     with without_collector():
-        found = parts_of_connections(data, packets)
+        found = parts_of_connections(data, packets, turns)
         return _SplitDecoder(data, split, hints).run(found, packets.remarks)
 
 
@@ -111,7 +114,7 @@ class _SplitDecoder:
                 raise AssertionError("a direction without a side")
             self._waiting.append((decoded, mine))
             self._rows += len(decoded.positions)
-        return SplitPart(incarnation.opening, sides)
+        return SplitPart(incarnation.number, sides)
 
     def _flush(self) -> None:
         """Turn what waits into a batch of chained frames, and leave the rest as pieces."""

@@ -1,9 +1,9 @@
 """Putting the splits of a capture together: exactly what decoding it in one go would give.
 
-For each pair of endpoints the parts that the splits know are joined in file order: connections,
-64-bit positions, pieces. Then the connection is decoded as ever, except that a chain is taken as it
-is when reading arrives exactly at its start, at the same kind. Wherever more must be known (bytes in
-a chain, a handshake torn apart by a cut), that split's part of the flow is read again from the file.
+For each connection the parts that the splits know are joined in file order: 64-bit positions, pieces.
+Which connection a part belongs to was settled before (see `turns`). Then it is decoded as ever, except that
+a chain is taken as it is when reading arrives exactly at its start, at the same kind. Where bytes in a chain
+must be known, that split's part of the flow is read again from the file.
 """
 
 from __future__ import annotations
@@ -14,29 +14,28 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from replispec.replay.capture.records import CaptureBytes
-from replispec.replay.engines.split import FlowPart, PartSide, SplitPart
+from replispec.replay.engines.split import FlowPart, SplitPart
 from replispec.replay.frames.framing import Decoded, decode_connection
 from replispec.replay.frames.hints import Hints
 from replispec.replay.tcp.copies import settle
 from replispec.replay.tcp.directions import directions
-from replispec.replay.tcp.flows import FlowKey, FlowSide, Handshake, Incarnation
+from replispec.replay.tcp.flows import FlowKey, FlowSide, Incarnation
 from replispec.replay.tcp.pieces import Pieces, concatenate, no_pieces
 from replispec.replay.tcp.sides import resolve_side
 from replispec.replay.tcp.space import Chain, NeedsBytes
 
-# The connections of one flow in one split, from its packets; the last argument: what came before.
-ReadAgain = Callable[[int, FlowKey, Handshake | None], list[Incarnation]]
+# The connections of one flow in one split, from its packets.
+ReadAgain = Callable[[int, FlowKey], list[Incarnation]]
 
 
 @dataclass(slots=True)
 class _Contribution:
     """What one split gave to one side: pieces, copies of disputed bytes, and chains in the side's positions.
 
-    `ordinal`: which of the split's connections of this flow it was; `shift`: added to its positions.
+    `shift`: added to its positions.
     """
 
     split: int
-    ordinal: int
     shift: int
     pieces: Pieces
     disputed: Pieces
@@ -49,73 +48,22 @@ class _Growing:
 
     key: FlowKey
     number: int
-    opening: tuple[int, int, int] | None
     sides: list[FlowSide | None] = field(default_factory=lambda: [None, None])
     given: tuple[list[_Contribution], list[_Contribution]] = field(default_factory=lambda: ([], []))
-
-    def handshake(self) -> Handshake:
-        """What later SYN packets are judged by."""
-        initial = [None if side is None or side.syn is None else side.syn % 2**32 for side in self.sides]
-        plain = [None if side is None else side.first_plain for side in self.sides]
-        return Handshake(initial, plain)
 
 
 def stitch_flow(
     data: CaptureBytes, parts: Sequence[FlowPart], hints: Hints, read_again: ReadAgain
 ) -> list[list[Decoded]]:
     """The directions of each connection of one flow, in order of time; `parts` in file order."""
-    grown: list[_Growing] = []
-    for part in parts:
-        _join(grown, part, read_again)
-    return [_decode(data, growing, hints, read_again) for growing in grown]
+    grown: dict[int, _Growing] = {}
+    for flow in parts:
+        for part in flow.parts:
+            _add(grown.setdefault(part.number, _Growing(flow.key, part.number)), part, flow.split)
+    return [_decode(data, growing, hints, read_again) for _, growing in sorted(grown.items())]
 
 
-def _join(grown: list[_Growing], part: FlowPart, read_again: ReadAgain) -> None:
-    """Add one split's part of a flow to the connections so far."""
-    pieces = part.parts
-    continues = bool(grown)
-    if grown:
-        state = grown[-1].handshake()
-        told = _continuation(state, pieces)
-        if told is None:
-            found = read_again(part.split, part.key, state)
-            pieces = [SplitPart(item.opening, _whole(item.sides)) for item in found]
-            continues = found[0].number == 1
-        else:
-            continues = told
-    for ordinal, piece in enumerate(pieces):
-        if ordinal or not continues:
-            grown.append(_Growing(part.key, len(grown) + 1, piece.opening))
-        _add(grown[-1], piece, part.split, ordinal)
-
-
-def _whole(sides: tuple[FlowSide | None, FlowSide | None]) -> tuple[PartSide | None, PartSide | None]:
-    first, second = (None if side is None else PartSide(side) for side in sides)
-    return first, second
-
-
-def _continuation(state: Handshake, parts: Sequence[SplitPart]) -> bool | None:
-    """Whether the first part goes on with the connection before it (the others follow as they are).
-
-    None: the split's own view, without what came before, cannot be trusted.
-    """
-    first = parts[0]
-    if all(side is None or side.side.syn is None for side in first.sides):
-        if len(parts) == 1:
-            return True
-        plain = list(state.plain)
-        for at, side in enumerate(first.sides):
-            if plain[at] is None and side is not None:
-                plain[at] = side.side.first_plain
-        following = parts[1].opening
-        sound = following is not None and Handshake(state.initial, plain).opens(*following)
-        return True if sound else None
-    if first.opening is not None and state.opens(*first.opening):
-        return False
-    return None
-
-
-def _add(growing: _Growing, part: SplitPart, split: int, ordinal: int) -> None:
+def _add(growing: _Growing, part: SplitPart, split: int) -> None:
     """Join a part to its connection: shift its positions to where the sides stand."""
     for at, given in enumerate(part.sides):
         if given is None:
@@ -128,7 +76,7 @@ def _add(growing: _Growing, part: SplitPart, split: int, ordinal: int) -> None:
         growing.sides[at] = _shifted(new, shift) if known is None else _merged(known, _shifted(new, shift))
         chains = [replace(chain, start=chain.start + shift, end=chain.end + shift) for chain in given.chains]
         moved = new.pieces.shifted(shift), new.disputed.shifted(shift)
-        growing.given[at].append(_Contribution(split, ordinal, shift, *moved, chains))
+        growing.given[at].append(_Contribution(split, shift, *moved, chains))
 
 
 def _shifted(side: FlowSide, by: int) -> FlowSide:
@@ -163,7 +111,6 @@ def _merged(first: FlowSide, second: FlowSide) -> FlowSide:
     seen = [side for side in (first, second) if side.packets]
     return FlowSide(
         references=references,
-        first_plain=second.first_plain if first.first_plain is None else first.first_plain,
         least=_least(first.least, second.least),
         syn=_least(first.syn, second.syn),
         fin=_greatest(first.fin, second.fin),
@@ -197,9 +144,7 @@ def _decode(data: CaptureBytes, growing: _Growing, hints: Hints, read_again: Rea
     """
     while True:
         chains = (_lay_out(data, growing, 0, read_again), _lay_out(data, growing, 1, read_again))
-        incarnation = Incarnation(
-            growing.key, growing.number, (growing.sides[0], growing.sides[1]), growing.opening
-        )
+        incarnation = Incarnation(growing.key, growing.number, (growing.sides[0], growing.sides[1]))
         try:
             return decode_connection(data, directions(incarnation), hints, chains)
         except NeedsBytes as needed:
@@ -260,7 +205,8 @@ def _opaque(chains: Sequence[Chain], number: int) -> Pieces:
 
 def _dissolve(growing: _Growing, at: int, contribution: _Contribution, read_again: ReadAgain) -> None:
     """Replace the chains of a contribution by its pieces, read again from the file."""
-    side = read_again(contribution.split, growing.key, None)[contribution.ordinal].sides[at]
+    found = {each.number: each for each in read_again(contribution.split, growing.key)}
+    side = found[growing.number].sides[at]
     if side is None:
         raise AssertionError("a split gave something else the second time")
     contribution.pieces = side.pieces.shifted(contribution.shift)

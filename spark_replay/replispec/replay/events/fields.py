@@ -53,6 +53,8 @@ class Fields:
     timeout_ms: int | None
     from_start: bool | None
     body_digest: int | None
+    body_crc: int | None
+    records: Sequence[dict[str, int]] | None
     born_ms: int | None
     duration_ns: int | None
     durations_ns: Sequence[int] | None

@@ -270,8 +270,8 @@ class Acknowledged(Told):
     """A producer was told that its message is stored at `offset` of the broker at `address`.
 
     `text`: the client's id of the message; `born_ms`: without one, when its request says that it was made;
-    `body_digest`: of the request's body. `request_order` is the `order` of that request; `epoch` is told by
-    `join`.
+    `body_digest`: of the request's body; `body_crc`: CRC-32 of it, where it is that of one message.
+    `request_order` is the `order` of that request; `epoch` is told by `join`.
     """
 
     kind = ObservationKind.ACKNOWLEDGED
@@ -280,6 +280,7 @@ class Acknowledged(Told):
     text: str | None = None
     born_ms: int | None = None
     body_digest: int | None = None
+    body_crc: int | None = None
     request_order: int | None = None
     epoch: int | None = field(default=None, metadata=_BY_JOIN)
 
@@ -365,9 +366,11 @@ class _Transfer(Observation):
 
 @dataclass(frozen=True, slots=True)
 class Batch(_Transfer):
-    """Log bytes on their way to a replica; `body_digest` where all of them were seen."""
+    """Log bytes on their way to a replica; `body_digest` where all of them were seen, and then the whole
+    `records` in them."""
 
     kind = ObservationKind.BATCH
+    records: Sequence[dict[str, int]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

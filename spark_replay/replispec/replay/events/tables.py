@@ -10,6 +10,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from replispec.replay.events.observation import KINDS, Observation, ObservationKind, names_of
+from replispec.replay.frames.tables import RECORD
 
 _ENTRY: Final = pa.struct([("epoch", pa.int32()), ("start_offset", pa.int64())])
 _TYPES: Final[Mapping[str, pa.DataType]] = {
@@ -42,6 +43,8 @@ _TYPES: Final[Mapping[str, pa.DataType]] = {
     "timeout_ms": pa.int64(),
     "from_start": pa.bool_(),
     "body_digest": pa.int64(),
+    "body_crc": pa.int64(),
+    "records": pa.list_(RECORD),
     "born_ms": pa.int64(),
     "duration_ns": pa.int64(),
     "durations_ns": pa.list_(pa.int64()),

@@ -11,6 +11,9 @@ from functools import lru_cache
 from typing import Final
 from zlib import adler32, crc32
 
+import numpy as np
+import numpy.typing as npt
+
 _ADLER_MODULUS: Final = 65_521
 _CRC_POLYNOMIAL: Final = 0xEDB88320
 _ONE: Final = 1 << 31
@@ -24,6 +27,17 @@ def digest(data: bytes | memoryview) -> int:
     # As `_packed`, in one place: there is one for every body.
     number = crc32(data) << 32 | adler32(data)
     return number - 2 * _SIGN if number >= _SIGN else number
+
+
+def crc_of(number: int) -> int:
+    """The CRC-32 in a digest."""
+    return (number >> 32) & _LOW
+
+
+def crcs_of(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The CRC-32 in each digest."""
+    found: npt.NDArray[np.int64] = (numbers >> 32) & _LOW
+    return found
 
 
 def joined(first: int, second: int, second_size: int) -> int:

@@ -20,7 +20,7 @@ from replispec.replay.frames.classify import Classified, agree, classify
 from replispec.replay.frames.digests import digest
 from replispec.replay.frames.family import decoded_kinds, readers
 from replispec.replay.frames.hints import Hints
-from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Run
+from replispec.replay.frames.readers import FOREIGN, SHORT, FrameReader, Record, Run
 from replispec.replay.tcp.directions import Direction
 from replispec.replay.tcp.pieces import Pieces, no_pieces
 from replispec.replay.tcp.space import Chain, NeedsBytes, SequenceSpace
@@ -38,8 +38,9 @@ class Frames:
     """What the readers said of frames, by columns, one entry a frame.
 
     `positions`, `sizes`: where it is and how long (bytes); `messages`: None where a header has a hole;
-    `body_sizes`: bytes of body; `digests`: of a body of which every byte is there; `json_bodies`: bodies in
-    JSON that the family wants to see; `bodies`: raw, when asked for; `encodings`: of headers.
+    `body_sizes`: bytes of body; `digests`: of a body of which every byte is there; `records`: that it
+    holds; `json_bodies`: bodies in JSON that the family wants to see; `bodies`: raw, when asked for;
+    `encodings`: of headers.
     """
 
     positions: list[int] = field(default_factory=list)
@@ -47,6 +48,7 @@ class Frames:
     messages: list[Any] = field(default_factory=list)
     body_sizes: list[int] = field(default_factory=list)
     digests: list[int | None] = field(default_factory=list)
+    records: list[list[Record] | None] = field(default_factory=list)
     json_bodies: list[bytes | None] = field(default_factory=list)
     bodies: list[bytes | None] = field(default_factory=list)
     encodings: list[int | None] = field(default_factory=list)
@@ -211,6 +213,11 @@ class _Reading:
         sized = zip(borders[1:], run.body_sizes, strict=True)
         places = [(end - size, end) if size and end <= known else None for end, size in sized]
         frames.digests += [digest(view[at[0] : at[1]]) if at else None for at in places]
+        if self._reader.has_records:
+            each = zip(run.messages, places, strict=True)
+            frames.records += [self._reader.records(of, buffer, *at) if at else None for of, at in each]
+        else:
+            frames.records += [None] * len(places)
         shown: list[bytes | None] = [None] * len(places)
         for row, at in enumerate(places):
             if at and at[1] - at[0] <= JSON_BODY_BYTES_MAXIMUM and _JSON.match(buffer, *at):

@@ -40,6 +40,10 @@ class Run(NamedTuple):
     encoding: int | None = None
 
 
+Record = tuple[int, int]
+"""Where in its log a record starts that a body holds, and the CRC-32 of what the record carries."""
+
+
 class FrameReader(Protocol):
     """Reads the frames of one kind of stream; it keeps nothing of what it reads.
 
@@ -47,6 +51,7 @@ class FrameReader(Protocol):
     bytes end after them. `decoded`: its frames are told one by one; else the stream is only recognised.
     `searched`: a frame can be told in the middle of a stream. `prefaced`: something else may come before the
     first frame. `cut_head_opens`: a first head that was cut is taken on trust when what is seen of it fits.
+    `has_records`: bodies may hold records of a log.
     """
 
     kind: str
@@ -56,6 +61,7 @@ class FrameReader(Protocol):
     searched: bool
     prefaced: bool
     cut_head_opens: bool
+    has_records: bool
 
     def read(self, space: SequenceSpace, position: int) -> Outcome:
         """The frame at `position`."""
@@ -65,6 +71,9 @@ class FrameReader(Protocol):
 
     def wants(self, message: Any) -> bool:
         """Whether a small body in JSON that comes with a message is to be shown."""
+
+    def records(self, message: Any, buffer: bytes, begin: int, end: int) -> list[Record] | None:
+        """The whole records in the body `buffer[begin:end]` of a message; None where it can hold none."""
 
     def worth_reading(self, buffer: bytes, at: int) -> bool:
         """Whether a place that fits a form deserves a look at its header, while searching."""
@@ -84,6 +93,7 @@ class OneByOne:
     searched = True
     prefaced = False
     cut_head_opens = False
+    has_records = False
 
     def read_run(self, space: SequenceSpace, position: int) -> Run:  # noqa: ARG002 (see FrameReader)
         """See FrameReader."""
@@ -92,6 +102,10 @@ class OneByOne:
     def wants(self, message: Any) -> bool:  # noqa: ARG002 (see FrameReader)
         """See FrameReader."""
         return False
+
+    def records(self, message: Any, buffer: bytes, begin: int, end: int) -> list[Record] | None:  # noqa: ARG002 (see FrameReader)
+        """See FrameReader."""
+        return None
 
     def worth_reading(self, buffer: bytes, at: int) -> bool:  # noqa: ARG002 (the forms say enough)
         """Every place that fits a form."""

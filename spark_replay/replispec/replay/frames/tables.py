@@ -47,10 +47,12 @@ PLACE_FIELDS = [
     pa.field("from_start", pa.bool_()),
 ]
 PLACE_NAMES = [field.name for field in PLACE_FIELDS]
+RECORD: pa.DataType = pa.struct([pa.field("offset", pa.int64()), pa.field("crc", pa.int64())])
 BODY_FIELDS = [
     pa.field("body_size", pa.int32()),
     pa.field("json_body", pa.binary()),
     pa.field("body_digest", pa.int64()),
+    pa.field("records", pa.list_(RECORD)),
     pa.field("body", pa.binary()),
 ]
 MESSAGE_COLUMNS = [columns for family in frames_families() for columns in family.columns]
@@ -106,15 +108,28 @@ def frames_batch(
         names = [field.name for field in columns.fields]
         if any(name in wanted for name in names):
             found |= zip(names, _messages(columns, filled, counts), strict=True)
-    for name, field in zip(("body_sizes", "json_bodies", "digests", "bodies"), BODY_FIELDS, strict=True):
+    of_bodies = ("body_sizes", "json_bodies", "digests", "records", "bodies")
+    for name, field in zip(of_bodies, BODY_FIELDS, strict=True):
         if field.name in wanted:
-            found[field.name] = pa.array(_values(filled, name), field.type)
+            values = _values(filled, name)
+            found[field.name] = _records(values) if name == "records" else pa.array(values, field.type)
     return pa.RecordBatch.from_arrays([found[name] for name in schema.names], schema=schema)
 
 
 def _values(filled: Iterable[Decoded], name: str) -> list[Any]:
     """One column of `Frames`, direction after direction."""
     return list(flatten.from_iterable(getattr(decoded.frames, name) for decoded in filled))
+
+
+def _records(rows: Sequence[Sequence[tuple[int, int]] | None]) -> pa.Array:
+    """The column `records`; a null row stays null."""
+    ends = np.zeros(len(rows) + 1, np.int32)
+    np.cumsum([len(row or ()) for row in rows], out=ends[1:])
+    missing = np.array([*(row is None for row in rows), False], np.bool_)
+    flat = np.array(list(flatten.from_iterable(row for row in rows if row)), np.int64).reshape(-1, 2)
+    columns = [pa.array(flat[:, at]) for at in range(len(RECORD))]
+    held = pa.StructArray.from_arrays(columns, fields=list(RECORD))
+    return pa.ListArray.from_arrays(pa.array(ends, mask=missing), held, type=pa.list_(RECORD))
 
 
 def _messages(columns: MessageColumns, filled: Sequence[Decoded], counts: Integers) -> list[pa.Array]:

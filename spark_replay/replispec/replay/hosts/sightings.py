@@ -13,9 +13,10 @@ import numpy as np
 
 from replispec.replay.capture.files import Capture
 from replispec.replay.capture.records import Integers, Records
-from replispec.replay.tcp.flows import FlowKey, group, incarnations
+from replispec.replay.tcp.flows import FlowKey, group
 from replispec.replay.tcp.ground import lay_ground, standing, survey
 from replispec.replay.tcp.packets import ACK, CORRUPT, RST, SYN, Packets, read_packets
+from replispec.replay.tcp.turns import in_turns, turns_alone
 
 # So many bytes of a payload are compared where another place may have cut the stream into other segments.
 HEAD_BYTES = 64
@@ -105,9 +106,9 @@ def _of_file(
 ) -> tuple[list[Integers], Packets, list[Instance]]:
     """The columns of one file (places and instances by numbers of its own), and its connections."""
     grouped = group(packets)
+    grouped, turn = in_turns(grouped, turns_alone(grouped))
     packets = grouped.packets
     count = len(packets)
-    turn = incarnations(grouped)
     change = np.ones(count, np.bool_)
     change[1:] = (np.diff(grouped.flow) != 0) | (np.diff(turn) != 0)
     instance = np.cumsum(change) - 1

@@ -452,4 +452,9 @@ class ReportModel:
     provenance: Provenance | None = None
     comparison: Comparison | None = None
     survival: str = "acknowledged-send-survives"
-    of_logs: tuple[str, ...] = ("same-bytes", "log-end-holds", "confirmed-bytes-survive")
+    of_logs: tuple[str, ...] = (
+        "same-bytes",
+        "acknowledged-body-is-stored",
+        "log-end-holds",
+        "confirmed-bytes-survive",
+    )

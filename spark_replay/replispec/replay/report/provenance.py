@@ -21,7 +21,7 @@ def provenance(sources: Iterable[Source], command: str = "") -> Provenance:
     `command`: the command line, if there was one.
     """
     return Provenance(
-        version=_version(),
+        version=software_version(),
         specification=specification_digest(),
         command=command,
         inputs=tuple(_input(path) for source in sources for path in paths_of(source)),
@@ -34,7 +34,8 @@ def specification_digest() -> str:
     return hashlib.sha256(names).hexdigest()[:DIGEST_CHARACTERS]
 
 
-def _version() -> str:
+def software_version() -> str:
+    """The version of this replispec; `unknown` where it is not installed."""
     try:
         return version("replispec")
     except PackageNotFoundError:

@@ -1,7 +1,7 @@
 """TCP connections in sequence space: which packets belong together, and where their bytes lie.
 
-Packets are grouped by their two endpoints, the lower first; a SYN with another initial sequence
-number opens the next incarnation. 32-bit sequence numbers are unwrapped into 64-bit positions by
+Packets are grouped by their two endpoints, the lower first; where several connections used them one after
+the other, `turns` tells them apart. 32-bit sequence numbers are unwrapped into 64-bit positions by
 their differences in order of arrival; the peer's acknowledgments count too, so a long gap in the
 capture of one direction does not lose the count. Everything that is known of one direction is a
 `Side`; sides of consecutive parts of a capture can be joined (see `stitch`).
@@ -12,8 +12,7 @@ Source: RFC 9293, section 3.4.
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -21,7 +20,7 @@ import numpy.typing as npt
 
 from replispec.replay.capture.groups import numbered, stable_order
 from replispec.replay.capture.records import Integers
-from replispec.replay.tcp.packets import CORRUPT, RST, SYN, Packets
+from replispec.replay.tcp.packets import Packets
 from replispec.replay.tcp.pieces import Pieces, no_numbers, no_pieces
 
 Endpoint = tuple[int, int, int]  # address high, address low (IPv4 mapped into IPv6), port
@@ -39,13 +38,11 @@ class FlowSide:
     `disputed`: all copies of bytes of which copies differ, in order of arrival; when settled, either
     among the pieces or `ambiguous_...`. `corrupt_sequence`, `corrupt_size`: 32-bit sequence numbers and
     lengths of copies that a checksum contradicts: they are no bytes, but tell why bytes are missing.
-    `first_plain`: sequence number and time (ns) of its first packet that is neither SYN nor RST. `references`
-    is None for a side of which nothing but RST packets was seen.
+    `references` is None for a side of which nothing but RST packets was seen.
     """
 
     references: tuple[int, int] | None
     least: int | None = None
-    first_plain: tuple[int, int] | None = None
     syn: int | None = None
     fin: int | None = None
     acknowledged: int | None = None
@@ -78,44 +75,11 @@ class FlowSide:
 
 @dataclass(slots=True)
 class Incarnation:
-    """One connection between two endpoints; side 0 is what the lower endpoint sent.
-
-    `opening`: side, sequence number and time (ns) of its first packet, if that is a SYN.
-    """
+    """One connection between two endpoints; side 0 is what the lower endpoint sent."""
 
     key: FlowKey
     number: int
     sides: tuple[FlowSide | None, FlowSide | None]
-    opening: tuple[int, int, int] | None
-
-
-# So far behind its SYN a packet may be that overtook it: what one window without scaling holds; and when
-# the packet is stamped later than the SYN, what the largest window holds.
-OVERTAKING_BYTES, OVERTAKING_BYTES_LATER = 1 << 16, 1 << 30
-
-
-@dataclass(slots=True)
-class Handshake:
-    """What decides whether a SYN opens another connection: for both sides the initial sequence number
-    and the sequence number and time of the first packet that is neither SYN nor RST; None: not seen."""
-
-    initial: list[int | None]
-    plain: list[tuple[int, int] | None]
-
-    def opens(self, side: int, sequence: int, time_ns: int) -> bool:
-        """Whether a SYN of this side with this number cannot belong to the present connection.
-
-        A SYN continues a connection when it repeats the side's initial sequence number, or when it
-        is the side's first packet, or when only reordering put packets of that side (the first of
-        them not far behind the SYN, or stamped later than it) before it.
-        """
-        known, plain = self.initial[side], self.plain[side]
-        if known is not None:
-            return known != sequence
-        if plain is None:
-            return False
-        most = OVERTAKING_BYTES_LATER if time_ns < plain[1] else OVERTAKING_BYTES
-        return (plain[0] - sequence - 1) % 2**32 >= most
 
 
 @lru_cache(maxsize=1 << 16)
@@ -149,6 +113,11 @@ class Grouped:
     direction: Integers
     borders: Integers
     keys: list[FlowKey]
+
+    def sorted_within(self, number: Integers) -> Grouped:
+        """The packets of each flow sorted by a number of theirs, equal ones as they are."""
+        order = np.lexsort((number, self.flow))
+        return replace(self, packets=self.packets.take(order), direction=self.direction[order])
 
 
 def group(packets: Packets) -> Grouped:
@@ -188,50 +157,3 @@ def _distinct(
     first = np.flatnonzero(np.append([True], change[1:]))
     endpoints = list(zip(*(column[first].tolist() for column in columns), strict=True))
     return endpoints, number
-
-
-def incarnations(grouped: Grouped, before: Handshake | None = None) -> Integers:
-    """The number of the connection, from 1 in each flow, that each row belongs to.
-
-    `before`: what the packets before these say of connection 1 (of a single flow).
-    """
-    packets = grouped.packets
-    openings = np.zeros(len(packets), np.int64)
-    rows = np.flatnonzero((packets.flags & (SYN | RST) == SYN) & (packets.trust > CORRUPT))
-    for flow, members in _by_flow(grouped.flow[rows], rows):
-        state = before or Handshake([None, None], [None, None])
-        for row in _openings(grouped, int(grouped.borders[flow]), members, state):
-            openings[row] += 1
-    total = np.cumsum(openings)
-    first = grouped.borders[:-1]
-    number: Integers = 1 + total - (total[first] - openings[first])[grouped.flow]
-    return number
-
-
-def _by_flow(flow: Integers, rows: Integers) -> Iterator[tuple[int, list[int]]]:
-    """(flow, its rows) for rows that are sorted by flow."""
-    if len(rows):
-        borders = np.flatnonzero(np.diff(flow)) + 1
-        for part in np.split(np.arange(len(rows)), borders):
-            yield int(flow[part[0]]), rows[part].tolist()
-
-
-def _openings(grouped: Grouped, first: int, rows: list[int], state: Handshake) -> Iterator[int]:
-    """Those of a flow's SYN packets (`rows`; `first` is its first row) that open another connection."""
-    packets = grouped.packets
-    begin, initial, plain = first, list(state.initial), list(state.plain)
-    for row in rows:
-        side, sequence = int(grouped.direction[row]), int(packets.sequence[row])
-        if initial[side] == sequence:
-            continue
-        if initial[side] is None and plain[side] is None:
-            earlier = slice(begin, row)
-            mine = (grouped.direction[earlier] == side) & (packets.flags[earlier] & (SYN | RST) == 0)
-            mine &= packets.trust[earlier] > CORRUPT
-            if mine.any():
-                at = begin + int(mine.argmax())
-                plain[side] = int(packets.sequence[at]), int(packets.time_ns[at])
-        if Handshake(initial, plain).opens(side, sequence, int(packets.time_ns[row])):
-            begin, initial, plain = row, [None, None], [None, None]
-            yield row
-        initial[side] = sequence

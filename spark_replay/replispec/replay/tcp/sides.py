@@ -11,9 +11,10 @@ import numpy.typing as npt
 from replispec.replay.capture.groups import stable_order
 from replispec.replay.capture.records import CaptureBytes, Integers
 from replispec.replay.tcp.copies import resolve, settle
-from replispec.replay.tcp.flows import FlowSide, Grouped, Handshake, Incarnation, group, incarnations
+from replispec.replay.tcp.flows import FlowSide, Grouped, Incarnation, group
 from replispec.replay.tcp.packets import ACK, CORRUPT, FIN, RST, SYN, Packets
 from replispec.replay.tcp.pieces import Pieces
+from replispec.replay.tcp.turns import Turns, in_turns, turns_alone
 
 UNKNOWN_LOW, UNKNOWN_HIGH = 2**62, -(2**62)
 
@@ -37,29 +38,26 @@ def resolve_side(data: CaptureBytes, side: FlowSide) -> None:
 
 
 def parts_of_connections(
-    data: CaptureBytes, packets: Packets, before: Handshake | None = None
+    data: CaptureBytes, packets: Packets, turns: Turns | None = None
 ) -> list[Incarnation]:
     """What some packets say of connections, of which other packets may say more; disputes are left open.
 
-    `before`: what earlier packets say of the first connection, when all packets are of one flow.
+    `turns`: the connections of the flows in doubt; None: the packets are those of a whole capture.
     """
     if not len(packets):
         return []
     grouped = group(packets)
-    packets = grouped.packets
-    number = incarnations(grouped, before)
+    grouped, number = in_turns(grouped, turns_alone(grouped) if turns is None else turns)
     connection = _connections(grouped, number)
     sides = _sides(data, grouped, connection)
-    found: list[Incarnation] = []
-    read = np.append(np.flatnonzero(packets.trust > CORRUPT), 0)
-    for at, first in enumerate(np.flatnonzero(np.diff(connection, prepend=-1)).tolist()):
-        pair = (sides.get(2 * at), sides.get(2 * at + 1))
-        opening = None
-        row = int(read[np.searchsorted(read[:-1], first)])
-        if connection[row] == at and packets.trust[row] > CORRUPT and packets.flags[row] & (SYN | RST) == SYN:
-            opening = (int(grouped.direction[row]), int(packets.sequence[row]), int(packets.time_ns[row]))
-        found.append(Incarnation(grouped.keys[int(grouped.flow[first])], int(number[first]), pair, opening))
-    return found
+    return [
+        Incarnation(
+            grouped.keys[int(grouped.flow[first])],
+            int(number[first]),
+            (sides.get(2 * at), sides.get(2 * at + 1)),
+        )
+        for at, first in enumerate(np.flatnonzero(np.diff(connection, prepend=-1)).tolist())
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +79,12 @@ class Placed:
 def placed(data: CaptureBytes, packets: Packets) -> Placed:
     """All connections, and where in them each packet's payload stands."""
     grouped = group(packets)
-    packets = grouped.packets
     if not len(packets):
         none = packets.sequence
         return Placed(packets, none, none, none, np.zeros(0, np.bool_), [])
-    connection = _connections(grouped, incarnations(grouped, None))
+    grouped, number = in_turns(grouped, turns_alone(grouped))
+    packets = grouped.packets
+    connection = _connections(grouped, number)
     positions = _unwrap(grouped, connection)
     start = positions.own + (packets.flags & SYN != 0)
     found = read_connections(data, packets)
@@ -206,10 +205,7 @@ def _add_least(
 def _add_marks(
     sides: dict[int, FlowSide], packets: Packets, positions: _Positions, start: Integers, reducer: _Reducer
 ) -> None:
-    """What the SYN and FIN packets say, and the first packet behind them."""
-    plain = (packets.flags & (SYN | RST) == 0) & (packets.trust > CORRUPT)
-    for side, row in reducer.run(np.minimum, np.arange(len(packets)), plain):
-        sides[side].first_plain = (int(packets.sequence[row]), int(packets.time_ns[row]))
+    """What the SYN and FIN packets say."""
     syn = positions.has_own & (packets.flags & SYN != 0)
     for side, value in reducer.run(np.minimum, positions.own, syn):
         sides[side].syn = value

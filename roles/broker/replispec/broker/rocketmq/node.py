@@ -60,7 +60,13 @@ class BrokerNode:
             self._outbox, self._requests.take, limits=options.limits, version=BROKER_RELEASE
         )
         controllers = Controllers(self._calls, options.controller_addr)
-        self._role = Role(self._outbox, controllers, options.broker_name, self)
+        self._role = Role(
+            self._outbox,
+            controllers,
+            options.broker_name,
+            self,
+            doubt_period_ms=options.alteration_doubt_period_ms,
+        )
         self._manager = ReplicasManager(self._outbox, self._writes, controllers, files, options, self)
         self._name_servers = NameServers(
             self._outbox,

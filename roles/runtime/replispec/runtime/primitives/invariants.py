@@ -324,7 +324,8 @@ def _undecided(steps: Sequence[FoldStep], variables: Any, event: Any) -> tuple[E
     found = None
     if any(step.checks for step in steps):
         found = Evidence(Verdict.UNKNOWN, "not seen enough to tell what this event means", event)
-    return found, forgotten(variables, {name for step in steps for name in step.assign})
+    names = {name for step in steps for name in step.assign}
+    return found, forgotten(variables, names) if names else variables
 
 
 def judged_at_end(

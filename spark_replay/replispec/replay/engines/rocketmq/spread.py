@@ -2,14 +2,15 @@
 
 Names, groups and lives are told by what is rare. Then, round by round: the history (from few headers), runs
 and ends of logs (from few messages), the verdicts (from every frame and message), and what is lost. Messages
-with one place in a log meet, and transfers of one masterEpoch: these are compared between connections.
+with one place in a log meet, and messages and transfers of one masterEpoch: these are compared between
+connections.
 """
 
 from __future__ import annotations
 
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -20,28 +21,40 @@ from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.told import result_of
 from replispec.replay.engines.spread import Round, Said, Spread
 from replispec.replay.events.capture_events import MANY, CaptureEvents, Columns
-from replispec.replay.events.event_tables import Numbers, Rows, split
+from replispec.replay.events.event_tables import Flags, Numbers, Rows, split
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.recounts import Fallen, fallen_of, fallen_to, of_recounts
+from replispec.replay.events.rocketmq.stored import Ends, cuts_of, least_of, stored
 from replispec.replay.events.rocketmq.stream_events import (
     Given,
     History,
     Judged,
+    Measured,
     Named,
     confirms_table,
     history_of,
     judged_of,
     name_events,
+    told_epochs,
 )
-from replispec.replay.events.rocketmq.stream_tables import FRAMES, RUNS, with_epochs, with_groups
+from replispec.replay.events.rocketmq.stream_tables import (
+    FRAMES,
+    RUNS,
+    longest_records,
+    with_epochs,
+    with_groups,
+)
 from replispec.replay.events.rocketmq.telling import (
     AT,
     Borders,
     Tables,
     alike_elsewhere,
     borders_of,
+    from_short,
     gathered,
     handed_on,
+    in_short,
     numbered,
     numbers_of,
     of_history,
@@ -83,7 +96,9 @@ class _Waits:
 @dataclass(slots=True)
 class Known:
     """What is known of a capture. `tables`: of frequent events those that were handed on; `dropped`: messages
-    that were only passed on; `losses`: group, masterEpoch, first and last place."""
+    that were only passed on; `records` and `fallen`: as `Measured` has them; `replicated`: the groups
+    and masterEpochs of which transfers tell; `losses`: group, masterEpoch, first and last place.
+    """
 
     capture: CaptureRow
     options: Options
@@ -92,6 +107,9 @@ class Known:
     named: Named
     tables: Tables = field(default_factory=dict)
     history: History | None = None
+    records: dict[str, int] = field(default_factory=dict)
+    fallen: Fallen = field(default_factory=dict)
+    replicated: Collection[tuple[Any, Any]] = ()
     dropped: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     waits: dict[int, _Waits] = field(default_factory=dict)
     pairs: PartFinding = field(default_factory=PartFinding)
@@ -114,8 +132,11 @@ class Known:
         assert self.history is not None
         events = CaptureEvents(_with(self.rare, self.tables))
         frames = with_groups(events.columns(*FRAMES), self.named.groups)
-        sends = with_epochs(with_groups(events.columns(_STORED), self.named.groups), self.history.offices)
-        return judged_of(events, self.named, frames, sends, self.history, all_ack=self.options.all_ack)
+        sends = with_groups(events.columns(_STORED), self.named.groups)
+        sends = told_epochs(sends, self.named, self.history)
+        measured = Measured(self.records, self.fallen)
+        all_ack = self.options.all_ack
+        return judged_of(events, self.named, frames, sends, self.history, measured, all_ack=all_ack)
 
 
 def _with(rare: Events, tables: Tables) -> Events:
@@ -147,6 +168,7 @@ class _First:
     pairs: PartFinding
     answers: Counts
     waits: dict[int, tuple[int, Counter[int]]]
+    fallen: Fallen
 
 
 def _first(known: Known, number: int, part: Events) -> Said:
@@ -158,6 +180,7 @@ def _first(known: Known, number: int, part: Events) -> Said:
         of_pairs(events),
         counted_answers(events),
         {code: (unanswered, counted(waited)) for code, (unanswered, waited) in waits(events).items()},
+        fallen_to(frames),
     )
     return Said(told, dict(_by_place(sends, known.parts)))
 
@@ -198,6 +221,7 @@ def _meet_at_places(known: Known, brought: Sequence[pa.Table]) -> tuple[Numbers,
 def _history(known: Known, told: Sequence[_First], met: Sequence[tuple[Numbers, Tables]]) -> Known:
     known.take([*(tables for each in told for tables in each.tables), *(tables for _, tables in met)])
     known.dropped = np.sort(np.concatenate([known.dropped, *(dropped for dropped, _ in met)]))
+    known.fallen = fallen_of(each.fallen for each in told)
     for each in told:
         known.pairs.add(each.pairs)
     known.answers = answers_of(known.capture.file, [each.answers for each in told])
@@ -222,18 +246,22 @@ def _history(known: Known, told: Sequence[_First], met: Sequence[tuple[Numbers, 
 class _Second:
     tables: list[Tables]
     waits: dict[int, Numbers]
+    records: dict[str, int]
 
 
 def _second(known: Known, number: int, part: Events) -> Said:
     assert known.history is not None
     events = CaptureEvents(numbered(number, part))
-    sends = with_epochs(_sends(known, events), known.history.offices)
-    tables = [handed_on(sends, of_logs(sends))]
+    sends = _sends(known, events)
+    tables = [handed_on(sends, of_logs(sends, known.history.offices))]
+    if known.fallen:
+        frames = with_groups(events.columns(*FRAMES), known.named.groups)
+        tables.append(handed_on(frames, of_recounts(frames, known.fallen)))
     if any(each.named() for each in known.history.learners.values()):
         reports = events.columns(ObservationKind.REPORT)
         tables.append(handed_on(reports, np.arange(len(reports))))
     wanted = {code: known.waits[code].ranks.wanted(waited) for code, (_, waited) in waits(events).items()}
-    return Said(_Second(tables, wanted))
+    return Said(_Second(tables, wanted, longest_records(sends)))
 
 
 def _given(known: Known, told: Sequence[_Second], _: Sequence[Any]) -> Known:
@@ -243,7 +271,12 @@ def _given(known: Known, told: Sequence[_Second], _: Sequence[Any]) -> Known:
         found = own.ranks.found(np.concatenate([np.zeros(0, np.int64), *parts]))
         shown = [found.get(rank_of(percent, own.answered)) for percent in PERCENTS]
         known.latencies.append(latency(known.capture.file, code, own.unanswered, own.answered, shown))
-    known.given = known.joined().given
+    for each in told:
+        known.records |= each.records
+    joined = known.joined()
+    known.given = joined.given
+    headers = joined.frames.take(np.flatnonzero(joined.frames.are(*RUNS)))
+    known.replicated = {*zip(*(headers.coded(each).listed() for each in ("group", "epoch")), strict=True)}
     known.borders = borders_of(known.named.rows, known.given.history.tenures)
     return known
 
@@ -266,17 +299,16 @@ def _part_of(known: Known, number: int, part: Events) -> Judged:
     frames = with_groups(events.columns(*FRAMES), known.named.groups)
     sends = with_epochs(_sends(known, events), known.given.history.offices)
     given = known.given
-    joined = Judged(events, [], sends, frames, given, given.listed, [])
-    joined.tables = [each for each in (joined.replication, given.sends(sends)) if len(each)]
-    return joined
+    return Judged(events, [], sends, frames, given, given.listed, [given.sends(sends)])
 
 
 def _third(known: Known, number: int, part: Events) -> Said:
     joined = _part_of(known, number, part)
+    messages = joined.tables[0]
     streams = stream_judges(joined.listed)
     span = _span(known)
     told = _Third(
-        add_up(map(streams.of, joined.tables)),
+        add_up(streams.of(each) for each in (joined.replication, messages) if len(each)),
         add_up(of_connections(walk_replication(joined.replication, joined.groups))),
         overlaps(known.capture.file, joined),
         [
@@ -284,10 +316,11 @@ def _third(known: Known, number: int, part: Events) -> Said:
             handed_on(joined.sends, of_stored(joined.sends, known.borders, moments(joined.sends, span))),
         ],
     )
-    meetings = dict(_by(joined.frames, _RANGES, known.parts, (ObservationKind.BATCH,), "group", "epoch"))
+    meetings = dict(_by_epoch(known, joined, cuts_of(joined.sends, messages.known["cut_to"])))
     if known.options.all_ack:
-        headers = (ObservationKind.REPORT, *RUNS)
-        meetings |= dict(_by(joined.frames, _CONFIRMS, known.parts, headers, "group"))
+        frames = joined.frames
+        for at, rows in _by(frames, frames.are(ObservationKind.REPORT, *RUNS), known.parts, "group"):
+            meetings[f"{_CONFIRMS} {at}"] = _Brought(_CONFIRMS, handed_on(frames, rows))
     return Said(told, meetings)
 
 
@@ -295,28 +328,55 @@ def _span(known: Known) -> tuple[int, int]:
     return known.capture.first_time_ns or 0, known.capture.last_time_ns or 0
 
 
-def _by(
-    frames: Columns, rule: str, parts: int, kinds: Sequence[ObservationKind], *names: str
-) -> Iterator[tuple[str, tuple[str, Tables]]]:
-    """Some frames by what they have in common."""
-    rows = np.flatnonzero(frames.are(*kinds))
-    columns = [frames.coded(name) for name in names]
+@dataclass(frozen=True, slots=True)
+class _Brought:
+    """What a part brings to a meeting: some frames, of messages what they are compared by, and from where on
+    nothing is compared."""
+
+    rule: str
+    frames: Tables
+    messages: pa.Table | None = None
+    cuts: Ends = field(default_factory=dict)
+
+
+def _by_epoch(known: Known, joined: Judged, cuts: Ends) -> Iterator[tuple[str, _Brought]]:
+    """Transfers, and messages that they may hold, by group and masterEpoch."""
+    frames, sends = joined.frames, joined.sends
+    keys = "group", "epoch"
+    held = sends.told_alike(sends.alike(*keys), lambda row: (row.group, row.epoch) in known.replicated)
+    runs = dict(_by(frames, frames.are(ObservationKind.BATCH), known.parts, *keys))
+    messages = dict(_by(sends, held.where(True), known.parts, *keys))
+    for at in runs.keys() | messages.keys():
+        carried, sent = (each.get(at, np.zeros(0, np.int64)) for each in (runs, messages))
+        brought = _Brought(_RANGES, handed_on(frames, carried), in_short(sends, sent), cuts)
+        yield f"{_RANGES} {at}", brought
+
+
+def _by(events: Columns, wanted: Flags, parts: int, *names: str) -> Iterator[tuple[int, Rows]]:
+    """The wanted ones of some events by what they have in common."""
+    rows = np.flatnonzero(wanted)
+    columns = [events.coded(name) for name in names]
     found: dict[int, list[Rows]] = defaultdict(list)
-    for _, own in split(frames.alike(*names)[rows]):
+    for _, own in split(events.alike(*names)[rows]):
         common = " ".join(str(each.values[each.codes[rows[own[0]]]]) for each in columns)
         found[_crc(common, parts)].append(rows[own])
     for at, every in found.items():
-        yield f"{rule} {at}", (rule, handed_on(frames, np.sort(np.concatenate(every))))
+        yield at, np.sort(np.concatenate(every))
 
 
-def _meet(known: Known, brought: Sequence[tuple[str, Tables]]) -> PartFindings:
+def _meet(known: Known, brought: Sequence[_Brought]) -> PartFindings:
     """What rules say that compare connections."""
     assert known.given is not None
-    tables = _with({}, gathered(each for _, each in brought))
+    tables = _with({}, gathered(each.frames for each in brought))
     frames = with_groups(CaptureEvents(tables).columns(*FRAMES), known.named.groups)
-    is_ranges = brought[0][0] == _RANGES
-    table = ranges(frames) if is_ranges else confirms_table(known.named.rows, frames)
-    return stream_judges(known.given.listed).of(table) if len(table) else {}
+    streams = stream_judges(known.given.listed)
+    if brought[0].rule == _CONFIRMS:
+        found = [confirms_table(known.named.rows, frames)]
+    else:
+        sends = from_short([each.messages for each in brought if each.messages is not None])
+        due = least_of([known.given.due, *(each.cuts for each in brought)])
+        found = [ranges(frames), stored(frames, sends, due)]
+    return add_up(streams.of(table) for table in found if len(table))
 
 
 def _judged(known: Known, told: Sequence[_Third], met: Sequence[PartFindings]) -> Known:

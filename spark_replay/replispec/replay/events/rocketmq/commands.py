@@ -36,7 +36,7 @@ from replispec.replay.events.rocketmq.command import Command
 from replispec.replay.events.rocketmq.durations import durations, latencies_of
 from replispec.replay.events.rocketmq.facts import facts_of
 from replispec.replay.events.rocketmq.registrations import STEPS, steps_of
-from replispec.replay.events.rocketmq.sends import acknowledged, born_ms
+from replispec.replay.events.rocketmq.sends import acknowledged, body_crc, born_ms
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.replay.pairing.pairs import Pairs
 from replispec.replay.tcp.pieces import UNREADABLE
@@ -340,6 +340,7 @@ def _acknowledged(command: Command) -> Iterator[Observation]:
             text=header.transaction_id,
             born_ms=born_ms(request.ext_fields) if header.transaction_id is None else None,
             body_digest=request.body_digest,
+            body_crc=body_crc(request.code, request.ext_fields, request.body_digest),
             request_order=request.place.order,
         )
 

@@ -12,39 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
-import numpy as np
-
-from replispec.replay.events.event_tables import Flags, Numbers
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.runtime.primitives.unknown import UNKNOWN
-
-# Whatever is in flight when a SyncStateSet changes has arrived by then.
-SETTLING_NS = 5_000_000_000
-_CHANGING = (ObservationKind.HANDSHAKE, ObservationKind.ALTERATION, ObservationKind.REPORT)
-
-
-class SetChanges:
-    """When the SyncStateSet of each group, or who is connected and counted, is told to be another one."""
-
-    def __init__(self, rows: Sequence[Observation]) -> None:
-        """`rows`: in the order of the capture, with their groups; of reports the first of each connection."""
-        self._times: dict[str | None, list[int]] = defaultdict(list)
-        told: set[tuple[object, ...]] = set()
-        for row in rows:
-            members = tuple(sorted(row.members or ()))
-            news = (row.group, row.sync_state_set_epoch, members)
-            is_news = row.kind == ObservationKind.FACT and row.members is not None and news not in told
-            if is_news or row.kind in _CHANGING:
-                told.add(news)
-                self._times[row.group].append(row.time_ns)
-        for times in self._times.values():
-            times.sort()
-
-    def none_near(self, group: str | None, times_ns: Numbers) -> Flags:
-        """At which of these times nothing of the kind was told of the group within SETTLING_NS."""
-        times = np.array(self._times.get(group, []), np.int64)
-        begin = np.searchsorted(times, times_ns - SETTLING_NS, "left")
-        return np.asarray(begin == np.searchsorted(times, times_ns + SETTLING_NS, "right"))
 
 
 @dataclass(slots=True)

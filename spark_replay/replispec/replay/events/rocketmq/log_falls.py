@@ -20,7 +20,7 @@ from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.falls_in_order import WITNESSES_MIN, Log, fallen_ends, falls_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.runs import are_different, main_address, message_of, runs_of
+from replispec.replay.events.rocketmq.runs import are_different, main_address, message_of
 from replispec.runtime.primitives.unknown import UNKNOWN
 
 
@@ -115,14 +115,16 @@ class LogFalls:
         tenures: Tenures,
         starts: Mapping[str, Mapping[int, int]],
         unseen: Mapping[str, int],
+        runs: Mapping[str, int | None],
     ) -> None:
         """`rows`: in the order of the capture, with their groups; acknowledged messages with their epochs.
-        `starts`: of epochs, by group; `unseen`: by group the latest epoch of which nothing tells it."""
+        `starts`: of epochs, by group; `unseen`: by group the latest epoch of which nothing tells it; `runs`:
+        those of brokers, by connection, None where nothing tells one."""
         self._groups = groups
         self._tenures = tenures
         self._unseen = unseen
         self._named = _latest_names(rows)
-        self._runs = runs_of(rows, groups)
+        self._runs = runs
         self._logs: dict[Log, _Log] = defaultdict(_Log)
         self._ends = [(row, key, end) for row in rows for key, end in self._end(row)]
         for row, key, end in self._ends:
@@ -216,6 +218,15 @@ class LogFalls:
             return False
         kept = max(given, key=self._last)
         return kept is not row and are_different(message_of(row), message_of(kept))
+
+    def begun_again(self) -> set[str | None]:
+        """The groups in whose logs the very first place was given to two messages."""
+        given = ((key[0], own) for (key, place), own in self._given.items() if place == 0)
+        return {
+            group
+            for group, own in given
+            if any(are_different(message_of(own[0]), message_of(each)) for each in own[1:])
+        }
 
     def _last(self, row: Observation) -> tuple[bool, int, int]:
         run, cut = self._run(row), self.cut_to(row)

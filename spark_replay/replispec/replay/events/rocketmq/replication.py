@@ -157,7 +157,7 @@ class _Replication:
         """Transfer headers, with log bytes and without."""
         at = np.flatnonzero(~self._of((*_HANDSHAKES, *_ANSWERS, _REPORT)))
         carries = self._frames.integers("body_size", at) > 0
-        yield self._table(ObservationKind.BATCH, at[carries], _TRANSFER)
+        yield self._table(ObservationKind.BATCH, at[carries], (*_TRANSFER, "records"))
         yield self._table(ObservationKind.HEARTBEAT, at[~carries], _TRANSFER)
 
     def _table(

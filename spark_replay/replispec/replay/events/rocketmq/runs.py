@@ -1,11 +1,11 @@
-"""Which run of its broker a connection was in: from a start of the broker to its end.
+"""Which run of its broker a connection was in as the order of the capture has it, which proves nothing.
 
-When a broker stops all its connections end, so those on which its own frames overlap in the order of the
-capture are taken for one run: what its peers send may go to a broker that has stopped. What they carry
-overrules that: a broker registers once a run, and in what order it did the epochs say that it was answered;
-it speaks in each; within a run no place of the log is given to two messages, and no message lies behind what
-its master says of the log while a later run of it holds that place. Where a connection contradicts the run
-that overlaps tell, its run is not told, and nothing is concluded from it.
+A run goes from a start of the broker to its end. When a broker stops all its connections end, so those on
+which its own frames overlap in the order of the capture are taken for one run: what its peers send may go to
+a broker that has stopped. What they carry overrules that: a broker registers once a run, and in what order it
+did the epochs say that it was answered; it speaks in each; within a run no place of the log is given to two
+messages, and no message lies behind what its master says of the log while a later run of it holds that place.
+What only these runs tell is unknown; what causes tell is in runs_by_cause.py.
 """
 
 from __future__ import annotations
@@ -33,23 +33,70 @@ _OF_REPLICAS = (ObservationKind.REPORT, ObservationKind.HANDSHAKE)
 _OWN_WORD = (ObservationKind.ALIVE, ObservationKind.BROKER)
 _EVENTS: Final = broker_registration.MACHINE.events
 _GRANTED: Final = _EVENTS[broker_registration.ApplicationGranted].name
-_Rank = tuple[bool, int]
+Rank = tuple[bool, int]
+BEFORE_ALL: Final[Rank] = False, -1
+"""Of a connection that was there before everything that began within the capture."""
 Message = tuple[str | None, int | None]
 """The id in an acknowledgement, and the digest of the body that its request has."""
 
 
 @dataclass(slots=True)
-class _Connection:
+class BrokerConnection:
     """What one connection to or from a broker tells: where it lies in the capture, by how its broker was
     registered on it, and by masterEpoch the ends of the log in the broker's own words, and which message has
-    which place."""
+    which place.
+
+    `began`: the end in its first word, when nobody had named a master on the connection yet: a broker that
+    starts takes no message before it is told to be master.
+    `replica`: who shook hands on it, `answered`: the masterEpoch and the end of the log that it was told,
+    `reports`: its first and its last word of its own log.
+    `least`: of its ends and places; `life`: of the broker set that it was registered in; `is_whole`: its
+    registration was captured from its first byte on; `is_old`: its beginning was not captured; `is_torn`:
+    some acknowledgements of the broker may not have been seen.
+    """
 
     name: str
     first: int
     last: int
-    rank: _Rank | None = None
+    rank: Rank | None = None
     ends: dict[int | None, list[int]] = field(default_factory=lambda: defaultdict(list))
     places: dict[int | None, dict[int, Message]] = field(default_factory=lambda: defaultdict(dict))
+    began: tuple[int | None, int] | None = None
+    replica: str | None = None
+    answered: tuple[int, int] | None = None
+    reports: tuple[int, int] | None = None
+    least: dict[int | None, int] = field(default_factory=dict)
+    life: str | None = None
+    is_whole: bool = False
+    is_old: bool = False
+    is_torn: bool = False
+    _is_named: bool = False
+
+    def learn(self, row: Observation) -> None:
+        """What a row tells of the log, and who is master."""
+        if row.kind == ObservationKind.ACKNOWLEDGED and row.offset is not None:
+            self.places[row.epoch].setdefault(row.offset, message_of(row))
+            self._is_at_least(row.epoch, row.offset)
+        elif row.kind == ObservationKind.ALIVE and row.max_offset is not None:
+            if not self.ends:
+                self.began = None if self._is_named else (row.epoch, row.max_offset)
+                self.is_old = row.from_start is False
+            self.ends[row.epoch].append(row.max_offset)
+            self._is_at_least(row.epoch, row.max_offset)
+        elif row.kind == ObservationKind.ANSWER and row.epochs and row.max_offset is not None:
+            self.answered = row.epochs[-1]["epoch"], row.max_offset
+            self._is_at_least(*self.answered)
+        elif row.kind == ObservationKind.HANDSHAKE:
+            self.replica = row.text or str(row.broker_id)
+        elif row.kind == ObservationKind.REPORT and row.max_offset is not None:
+            self.reports = (self.reports or (row.max_offset,))[0], row.max_offset
+        elif row.kind == ObservationKind.REGISTRATION:
+            self.is_whole = row.from_start is True
+        elif row.kind == ObservationKind.FACT:
+            self._is_named |= row.master is not None
+
+    def _is_at_least(self, epoch: int | None, end: int) -> None:
+        self.least[epoch] = min(end, self.least.get(epoch, end))
 
 
 def message_of(row: Observation) -> Message:
@@ -71,14 +118,18 @@ def main_address(groups: BrokerGroups, row: Observation) -> str | None:
     return groups.identities.broker(row.group, groups.main.get(row.address, row.address))
 
 
-def runs_of(rows: Sequence[Observation], groups: BrokerGroups) -> dict[str, int | None]:
-    """The run of its broker in which each connection was, from 0 on; None where nothing tells it.
-
-    `rows`: in the order of the capture.
-    """
-    brokers: dict[str, list[_Connection]] = defaultdict(list)
+def connections_of_brokers(
+    rows: Sequence[Observation], groups: BrokerGroups
+) -> Mapping[str, list[BrokerConnection]]:
+    """By the main address of each broker its connections. `rows`: in the order of the capture."""
+    brokers: dict[str, list[BrokerConnection]] = defaultdict(list)
     for broker, connection in _connections(rows, groups):
         brokers[broker].append(connection)
+    return brokers
+
+
+def runs_by_capture(brokers: Mapping[str, Sequence[BrokerConnection]]) -> dict[str, int | None]:
+    """The run of its broker in which each connection was, from 0 on; None where nothing tells it."""
     runs: dict[str, int | None] = {}
     for connections in brokers.values():
         numbered = dict(_numbered(sorted(connections, key=lambda each: (each.first, each.last))))
@@ -88,16 +139,17 @@ def runs_of(rows: Sequence[Observation], groups: BrokerGroups) -> dict[str, int 
     return runs
 
 
-def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[tuple[str, _Connection]]:
+def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[tuple[str, BrokerConnection]]:
     """Every connection that a broker has, with the broker's main address."""
     owners: dict[str, tuple[str, int]] = {}
-    found: dict[str, _Connection] = {}
+    found: dict[str, BrokerConnection] = {}
     spans: dict[tuple[str, int], tuple[int, int]] = {}
     granted: set[str] = set()
+    torn: set[str] = set()
     for row in rows:
         if row.order <= 0:
             continue
-        own = found.setdefault(row.connection, _Connection(row.connection, row.order, row.order))
+        own = found.setdefault(row.connection, BrokerConnection(row.connection, row.order, row.order))
         own.last = row.order
         first, _ = spans.get((row.connection, row.direction), (row.order, 0))
         spans[row.connection, row.direction] = first, row.order
@@ -108,22 +160,23 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
         ):
             by_other = row.kind in _OF_REPLICAS
             owners.setdefault(row.connection, (broker, 1 - row.direction if by_other else row.direction))
-        if row.kind == ObservationKind.ACKNOWLEDGED and row.offset is not None:
-            own.places[row.epoch].setdefault(row.offset, message_of(row))
-        elif row.kind == ObservationKind.ALIVE and row.max_offset is not None:
-            own.ends[row.epoch].append(row.max_offset)
-        elif row.kind == ObservationKind.REGISTRATION and row.message == _GRANTED:
+        own.learn(row)
+        if row.kind == ObservationKind.REGISTRATION and row.message == _GRANTED:
             granted.add(row.connection)
         elif row.kind == ObservationKind.FACT and row.code == RequestCode.CONTROLLER_REGISTER_BROKER:
             own.rank = own.rank or (row.connection not in granted, row.sync_state_set_epoch or 0)
+            own.life = own.life or row.group
+        elif row.kind == ObservationKind.UNSEEN and broker is not None:
+            torn.add(broker)
     for name, (broker, direction) in owners.items():
         # Where nothing of the broker's own was seen, what its peer sent counts.
         own = found[name]
         own.first, own.last = spans.get((name, direction), (own.first, own.last))
+        own.is_torn = broker in torn
         yield broker, own
 
 
-def _numbered(connections: Sequence[_Connection]) -> Iterator[tuple[str, int | None]]:
+def _numbered(connections: Sequence[BrokerConnection]) -> Iterator[tuple[str, int | None]]:
     """Connections, in the order of their beginnings, with their run: one that begins after all before it have
     ended begins another run, and so do, in one that overlaps make, registrations whose order is told."""
     run = 0
@@ -138,8 +191,8 @@ def _numbered(connections: Sequence[_Connection]) -> Iterator[tuple[str, int | N
         run += len(told)
 
 
-def _overlapping(connections: Iterable[_Connection]) -> Iterator[list[_Connection]]:
-    one: list[_Connection] = []
+def _overlapping(connections: Iterable[BrokerConnection]) -> Iterator[list[BrokerConnection]]:
+    one: list[BrokerConnection] = []
     last = 0
     for each in connections:
         if one and each.first > last:
@@ -151,9 +204,9 @@ def _overlapping(connections: Iterable[_Connection]) -> Iterator[list[_Connectio
         yield one
 
 
-def _contradicted(connections: Sequence[_Connection], runs: Mapping[str, int | None]) -> Iterator[str]:
+def _contradicted(connections: Sequence[BrokerConnection], runs: Mapping[str, int | None]) -> Iterator[str]:
     """The connections that cannot have been, or perhaps were not, in the run that overlaps tell."""
-    by_run: dict[int, list[_Connection]] = defaultdict(list)
+    by_run: dict[int, list[BrokerConnection]] = defaultdict(list)
     for each in connections:
         run = runs[each.name]
         if run is not None:
@@ -171,11 +224,11 @@ def _contradicted(connections: Sequence[_Connection], runs: Mapping[str, int | N
 
 
 def _without_a_word(
-    connections: Iterable[_Connection], runs: Mapping[str, int | None]
+    connections: Iterable[BrokerConnection], runs: Mapping[str, int | None]
 ) -> Iterator[tuple[str, int | None]]:
     """Connections of runs in which the broker itself says nothing, while it does in others, with the run
     before them, or else the one behind, that gave none of their places to another message."""
-    by_run: dict[int, list[_Connection]] = defaultdict(list)
+    by_run: dict[int, list[BrokerConnection]] = defaultdict(list)
     for each in connections:
         run = runs[each.name]
         if run is not None:
@@ -190,7 +243,7 @@ def _without_a_word(
             yield each.name, next((other for other in near if _fits(each, given[other])), None)
 
 
-def _given(connections: Iterable[_Connection]) -> dict[tuple[int | None, int], Message]:
+def _given(connections: Iterable[BrokerConnection]) -> dict[tuple[int | None, int], Message]:
     """Which message has which place, by epoch and place."""
     return {
         (epoch, place): message
@@ -200,7 +253,7 @@ def _given(connections: Iterable[_Connection]) -> dict[tuple[int | None, int], M
     }
 
 
-def _fits(one: _Connection, given: Mapping[tuple[int | None, int], Message]) -> bool:
+def _fits(one: BrokerConnection, given: Mapping[tuple[int | None, int], Message]) -> bool:
     return not any(
         (epoch, place) in given and are_different(given[epoch, place], message)
         for epoch, places in one.places.items()
@@ -208,7 +261,7 @@ def _fits(one: _Connection, given: Mapping[tuple[int | None, int], Message]) -> 
     )
 
 
-def _at_one_place(connections: Iterable[_Connection]) -> Iterator[str]:
+def _at_one_place(connections: Iterable[BrokerConnection]) -> Iterator[str]:
     """The connections that give one place to two messages."""
     given: dict[tuple[int | None, int], tuple[str, Message]] = {}
     for each in connections:

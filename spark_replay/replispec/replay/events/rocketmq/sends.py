@@ -17,12 +17,14 @@ import pyarrow.compute as pc
 
 from replispec.replay.events.columns import named, places, table_of
 from replispec.replay.events.observation import ObservationKind
+from replispec.replay.frames.digests import crc_of, crcs_of
 from replispec.replay.frames.ext_fields import HeaderColumns, text_of
 from replispec.replay.pairing.delivery import Delivered, Integers
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.runtime.primitives.keyed import declared
 from replispec.runtime.rocketmq import rules
 from replispec.wire.rocketmq.broker import SendMessageRequest, SendMessageResponse, SendMessageV2Request
+from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.store import OffsetMessageId
 
 _BORN_KEYS: Final = tuple(
@@ -31,6 +33,14 @@ _BORN_KEYS: Final = tuple(
     for each in declared(header)
     if each.name == "born_timestamp"
 )
+_BATCH_KEYS: Final = tuple(
+    each.key
+    for header in (SendMessageRequest, SendMessageV2Request)
+    for each in declared(header)
+    if each.name == "batch"
+)
+_NO: Final = str(False).lower()
+_ONE_MESSAGE: Final = (int(RequestCode.SEND_MESSAGE), int(RequestCode.SEND_MESSAGE_V2))
 # Milliseconds, as many digits as are a 64-bit number whichever they are.
 _MOMENT: Final = "^[0-9]{1,18}$"
 _ID_DIGITS = 2 * len(OffsetMessageId().encode())
@@ -69,6 +79,7 @@ def acknowledged(
         "duration_ns": durations_ns[kept],
         "born_ms": _born(frames, request_of[kept], np.asarray(pc.is_null(text))),
         "body_digest": frames.values("body_digest", request_of[kept]),
+        "body_crc": _crcs(frames, request_of[kept]),
     }
     return table_of(ObservationKind.ACKNOWLEDGED, columns, len(kept)), np.delete(answers, at)
 
@@ -78,6 +89,23 @@ def born_ms(ext_fields: Mapping[str, str | None]) -> int | None:
     said = (ext_fields.get(key) for key in _BORN_KEYS)
     told = next((each for each in said if each is not None), "")
     return int(told) if re.fullmatch(_MOMENT, told, re.ASCII) else None
+
+
+def body_crc(code: int | None, ext_fields: Mapping[str, str | None], body_digest: int | None) -> int | None:
+    """The CRC-32 of the body of a request that holds one message; None where it may hold several."""
+    alone = code in _ONE_MESSAGE and all(ext_fields.get(key) in (None, _NO) for key in _BATCH_KEYS)
+    return crc_of(body_digest) if alone and body_digest is not None else None
+
+
+def _crcs(frames: Delivered, requests: Integers) -> pa.Array:
+    """The same of the requests at some places."""
+    alone = np.isin(frames.integers("code", requests), _ONE_MESSAGE)
+    for key in _BATCH_KEYS:
+        said = text_of(key, frames.frames, frames.rows[requests])
+        alone &= np.asarray(pc.fill_null(pc.equal(said, _NO), True))
+    digests = frames.values("body_digest", requests)
+    known = np.asarray(pc.is_valid(digests)) & alone
+    return pa.array(crcs_of(np.asarray(pc.fill_null(digests, 0))), mask=~known)
 
 
 def _born(frames: Delivered, requests: Integers, asked: npt.NDArray[np.bool_]) -> pa.Array:

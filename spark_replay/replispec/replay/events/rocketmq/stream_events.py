@@ -19,7 +19,7 @@ from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import EventTable, split, table_of
 from replispec.replay.events.observation import Observation, ObservationKind, in_capture_order
 from replispec.replay.events.rocketmq.addresses import behind_names
-from replispec.replay.events.rocketmq.confirms import SetChanges, confirms
+from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_taken_back
 from replispec.replay.events.rocketmq.facts import BY_ID
 from replispec.replay.events.rocketmq.grants import grants, offers
@@ -27,17 +27,26 @@ from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.identities import Identities
 from replispec.replay.events.rocketmq.leaders import leader_changes
 from replispec.replay.events.rocketmq.learners import Learners, succeeded
-from replispec.replay.events.rocketmq.log_falls import LogFalls
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.overtaking import in_causal_order
 from replispec.replay.events.rocketmq.ranges import ranges
+from replispec.replay.events.rocketmq.recounts import (
+    Fallen,
+    Members,
+    Recounts,
+    Replicas,
+    fallen_to,
+    members_told,
+)
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
 from replispec.replay.events.rocketmq.short_logs import Beginnings, beginnings, below
+from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     GivenAgain,
-    first_reports,
+    longest_records,
+    places_by_address,
     replication_table,
     sends_table,
     telling_of_logs,
@@ -47,6 +56,7 @@ from replispec.replay.events.rocketmq.stream_tables import (
     written,
 )
 from replispec.replay.events.rocketmq.tenures import Offices, Present, Tenure
+from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.replay.events.rocketmq.wholeness import Met, controllers_were_seen, host_of
 from replispec.replay.events.tables import Events
 from replispec.runtime.primitives.unknown import UNKNOWN
@@ -170,27 +180,38 @@ class Named:
     groups: BrokerGroups
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What all frequent events tell, and no few of them. `records`: by connection how long the longest record
+    may be; `fallen`: to which ends the confirmOffsets of masters fell."""
+
+    records: Mapping[str, int]
+    fallen: Fallen
+
+
 @dataclass(slots=True)
 class Given:
     """What has to be known of the whole capture before any part of its frequent events can be judged.
 
     It is told by what is rare, and by few of the others, whatever these are many. `starts`: of epochs, also
     those that only a message tells; `begun`: where the logs of masters begin late; `again`: the messages that
-    lost their place to another one; `listed`: the events that messages are compared with.
+    lost their place to another one; `due`: from where on log bytes are not compared with messages; `listed`:
+    the events that messages are compared with.
     """
 
     groups: BrokerGroups
     history: History
-    falls: LogFalls
-    changes: SetChanges
+    falls: ToldFalls
+    replicas: Replicas
     starts: Mapping[str, Mapping[int, int]]
     begun: Beginnings
     again: GivenAgain
+    due: Ends
     listed: list[StreamEvent]
 
     def replication(self, frames: Columns) -> EventTable:
         """The stream `ha` of any whole connections; `frames` are theirs, with their groups."""
-        return replication_table(frames, self.changes)
+        return replication_table(frames, Recounts(frames, self.replicas))
 
     def sends(self, sends: Columns) -> EventTable:
         """The acknowledged messages of any whole connections; these have groups and epochs."""
@@ -208,8 +229,12 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     frames = with_groups(events.columns(*FRAMES), named.groups)
     history = history_of(named, frames, learners)
     sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), named.groups)
-    joined = judged_of(events, named, frames, with_epochs(sends, history.offices), history, all_ack=all_ack)
-    tables = [joined.replication, joined.given.sends(joined.sends), ranges(frames)]
+    sends = told_epochs(sends, named, history)
+    measured = Measured(longest_records(sends), fallen_to(frames))
+    joined = judged_of(events, named, frames, sends, history, measured, all_ack=all_ack)
+    messages = joined.given.sends(sends)
+    due = least_of([joined.given.due, cuts_of(sends, messages.known["cut_to"])])
+    tables = [joined.replication, messages, ranges(frames), stored(frames, sends, due)]
     if all_ack:
         # Without the setting the rule says nothing, and there is an event for every frame.
         tables.append(confirms_table(named.rows, frames))
@@ -226,23 +251,31 @@ def name_events(few: list[Observation]) -> Named:
     return Named(rows, groups)
 
 
+def told_epochs(sends: Columns, named: Named, history: History) -> Columns:
+    """Acknowledged messages with their epochs, of which all tell where brokers wrote. `sends` may be those
+    alone that tell as much as all (telling.py); none was only passed on."""
+    _hear_messages(history.offices, sends, named.rows)
+    return with_epochs(sends, history.offices)
+
+
 def judged_of(
     events: CaptureEvents,
     named: Named,
     frames: Columns,
     sends: Columns,
     history: History,
+    measured: Measured,
     *,
     all_ack: bool,
 ) -> Judged:
     """Everything but what is asked of each frequent event. `frames` and `sends` may be those alone that tell
-    as much as all (telling.py); messages have their epochs, and none was only passed on."""
+    as much as all (telling.py); messages have their epochs."""
     rows, groups = named.rows, named.groups
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
-    falls = LogFalls(
-        in_capture_order([*rows, *logs]), groups, history.tenures, history.starts, history.unseen
-    )
+    every = in_capture_order([*rows, *logs])
+    falls = ToldFalls(every, groups, history.tenures, history.starts, history.unseen, measured.records)
+    ends = [*falls.ends()]
     epochs = [*_epochs(starts, history)]
     masters = _addresses(history)
     offices = followed(frames, groups, masters, starts, history.unseen, all_ack=all_ack)
@@ -256,19 +289,29 @@ def judged_of(
     ]
     tables = [
         _table("sends", "acknowledged", _unseen(rows, groups)),
-        _table("logs", "log_end", falls.ends()),
+        _table("logs", "log_end", ends),
     ]
     given = Given(
         groups,
         history,
         falls,
-        SetChanges([*rows, *first_reports(frames)]),
+        _replicas(frames, rows, history, measured.fallen, whole=controllers_were_seen(rows, groups)),
         starts,
         beginnings(frames, history.tenures),
         GivenAgain(row for row in again if falls.is_given_again(row)),
+        ends_of(ends, starts),
         epochs,
     )
     return Judged(events, rows, sends, frames, given, listed, [each for each in tables if len(each)])
+
+
+def _replicas(
+    frames: Columns, rows: list[Observation], history: History, fallen: Fallen, *, whole: bool
+) -> Replicas:
+    masters: Members = {
+        group: {each.master for each in tenures.values()} for group, tenures in history.tenures.items()
+    }
+    return Replicas(frames, members_told(rows) if whole else {}, masters, fallen)
 
 
 def confirms_table(rows: list[Observation], frames: Columns) -> EventTable:
@@ -324,6 +367,14 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
     return history
 
 
+def _hear_messages(offices: Mapping[str, Offices], sends: Columns, rows: Iterable[Observation]) -> None:
+    """Tell the offices of each group where messages were acknowledged, and where some were not seen."""
+    places = places_by_address(sends)
+    torn = {row.address for row in rows if row.kind == ObservationKind.UNSEEN}
+    for group, each in offices.items():
+        each.hear(places.get(group, {}), torn)
+
+
 def _present(
     rows: Iterable[Observation], groups: BrokerGroups, taken_back: Collection[tuple[str | None, int]]
 ) -> dict[str, list[Present]]:
@@ -336,11 +387,11 @@ def _present(
         own = found[row.group]
         if row.kind == ObservationKind.FACT and row.master is not None and row.master_epoch is not None:
             if (row.group, row.master_epoch) not in taken_back:
-                own.append(Present(row.order, row.time_ns, row.master_epoch))
+                own.append(Present(row.order, row.master_epoch))
         elif row.kind == ObservationKind.ALIVE and row.epoch is not None:
-            own.append(Present(row.order, row.time_ns, row.epoch, row.address, row.max_offset))
+            own.append(Present(row.order, row.epoch, row.address, row.max_offset))
         elif row.kind == ObservationKind.ANSWER and row.epochs:
-            told = Present(row.order, row.time_ns, row.epochs[-1]["epoch"])
+            told = Present(row.order, row.epochs[-1]["epoch"])
             own.append(told)
             own.append(replace(told, speaker=main_address(groups, row), log_end=row.max_offset))
     return found

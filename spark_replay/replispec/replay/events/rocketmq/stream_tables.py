@@ -27,12 +27,12 @@ from replispec.replay.events.event_tables import (
     split,
 )
 from replispec.replay.events.observation import Observation, ObservationKind
-from replispec.replay.events.rocketmq.confirms import SetChanges
 from replispec.replay.events.rocketmq.epoch_starts import WITNESSES_MIN, ToldStarts, knows_epoch
 from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
-from replispec.replay.events.rocketmq.log_falls import LogFalls
+from replispec.replay.events.rocketmq.recounts import Recounts
 from replispec.replay.events.rocketmq.tenures import Offices
+from replispec.replay.events.rocketmq.told_falls import ToldFalls
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.ha import HaEpochEntry
 
@@ -69,6 +69,17 @@ def with_epochs(sends: Columns, offices: Mapping[str, Offices]) -> Columns:
 
     It is asked of one message of each connection between the borders that it may depend on.
     """
+    nothing = Offices()
+
+    def told(row: Observation) -> int | None:
+        epoch = offices.get(str(row.group), nothing).epoch_of(row)
+        return None if epoch is UNKNOWN else epoch
+
+    return sends.having("epoch", sends.told_alike(between_borders(sends, offices), told))
+
+
+def between_borders(sends: Columns, offices: Mapping[str, Offices]) -> Codes:
+    """One code for all messages of a connection that are of one epoch whatever else was acknowledged."""
     codes = np.zeros(len(sends), np.int64)
     group, address = sends.coded("group"), sends.coded("address")
     nothing = Offices()
@@ -79,13 +90,7 @@ def with_epochs(sends: Columns, offices: Mapping[str, Offices]) -> Columns:
             for name, places in own.borders(address.values[address.codes[rows[0]]]).items()
         ]
         codes[rows] = combined(*between)
-
-    def told(row: Observation) -> int | None:
-        epoch = offices.get(str(row.group), nothing).epoch_of(row)
-        return None if epoch is UNKNOWN else epoch
-
-    every = combined(codes, sends.alike("group", "connection", "address"))
-    return sends.having("epoch", sends.told_alike(every, told))
+    return combined(codes, sends.alike("group", "connection", "address"))
 
 
 def _apart(places: Iterable[int]) -> Numbers:
@@ -112,12 +117,6 @@ def witnesses(frames: Columns) -> Rows:
     return rows[first_of_each(codes, WITNESSES_MIN)]
 
 
-def first_reports(frames: Columns) -> list[Observation]:
-    """The first report of each replication connection: from then on its replica counts as it says."""
-    rows = np.flatnonzero(frames.are(ObservationKind.REPORT))
-    return frames.rows(rows[first_of_each(frames.alike("connection")[rows], 1)])
-
-
 def first_of_each(codes: Codes, count: int) -> Rows:
     """The places of the first ones with each code, ascending."""
     return np.sort(np.concatenate([np.zeros(0, np.int64), *(own[:count] for _, own in split(codes))]))
@@ -126,17 +125,17 @@ def first_of_each(codes: Codes, count: int) -> Rows:
 # ---- replication -----------------------------------------------------------------------------------
 
 
-def replication_table(frames: Columns, changes: SetChanges) -> EventTable:
+def replication_table(frames: Columns, recounts: Recounts) -> EventTable:
     """The events of the stream `ha`; `frames` are of FRAMES, with their groups."""
     known = {name: frames.coded(name) for name in (*_CODED, *_FLAGS)}
     known["by_id"] = _of(frames, (ObservationKind.HANDSHAKE,), ~known["broker_id"].where(None))
-    known["settled"] = _of(frames, RUNS, _settled(frames, changes))
+    known["recounted"] = _of(frames, RUNS, recounts.explained())
     answers = np.flatnonzero(frames.are(ObservationKind.ANSWER))
     told = dict(zip(answers.tolist(), frames.take(answers).table.column("epochs").to_pylist(), strict=True))
     entries = {row: tuple(map(_entry, each)) for row, each in told.items() if each is not None}
     known["entries"] = _by_row(entries, len(frames))
     known |= _told_before(frames, told)
-    numbers = {name: frames.numbers(name) for name in _NUMBERS}
+    numbers = {name: frames.numbers(name) for name in _NUMBERS} | {"log_end": recounts.log_ends()}
     return EventTable("ha", frames.kinds, known, numbers, np.arange(len(frames)), frames.row)
 
 
@@ -156,17 +155,8 @@ def _by_row(told: Mapping[int, Any], count: int) -> Coded:
     return Coded(codes, [UNKNOWN, *told.values()])
 
 
-def _settled(frames: Columns, changes: SetChanges) -> Flags:
-    """Whether nothing near an event alters its group's SyncStateSet, or who is connected."""
-    found = np.zeros(len(frames), np.bool_)
-    group, times = frames.coded("group"), frames.numbers("time_ns").numbers
-    for code, rows in split(group.codes):
-        found[rows] = changes.none_near(group.values[code], times[rows])
-    return found
-
-
 def _told_before(frames: Columns, answered: Mapping[int, Any]) -> dict[str, Coded]:
-    """What each batch is compared with: the starts of epochs that its connection had told."""
+    """What each header is compared with: the starts of epochs that its connection had told."""
     codes = np.zeros(len(frames), np.int64)
     values: list[dict[str, Any]] = [{}]
     headers = _Headers(frames)
@@ -195,7 +185,7 @@ class _Headers:
         )
 
     def told(self, rows: Rows, answered: Mapping[int, Any]) -> Iterator[tuple[Rows, dict[str, Any]]]:
-        """Batches of one connection, and what was told before them.
+        """Headers of one connection, and what was told before them.
 
         `rows` are its frames. Only the first header of its kind after a handshake's answer can tell anything
         new: what it does not fit into then it never fits into.
@@ -218,9 +208,7 @@ class _Headers:
                 before = told.header(header)
                 if knows_epoch(header):
                     starts.add(header.epoch_start_offset)
-                batches = alike[self._batch[alike]]
-                if len(batches):
-                    yield batches, {**before, "known_starts": sorted(starts)}
+                yield alike, {**before, "known_starts": sorted(starts)}
 
     def _told_apart(self, rows: Rows, told: ToldStarts) -> Iterable[Rows]:
         """Headers by all that what was told makes of them."""
@@ -266,7 +254,7 @@ class GivenAgain:
 
 def sends_table(
     sends: Columns,
-    falls: LogFalls,
+    falls: ToldFalls,
     again: GivenAgain,
     starts: Starts,
     unseen: Mapping[str, int],
@@ -277,7 +265,7 @@ def sends_table(
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
-    ends = [*(end if is_later else UNKNOWN for end, is_later in left.values), None, UNKNOWN]
+    ends = [*(each.surely for each in left.values), None, UNKNOWN]
     cut = np.full(len(sends), len(ends) - 2)
     fallen = sends.told_alike(owners, falls.fallen_between)
     for code, between in enumerate(fallen.values):
@@ -286,9 +274,10 @@ def sends_table(
             cut[(fallen.codes == code) & inside] = len(ends) - 1
     least, second = least_places_behind(sends)
     cut[least < offsets.numbers] = len(ends) - 1
-    for code, (end, _) in enumerate(left.values):
-        if end is not None:
-            cut[(left.codes == code) & (offsets.numbers >= end)] = code
+    for code, each in enumerate(left.values):
+        for end, told in ((each.perhaps, len(ends) - 1), (each.surely, code)):
+            if end is not None:
+                cut[(left.codes == code) & (offsets.numbers >= end)] = told
     later = np.flatnonzero(second < offsets.numbers)
     places, which = np.unique(least[later], return_inverse=True)
     cut[later] = len(ends) + which
@@ -311,6 +300,29 @@ def sends_table(
         "followed": Coded(np.where(short, len(compared.values), compared.codes), [*compared.values, False]),
     }
     return EventTable("sends", sends.kinds, known, {"offset": offsets}, np.arange(len(sends)), sends.row)
+
+
+def longest_records(sends: Columns) -> dict[str, int]:
+    """By connection how long the longest record may be: the largest step from one message to the next one."""
+    found: dict[str, int] = {}
+    connection, order, offset = sends.coded("connection"), sends.numbers("order"), sends.numbers("offset")
+    for code, rows in split(connection.codes):
+        told = rows[offset.absent[rows] == 0]
+        places = offset.numbers[told[np.argsort(order.numbers[told], kind="stable")]]
+        steps = np.diff(places)
+        if np.any(steps > 0):
+            found[str(connection.values[code])] = int(steps.max())
+    return found
+
+
+def places_by_address(sends: Columns) -> dict[str | None, dict[str | None, Numbers]]:
+    """By group and address the places of the messages that were acknowledged there."""
+    found: dict[str | None, dict[str | None, Numbers]] = {}
+    group, address, offset = sends.coded("group"), sends.coded("address"), sends.numbers("offset")
+    for _, rows in split(combined(group.codes, address.codes)):
+        name, where = (each.values[each.codes[rows[0]]] for each in (group, address))
+        found.setdefault(name, {})[where] = offset.numbers[rows[offset.absent[rows] == 0]]
+    return found
 
 
 def repeated(sends: Columns) -> Rows:

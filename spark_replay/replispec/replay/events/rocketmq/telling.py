@@ -13,12 +13,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from replispec.replay.events.capture_events import MANY, Columns
-from replispec.replay.events.event_tables import Codes, Numbers, Rows, combined, split
+from replispec.replay.events.capture_events import MANY, CaptureEvents, Columns, coded_column
+from replispec.replay.events.event_tables import Coded, Codes, Numbers, Rows, combined, split
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.relays import told_once
-from replispec.replay.events.rocketmq.stream_tables import RUNS, ends_of_each, first_of_each, witnesses
-from replispec.replay.events.rocketmq.tenures import Tenure
+from replispec.replay.events.rocketmq.stream_tables import RUNS, between_borders, ends_of_each, witnesses
+from replispec.replay.events.rocketmq.tenures import Offices, Tenure
 from replispec.replay.events.tables import SCHEMAS, Events
 
 AT: Final = "at"
@@ -29,6 +29,9 @@ Tables = dict[ObservationKind, pa.Table]
 Borders = Mapping[str | None, Numbers]
 """By group the moments between which nothing changes, ascending."""
 _NOTHING: Final = np.zeros(0, np.int64)
+_NONE: Final = Coded(_NOTHING, [])
+_COMPARED: Final = ("connection", "order", "direction", "sequence", "index", "offset", "body_crc")
+_TOLD: Final = {"group": pa.string(), "epoch": pa.int64()}
 
 
 def numbered(number: int, events: Events) -> Events:
@@ -89,7 +92,6 @@ def of_history(frames: Columns) -> Rows:
     offices = frames.alike("group", "epoch", "address", "connection")
     return _union(
         witnesses(frames),
-        reports[first_of_each(connection[reports], 1)],
         many[ends_of_each(frames.alike("connection", "address", "direction")[many], many)],
         _least(connection, frames.numbers("max_offset").numbers, reports),
         _least(connection, offsets, batches),
@@ -97,14 +99,33 @@ def of_history(frames: Columns) -> Rows:
     )
 
 
-def of_logs(sends: Columns) -> Rows:
-    """Of acknowledged messages, with groups and epochs, those that tell runs, ends of logs, and where epochs
-    start at the latest."""
+def of_logs(sends: Columns, offices: Mapping[str, Offices]) -> Rows:
+    """Of acknowledged messages, with their groups, those that tell runs, ends of logs, where epochs start at
+    the latest, and between which starts a broker wrote."""
     places = sends.numbers("offset").numbers
     return _union(
         ends_of_each(sends.alike("connection", "address"), sends.places),
-        ends_of_each(sends.alike("group", "address", "epoch", "connection"), places),
+        ends_of_each(between_borders(sends, offices), places),
     )
+
+
+def in_short(sends: Columns, rows: Rows) -> pa.Table:
+    """Of some acknowledged messages, with groups and epochs, what log bytes are compared with."""
+    found = sends.table.select(list(_COMPARED)).take(pa.array(rows))
+    for name, kind in _TOLD.items():
+        told = sends.coded(name)
+        found = found.append_column(name, pa.array(told.values, kind).take(pa.array(told.codes[rows])))
+    return found
+
+
+def from_short(tables: Sequence[pa.Table]) -> Columns:
+    """The messages of which `in_short` told that, in the order of the capture."""
+    kind = ObservationKind.ACKNOWLEDGED
+    columns = CaptureEvents({kind: pa.concat_tables(tables)}).columns(kind)
+    for name in _TOLD:
+        there = name in columns.table.column_names
+        columns = columns.having(name, coded_column(columns.table.column(name)) if there else _NONE)
+    return columns
 
 
 def alike_elsewhere(sends: Columns) -> tuple[Rows, Rows]:

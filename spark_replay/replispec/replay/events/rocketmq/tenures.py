@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any, Final
 
+import numpy as np
+
+from replispec.replay.events.event_tables import Numbers
 from replispec.replay.events.observation import Observation
 from replispec.runtime.primitives.unknown import UNKNOWN
 
-APART_NS: Final = 10 * 10**9
-"""Connections of a capture may be this late against each other; what lies further apart came in that
-order."""
 NO_EPOCH: Final = -1
 NEVER: Final = 2**63 - 1
 
@@ -28,8 +28,8 @@ NEVER: Final = 2**63 - 1
 class Tenure:
     """One master in one epoch: its name, its main address, and when the capture first told it.
 
-    `named_by`: how a controller named it, as in the facts; None when only the master's own words tell its
-    address.
+    `time_ns` is shown, and judges nothing; `named_by`: how a controller named it, as in the facts; None when
+    only the master's own words tell its address.
     """
 
     master: str
@@ -46,14 +46,13 @@ class Tenure:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """Somebody spoke of the present masterEpoch of a group: where, when, and which one.
+    """Somebody spoke of the present masterEpoch of a group: where, and which one.
 
     `speaker`: the main address of the broker that says it of itself, None where it holds for all.
     `log_end`: how long the log of this master was by then, where it says so.
     """
 
     order: int
-    time_ns: int
     epoch: int
     speaker: str | None = None
     log_end: int | None = None
@@ -85,16 +84,17 @@ class _Line:
 class _Said:
     """What was told that bears on the brokers that were at one address.
 
-    `addresses`: all of theirs; by places in the capture, by times, and by epoch how long their logs were at
-    least; `unnamed`: the first and the last epoch of each stretch that may have been theirs, as nobody is
-    known to have had them, and before where they cannot start.
+    `addresses`: all of theirs; by places in the capture, and by epoch how long their logs were at least;
+    `unnamed`: the first and the last epoch of each stretch that may have been theirs, as nobody is known to
+    have had them, and before where they cannot start; `places`: of all messages that they acknowledged,
+    ascending, None where some of that was not seen.
     """
 
     addresses: Collection[str | None]
     by_order: _Line
-    by_time: _Line
     log_ends: Mapping[int, int]
     unnamed: Sequence[tuple[int, int, int]]
+    places: Numbers | None
 
 
 @dataclass(slots=True)
@@ -103,7 +103,8 @@ class Offices:
 
     `tenures`: who was master of which epoch; `claims`: by epoch the main address of the broker that calls it
     its own, beside them; `starts`: where epochs start in the log; `epochs`: all that anybody names; `others`:
-    the addresses that may be those of the broker at one, that one included.
+    the addresses that may be those of the broker at one, that one included; `acknowledged`: the places of
+    messages by the address that acknowledged them; `torn`: addresses of which some of that was not seen.
     """
 
     tenures: Mapping[int, Tenure] = field(default_factory=dict)
@@ -112,6 +113,8 @@ class Offices:
     epochs: Collection[int] = ()
     present: Sequence[Present] = ()
     others: Callable[[str | None], Collection[str | None]] = lambda address: (address,)
+    acknowledged: Mapping[str | None, Numbers] = field(default_factory=dict)
+    torn: Collection[str | None] = ()
     _said: dict[str | None, _Said] = field(default_factory=dict)
 
     def epoch_of(self, row: Observation) -> Any:
@@ -123,17 +126,22 @@ class Offices:
         possible = {epoch for epoch in own if self.starts.get(epoch, 0) <= place} or own
         if not possible:
             return None
-        left = _told_apart(said.by_time, row.time_ns, possible)
+        left = {*self._in_the_log(said, possible)}
         if len(left) > 1 or _may_be_of_another(said, row.order, place, min(left)):
             return UNKNOWN
         return min(left)
 
+    def hear(self, acknowledged: Mapping[str | None, Numbers], torn: Collection[str | None]) -> None:
+        """Where messages were acknowledged, and where some of that was not seen; as the attributes."""
+        self.acknowledged, self.torn = acknowledged, torn
+        self._said.clear()
+
     def borders(self, address: str | None) -> dict[str, list[int]]:
-        """Where the epoch of a broker's messages may change, by what is asked of them."""
+        """Where the epoch of a broker's messages may change, by what is asked of them; what was acknowledged
+        where moves none of these."""
         said = self._said_to(address)
         return {
             "order": said.by_order.borders(),
-            "time_ns": [each + apart for each in said.by_time.borders() for apart in (-APART_NS, APART_NS)],
             "offset": [*self.starts.values(), *said.log_ends.values()],
         }
 
@@ -148,11 +156,34 @@ class Offices:
             self._said[address] = _Said(
                 addresses,
                 _Line((each.order, each.epoch) for each in own),
-                _Line((each.time_ns, each.epoch) for each in own),
                 log_ends,
                 [*self._unnamed(addresses)],
+                self._places_of(addresses),
             )
         return self._said[address]
+
+    def _places_of(self, addresses: Collection[str | None]) -> Numbers | None:
+        if not set(addresses).isdisjoint(self.torn):
+            return None
+        nothing = np.zeros(0, np.int64)
+        return np.sort(
+            np.concatenate([nothing, *(self.acknowledged.get(each, nothing) for each in addresses)])
+        )
+
+    def _in_the_log(self, said: _Said, possible: Collection[int]) -> Iterator[int]:
+        """Of several offices of a broker the last one, and those before it in which it may have gone on
+        writing behind the start of the next epoch.
+
+        Who did so has acknowledged messages from that start on: a log is acknowledged without gaps. None of
+        them may be of a later office where that starts behind them.
+        """
+        own = sorted(possible)
+        for epoch, later in pairwise(own):
+            cut = min((at for each, at in self.starts.items() if each > epoch), default=None)
+            again = self.starts.get(later)
+            if _may_have_written(said.places, cut, again):
+                yield epoch
+        yield own[-1]
 
     def _unnamed(self, addresses: Collection[str | None]) -> Iterator[tuple[int, int, int]]:
         """The stretches of epochs as `_Said` has them; controllers count epochs by one."""
@@ -169,11 +200,12 @@ class Offices:
             yield known[-1] + 1, NEVER, start
 
 
-def _told_apart(line: _Line, time_ns: int, possible: set[int]) -> set[int]:
-    """Of several offices of a broker those that what was told long before and long behind leaves."""
-    first = max((each for each in possible if each <= line.before(time_ns - APART_NS)), default=0)
-    last = line.behind(time_ns + APART_NS)
-    return {each for each in possible if first <= each <= last} or possible
+def _may_have_written(places: Numbers | None, cut: int | None, again: int | None) -> bool:
+    """False when all acknowledged places are known, and none of them lies between these two."""
+    if places is None or cut is None or again is None or cut >= again:
+        return True
+    first, behind = np.searchsorted(places, np.array([cut, again])).tolist()
+    return bool(first < behind)
 
 
 def _may_be_of_another(said: _Said, order: int, place: int, epoch: int) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from replispec.replay.frames.readers import NO_FRAME, NOT_WHOLE, OneByOne, Outcome, Run
+from replispec.replay.frames.readers import NO_FRAME, NOT_WHOLE, OneByOne, Outcome, Record, Run
+from replispec.replay.frames.rocketmq.log_records import records_in
 from replispec.replay.tcp.space import SequenceSpace
 from replispec.runtime.primitives.errors import RemoteProtocolError
 from replispec.wire.rocketmq import ha, remoting, streams
@@ -189,6 +190,7 @@ class HaMasterReader(OneByOne):
 
     kind = HA_MASTER
     evidence = 2
+    has_records = True
     _answers: dict[str, tuple[type[AnswerMessage], type[AnswerFixed]]] = {  # noqa: RUF012 (never changed)
         ha.HaHandshakeAnswer.__name__: (ha.HaHandshakeAnswer, ha.HaHandshakeAnswerFixed),
         ha.HaHandshakeAnswerPadded.__name__: (ha.HaHandshakeAnswerPadded, ha.HaHandshakeAnswerPaddedFixed),
@@ -216,6 +218,11 @@ class HaMasterReader(OneByOne):
             return Outcome(size, answers[0].decode(space.buffer, at, at + size), length)
         except RemoteProtocolError:
             return NO_FRAME
+
+    def records(self, message: Any, buffer: bytes, begin: int, end: int) -> list[Record] | None:
+        """See FrameReader."""
+        is_transfer = isinstance(message, ha.HaTransferHeaderFixed)
+        return records_in(buffer, begin, end, message.offset) if is_transfer else None
 
     def plausible(self, message: Any) -> bool:
         """Offsets that a log can have, in an order that makes sense."""

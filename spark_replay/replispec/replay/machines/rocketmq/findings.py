@@ -15,6 +15,7 @@ from replispec.replay.machines.rocketmq.broker_set_walks import walk_broker_sets
 from replispec.replay.machines.rocketmq.learner_walks import walk_learners
 from replispec.replay.machines.rocketmq.registration_walks import walk_registrations
 from replispec.replay.machines.rocketmq.start_walks import walk_starts
+from replispec.replay.machines.rocketmq.strangers import judge_members
 from replispec.replay.machines.steps import MachineFinding
 
 
@@ -29,5 +30,6 @@ def machine_findings(
     walk_registrations(rows, found)
     walk_starts(rows, groups, found)
     walk_broker_sets(rows, groups, found)
+    judge_members(rows, groups, found)
     walk_learners(rows, learners, found)
     return found

@@ -18,6 +18,7 @@ _HINTS: Final[Mapping[str, str]] = {
     "heartbeats-reach-leader": "Capture at every controller.",
     "learner-machine": "Say --learner ID if a broker is a learner.",
     "same-bytes": "Capture the replication of two replicas, or of one that connects again.",
+    "acknowledged-body-is-stored": "Capture the ports of producers and of replication on every broker.",
     "ha-master-machine": "Capture the replication port of the brokers.",
     "ha-replica-machine": "Capture the replication port of the brokers.",
 }

@@ -49,7 +49,15 @@ class RoleOwner(Protocol):
 class Role:
     """One broker's role; see the machine."""
 
-    def __init__(self, outbox: Outbox, controllers: Controllers, broker_name: str, owner: RoleOwner) -> None:
+    def __init__(
+        self,
+        outbox: Outbox,
+        controllers: Controllers,
+        broker_name: str,
+        owner: RoleOwner,
+        *,
+        doubt_period_ms: int,
+    ) -> None:
         self._outbox = outbox
         self._controllers = controllers
         self.broker_name = broker_name
@@ -57,6 +65,8 @@ class Role:
         self._runner = MachineRunner(machine.MACHINE, self)
         self.now_ms = 0
         self._again_ms: int | None = None
+        self._doubt_period_ms = doubt_period_ms
+        self._doubt_over_ms: int | None = None
         self._asked = 0
         self.master_address: str | None = None
 
@@ -119,7 +129,10 @@ class Role:
         self._take(machine.Lagging(broker_id), now_ms)
 
     def ticked(self, now_ms: int) -> None:
-        """Ask again for a change whose outcome is unknown."""
+        """Ask again for a change whose outcome is unknown, and end what was waited out."""
+        if self._doubt_over_ms is not None and now_ms >= self._doubt_over_ms:
+            self._doubt_over_ms = None
+            self._take(machine.DoubtOver(), now_ms)
         if self._again_ms is not None and now_ms >= self._again_ms:
             self._again_ms = None
             self.now_ms = now_ms
@@ -129,7 +142,7 @@ class Role:
 
     def deadline_ms(self) -> int | None:
         """When `ticked` has something to do."""
-        return self._again_ms
+        return min((each for each in (self._again_ms, self._doubt_over_ms) if each is not None), default=None)
 
     # Effects of the machine
 
@@ -174,7 +187,13 @@ class Role:
         self._again_ms = self.now_ms + constants.RETRY_MS
         return ()
 
+    def wait_out_the_doubt(self, _event: object) -> Nothing:
+        """What was asked before may still be decided, for a while."""
+        self._doubt_over_ms = self.now_ms + self._doubt_period_ms
+        return ()
+
     def _send_alteration(self) -> None:
+        self._doubt_over_ms = None
         known = self._runner.variables
         call = wire.ask_alteration(known, self)
         self._outbox.note(

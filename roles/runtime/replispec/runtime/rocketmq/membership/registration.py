@@ -232,7 +232,7 @@ class Registration:
         if isinstance(event, machine.RequestFailed):
             what = "a controller did not answer" if isinstance(outcome, Failure) else "a controller refused"
             note_failure(self._outbox, outcome, Level.INFO, what)
-        if isinstance(event, machine.UnknownHere):
+        if isinstance(event, machine.RegistrationRefused):
             self._note("the controller does not know this broker's id", self._runner.variables.broker_id)
         self._take(event, now_ms)
 

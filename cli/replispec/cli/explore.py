@@ -1,0 +1,122 @@
+"""`replispec spec explore`: every order in which messages, timers and faults may come, within bounds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from replispec.cli.explore_text import report_lines
+
+EXIT_BROKEN = 1
+EXAMPLES = """\b
+Examples:
+  replispec spec explore                               which systems there are
+  replispec spec explore sync_state_set                explore one, within its own bounds
+  replispec spec explore sync_state_set --set lost=1 --set silences=1
+  replispec spec explore sync_state_set --count broker=3 --messages 5 --seconds 600
+  replispec spec explore sync_state_set --json found.json
+
+\b
+A broken promise, as it is printed (shortened):
+  BROKEN counts_with_the_set: The master counts an acknowledgement with at least ...
+    1. broker 2 polls: It is time to ask who is master.
+         sends broker 2 to controller: GetReplicaInfoRequest (brokerName=brokers)
+    ...
+   13. arrives: controller to broker 2: notify_brokers (masterBrokerId=2, ...)
+         broker 2: role.proposed {1, 2} -> {}
+"""
+
+
+@click.command(
+    epilog=EXAMPLES,
+    short_help="Explore what composed machines can do, and which promises they break.",
+    help="""Explore what composed machines can do, and which promises they break.
+
+    SYSTEM is one of spec/systems; without it, all are listed. Every state within the bounds is reached,
+    the nearest first, so that the story of a broken promise is one of the shortest. Bounds are the system's,
+    unless --set, --count and --messages say others; more of anything multiplies the states.
+
+    Exit codes: 0 no promise is broken in what was explored, 1 one is, 2 what cannot be explored.""",
+)
+@click.argument("system", required=False)
+@click.option("--set", "budgets", metavar="NAME=N", multiple=True, help="How often something may happen.")
+@click.option(
+    "--count", "counts", metavar="PARTY=N", multiple=True, help="How many instances of a party there are."
+)
+@click.option("--messages", type=click.IntRange(1, 16), help="How many messages are on their way at once.")
+@click.option(
+    "--states",
+    type=click.IntRange(1),
+    default=5_000_000,
+    show_default=True,
+    help="End after this many states.",
+)
+@click.option(
+    "--seconds", type=click.FloatRange(0.1), default=120.0, show_default=True, help="End after this time."
+)
+@click.option("--to-the-end", is_flag=True, help="Go on after the first broken promise, to find all of them.")
+@click.option("--never", is_flag=True, help="Name every edge that was never taken, not only how many.")
+@click.option(
+    "--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found as JSON."
+)
+def explore(
+    system: str | None,
+    budgets: tuple[str, ...],
+    counts: tuple[str, ...],
+    messages: int | None,
+    states: int,
+    seconds: float,
+    out: Path | None,
+    *,
+    to_the_end: bool,
+    never: bool,
+) -> int:
+    """Explore a system, or list all."""
+    from replispec.explorer.report import Bounds, ExplorationError, explored, system_named, to_plain
+
+    if system is None:
+        _list()
+        return 0
+    asked = Bounds(_numbers(counts), _numbers(budgets), messages, states, seconds, to_the_end)
+    try:
+        report, _ = explored(system_named(system), asked, _progress())
+    except ExplorationError as error:
+        raise click.ClickException(str(error)) from None
+    for line in report_lines(report, never=never):
+        click.echo(line)
+    if out is not None:
+        out.write_text(json.dumps(to_plain(report), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    return EXIT_BROKEN if report.stories else 0
+
+
+def _list() -> None:
+    from replispec.explorer.report import system_named, systems
+
+    for name, family in systems().items():
+        click.echo(f"{name} ({family}): {system_named(name).about}")
+
+
+def _numbers(given: tuple[str, ...]) -> dict[str, int]:
+    found = {}
+    for each in given:
+        name, equals, value = each.partition("=")
+        if not equals or not value.isdecimal() or not 0 <= int(value) <= 9:
+            raise click.ClickException(f"{each!r} is no NAME=N: give a number from 0 to 9")
+        found[name] = int(value)
+    return found
+
+
+def _progress() -> Callable[[int, int, int], None]:
+    """Tells where somebody watches how deep and how far the search is."""
+    if not sys.stderr.isatty():
+        return lambda _depth, _states, _waiting: None
+
+    def said(depth: int, states: int, waiting: int) -> None:
+        sys.stderr.write(f"\r{depth} steps deep, {states:,} states, {waiting:,} to go on from \x1b[K")
+        sys.stderr.flush()
+
+    return said

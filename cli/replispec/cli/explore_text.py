@@ -1,0 +1,62 @@
+"""What an exploration found, in lines for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from replispec.explorer.report import Report
+    from replispec.explorer.stories import Step, Story
+
+
+def report_lines(report: Report, *, never: bool) -> Iterator[str]:
+    """The whole report; `never` names every edge that was not taken."""
+    rate = report.states / max(report.seconds, 1e-9)
+    end = "all of them" if report.finished else "not to the end"
+    took = f"in {report.seconds:.1f} s ({rate:,.0f} a second)"
+    yield f"{report.system}: {report.states:,} states, {end}, {took}"
+    yield f"  {report.depth} steps deep; {_bounds(report)}"
+    if report.cut:
+        yield f"  {report.cut:,} steps are left out that would put more messages on their way"
+    if report.outside:
+        yield f"  {report.outside:,} states lie outside of: {report.bounds['within']}"
+    for name in report.kept:
+        yield f"holds   {name}"
+    for name in report.open:
+        yield f"open    {name}: holds as far as was explored"
+    for story in report.stories:
+        yield from _story_lines(story)
+    for each in report.coverage:
+        yield f"edges   {each.machine} of {each.party}: {each.taken} of {each.taken + len(each.never)} taken"
+        if never:
+            yield from (f"  never {text}" for text in each.never)
+
+
+def _bounds(report: Report) -> str:
+    counts = ", ".join(f"{count} {name}" for name, count in report.bounds["instances"].items())
+    budgets = ", ".join(f"{name} {count}" for name, count in report.bounds["budgets"].items())
+    return f"{counts}; at most {report.bounds['messages']} messages on their way; {budgets}"
+
+
+def _story_lines(story: Story) -> Iterator[str]:
+    yield f"BROKEN  {story.promise}: {story.about}"
+    for number, step in enumerate(story.steps, 1):
+        yield from _step_lines(step, f"{number:>4}. ")
+    if story.circle:
+        yield "      and from here on, again and again:"
+        for step in story.circle:
+            yield from _step_lines(step, "    - ")
+    last = story.steps[-1].instances if story.steps else story.start
+    yield "      In the end:"
+    for name, facts in last.items():
+        known = ", ".join(
+            f"{fact} {value}" for fact, value in facts.items() if value not in ("", "{}", "none")
+        )
+        yield f"        {name}: {known}"
+
+
+def _step_lines(step: Step, head: str) -> Iterator[str]:
+    yield f"{head}{step.says}"
+    yield from (f"        {change}" for change in step.changes)
+    yield from (f"        sends {said}" for said in step.sends)

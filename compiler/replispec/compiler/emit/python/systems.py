@@ -1,0 +1,358 @@
+"""The Python module of a system: a class for each party, the world, and what happens, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from replispec.compiler.emit.python.annotations import annotation
+from replispec.compiler.emit.python.codes import certificate
+from replispec.compiler.emit.python.expressions import (
+    HELPERS,
+    bare_words,
+    enum_refs,
+    initial_value,
+    strings,
+)
+from replispec.compiler.emit.python.naming import class_name
+from replispec.compiler.emit.python.tree import (
+    PRIMITIVES,
+    TYPING,
+    Class,
+    Constant,
+    Module,
+    Names,
+    Node,
+    Ref,
+    homes,
+    own,
+)
+from replispec.compiler.language.text import to_python, to_text
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.binding import Each
+from replispec.compiler.model.machine import MachineSpec
+from replispec.compiler.model.message import Model
+from replispec.compiler.model.system import (
+    ActSpec,
+    AsksSpec,
+    AssignsSpec,
+    LocalSpec,
+    MeaningSpec,
+    PartSpec,
+    PartySpec,
+    PropertySpec,
+    RaisesSpec,
+    SystemSpec,
+)
+
+_SYSTEMS: Final = Names(f"{PRIMITIVES}.systems")
+_MACHINES: Final = Names(f"{PRIMITIVES}.machines")
+_IMMUTABLE: Final = Names(f"{PRIMITIVES}.immutable").immutable
+_BOUND: Final = Names(f"{PRIMITIVES}.bindings")
+_WORLD: Final = "world"
+_OTHERS: Final = ("event", "local", "rules", "each")
+"""What a function of a system reads beside instances."""
+_HELPERS: Final = {
+    **HELPERS,
+    "as_set": str(_BOUND.as_set),
+    "entry_of": str(_BOUND.entry_of),
+    "first": str(_BOUND.first_of),
+}
+
+
+def system_text(system: SystemSpec, model: Model, sources: Mapping[str, bytes]) -> str:
+    """The module, not yet formatted."""
+    name = f"replispec.wire.{model.family}.systems.{system.name}"
+    nodes = list(_Emitter(system, model).nodes())
+    return Module(name, certificate(sources), system.about, nodes, homes(model), system.place).text()
+
+
+def systems_package(systems: Mapping[str, SystemSpec], family: str, sources: Mapping[str, bytes]) -> str:
+    """The package of a family's systems: the names of their modules."""
+    about = f"The systems of {family}: a module each."
+    names = Constant("SYSTEMS", strings(tuple(systems)), f"{TYPING.Final}", "The names of the modules here.")
+    return Module(f"replispec.wire.{family}.systems", certificate(sources), about, [names]).text()
+
+
+class _Emitter:
+    def __init__(self, system: SystemSpec, model: Model) -> None:
+        self._system = system
+        self._model = model
+        self._enums = enum_refs(model)
+        self._package = f"replispec.wire.{model.family}.machines"
+
+    def nodes(self) -> Iterator[Node]:
+        """The classes of the instances and of the world, then the system."""
+        for party in self._system.parties.values():
+            yield self._class(party)
+        fields = [
+            Constant(name, annotation=f"tuple[{class_name(name)}, ...]") for name in self._system.parties
+        ]
+        yield Class("World", "All instances.", decorators=[str(_IMMUTABLE)], body=fields)
+        for party in self._system.parties.values():
+            kind = f"{TYPING.Final}[{_SYSTEMS.Party}]"
+            yield Constant(_constant(party.name), self._party(party), kind)
+        for act in self._system.acts:
+            yield Constant(_constant(act.name), self._act(act), f"{TYPING.Final}[{_SYSTEMS.Act}]")
+        yield Constant("SYSTEM", self._whole(), f"{TYPING.Final}[{_SYSTEMS.System}]")
+
+    def _class(self, party: PartySpec) -> Class:
+        fields = [Constant("number", annotation="int")]
+        for part in party.parts.values():
+            machine = Ref(self._package, part.machine.name)
+            kind = f"{_MACHINES.Configuration}[{machine}.State, {machine}.Variables]"
+            fields.append(Constant(part.name, annotation=kind))
+        fields += [
+            Constant(each.name, annotation=annotation(each.type), comment=each.about)
+            for each in party.keeps.values()
+        ]
+        about = party.about or f"One {party.name}."
+        return Class(class_name(party.name), about, decorators=[str(_IMMUTABLE)], body=fields)
+
+    # Expressions
+
+    def _read(self, node: ex.Expression) -> str:
+        return self._reading(self._python(node), node, to_text(node))
+
+    def _reading(self, text: str, node: ex.Expression, words: str) -> str:
+        """A function of what the text reads, with the parties that it may read any instance of."""
+        names = sorted(bare_words(text) & {_WORLD, "self", "to", *_OTHERS, *self._instance_names()})
+        parties = sorted(self._parties_in(node))
+        given = f"lambda {', '.join(names)}: {text}" if names else f"lambda: {text}"
+        return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {strings(tuple(parties))}, {words!r})"
+
+    def _instance_names(self) -> set[str]:
+        return {name for act in self._system.acts for name in act.each}
+
+    def _parties_in(self, node: ex.Expression) -> set[str]:
+        """The parties of which an expression reads more than numbers of instances of its choice."""
+        bound = {each.name: each.party for each in ex.walk(node) if isinstance(each, ex.ForEach)}
+        found = set()
+        for each in ex.walk(node):
+            if isinstance(each, ex.PartName) and each.names[1:] != ("number",):
+                name = each.names[0]
+                found |= {bound[name]} if name in bound else {name} & self._system.parties.keys()
+        return found
+
+    def _python(self, node: ex.Expression) -> str:
+        return to_python(
+            node,
+            self._enums,
+            helpers=_HELPERS,
+            all_known=True,
+            plain={"each": "each"},
+            named=self._named(node),
+            keywords=self._model.keywords,
+        )
+
+    def _named(self, node: ex.Expression) -> dict[ex.Expression, str]:
+        """The Python of what systems alone can say, wherever it stands in an expression."""
+        return dict(self._names_in(node, {}))
+
+    def _names_in(self, node: ex.Expression, bound: Mapping[str, str]) -> Iterator[tuple[ex.Expression, str]]:
+        if isinstance(node, ex.PartName):
+            yield node, self._part_name(node, bound)
+        elif isinstance(node, ex.ForEach):
+            inner = {**bound, node.name: node.party}
+            yield node, self._for_each(node, inner)
+        else:
+            for _, _, child in ex.children(node):
+                yield from self._names_in(child, bound)
+
+    def _for_each(self, node: ex.ForEach, bound: Mapping[str, str]) -> str:
+        def python(part: ex.Expression) -> str:
+            named = dict(self._names_in(part, bound))
+            given = (self._enums, None, _HELPERS)
+            return to_python(part, *given, all_known=True, plain={"each": "each"}, named=named)
+
+        only = f" if {python(node.condition)}" if node.condition is not None else ""
+        word = "frozenset" if node.word == "set" else node.word
+        return f"{word}({python(node.of)} for {node.name} in {_WORLD}.{node.party}{only})"
+
+    def _part_name(self, node: ex.PartName, bound: Mapping[str, str]) -> str:
+        name, *rest = node.names
+        parties = self._system.parties
+        is_party = name in parties and name not in bound
+        text = f"{_WORLD}.{name}[0]" if is_party else name
+        if len(rest) == 1:
+            return f"{text}.{rest[0]}"
+        part = self._part_of(name, rest[0], bound)
+        if rest[1] in part.machine.states:
+            machine = Ref(self._package, part.machine.name)
+            return f"({text}.{rest[0]}.state is {machine}.State.{rest[1]})"
+        return f"{text}.{rest[0]}.variables.{rest[1]}"
+
+    def _part_of(self, name: str, part: str, bound: Mapping[str, str]) -> PartSpec:
+        """The part that an instance with this name has; it is the same wherever the name may stand."""
+        parties = self._system.parties
+        if name in bound:
+            return parties[bound[name]].parts[part]
+        if name in parties:
+            return parties[name].parts[part]
+        found = [each.parts[part] for each in self._may_be(name) if part in each.parts]
+        return found[0]
+
+    def _may_be(self, name: str) -> list[PartySpec]:
+        parties = self._system.parties
+        named = [parties[act.each[name]] for act in self._system.acts if name in act.each]
+        return named or [self._me, *parties.values()]
+
+    # Parties
+
+    def _party(self, party: PartySpec) -> str:
+        self._me = party
+        about = (f"{party.name!r}", f"{party.about!r}", class_name(party.name), str(party.count))
+        parts = ", ".join(map(self._part, party.parts.values()))
+        local = [f"{each.name!r}: {self._local(each)}" for each in party.local.values()]
+        effects = [
+            f"{name!r}: ({''.join(f'{self._meaning(each)}, ' for each in means)})"
+            for name, means in party.effects.items()
+        ]
+        given = [
+            *about,
+            f"({parts},)" if parts else "()",
+            f"{{{', '.join(self._begins(party))}}}",
+            f"{{{', '.join(local)}}}",
+            f"{{{', '.join(effects)}}}",
+            strings(tuple(sorted(self._party_reads(party)))),
+        ]
+        return f"{_SYSTEMS.Party}({', '.join(given)})"
+
+    def _party_reads(self, party: PartySpec) -> set[str]:
+        """The parties that its role's knowledge and its effects may read."""
+        nodes = [
+            each.value.elements if isinstance(each.value, Each) else each.value
+            for each in party.local.values()
+        ]
+        for means in party.effects.values():
+            for one in means:
+                nodes += _expressions_of(one)
+                reads_told = isinstance(one, AsksSpec) and any(
+                    isinstance(part, ex.PartName) and part.names[0] == "to" and part.names[1:] != ("number",)
+                    for part in ex.walk(one.where or ex.Literal(True))
+                )
+                if reads_told and isinstance(one, AsksSpec):
+                    nodes.append(ex.PartName((one.party, "all")))
+        return {party for node in nodes for party in self._parties_in(node)}
+
+    def _part(self, part: PartSpec) -> str:
+        machine, bindings = part.machine, part.machine.bindings
+        wire = str(Ref(self._package, f"{machine.name}_wire")) if bindings else "None"
+        module = Ref(self._package, machine.name)
+        given = f"{part.name!r}, {module}.MACHINE, {wire}, {bindings.is_answering}, {part.instance!r}"
+        return f"{_SYSTEMS.Part}({given})"
+
+    def _begins(self, party: PartySpec) -> Iterator[str]:
+        for part in party.parts.values():
+            machine = Ref(self._package, part.machine.name)
+            if not part.begins and not part.state:
+                continue
+            state = part.state or next(each.name for each in part.machine.states.values() if each.initial)
+            values = ", ".join(f"{name}={self._python(node)}" for name, node in part.begins.items())
+            text = f"{_MACHINES.Configuration}({machine}.State.{state}, {machine}.Variables({values}))"
+            yield f"{part.name!r}: {self._reading(text, ex.Literal(None), state)}"
+        for each in party.keeps.values():
+            text = initial_value(each, self._model) if each.initial is None else self._python(each.initial)
+            if each.type.key is not None and each.initial is None:
+                text = "{}"
+            yield f"{each.name!r}: {self._reading(text, ex.Literal(None), '')}"
+
+    def _local(self, local: LocalSpec) -> str:
+        if not isinstance(local.value, Each):
+            return self._read(local.value)
+        assert local.type.item is not None, "only a list has one message for each element"
+        fields = []
+        for name, value in local.value.fields.items():
+            assert isinstance(value, ex.Expression), "messages within messages are not said in systems"
+            fields.append(f"{name}={self._python(value)}")
+        elements = self._python(local.value.elements)
+        made = f"{own(local.type.item.name)}({', '.join(fields)})"
+        text = f"tuple({made} for each in sorted({elements}))"
+        names = sorted((bare_words(text) - {"each"}) & {_WORLD, "self", "rules"})
+        parties = strings(tuple(sorted(self._parties_in(local.value.elements))))
+        given = f"lambda {', '.join(names)}: {text}"
+        return f"{_SYSTEMS.Read}({given}, {strings(tuple(names))}, {parties}, {local.name!r})"
+
+    def _meaning(self, means: MeaningSpec) -> str:
+        match means:
+            case AsksSpec(party, machine, says, where, is_notice, once, newest, sent_part):
+                wire = Ref(self._package, f"{machine}_wire")
+                said = f"{wire}.{says}" if says else "None"
+                module = Ref(self._package, machine)
+                sent = f"({sent_part!r}, {module}.{class_name(says)})" if sent_part else "None"
+                asked = "None" if where is None else self._read(where)
+                return f"{_SYSTEMS.Asks}({party!r}, {said}, {asked}, {is_notice}, {once}, {newest}, {sent})"
+            case RaisesSpec(part, event, fields, where):
+                machine_spec = self._machine_of(part)
+                kind = self._event_class(machine_spec, event)
+                values = ", ".join(f"{name!r}: {self._read(node)}" for name, node in fields.items())
+                asked = "None" if where is None else self._read(where)
+                return f"{_SYSTEMS.Raises}({part!r}, {kind}, {{{values}}}, {asked})"
+            case AssignsSpec(values):
+                rows = ", ".join(
+                    f"{tuple(key.split('.'))!r}: {self._read(node)}" for key, node in values.items()
+                )
+                return f"{_SYSTEMS.Assigns}({{{rows}}})"
+
+    def _machine_of(self, part: str) -> MachineSpec:
+        return self._me.parts[part].machine
+
+    def _event_class(self, machine: MachineSpec, event: str) -> str:
+        return f"{Ref(self._package, machine.name)}.{class_name(event)}"
+
+    # The system
+
+    def _act(self, act: ActSpec) -> str:
+        self._me = self._system.parties[act.party]
+        condition = "None" if act.condition is None else self._read(act.condition)
+        means = "".join(f"{self._meaning(each)}, " for each in act.means)
+        given = [
+            f"{act.name!r}",
+            f"{act.about!r}",
+            f"{act.party!r}",
+            repr(dict(act.each)),
+            condition,
+            strings(act.does),
+            f"({means})",
+            f"{act.budget!r}",
+            str(act.quiet),
+            str(act.forgets),
+        ]
+        return f"{_SYSTEMS.Act}({', '.join(given)})"
+
+    def _property(self, promised: PropertySpec) -> str:
+        holds, whenever = (
+            "None" if each is None else self._read(each) for each in (promised.holds, promised.whenever)
+        )
+        about = f"{promised.name!r}, {promised.about!r}, {promised.shape!r}"
+        return f"{_SYSTEMS.Property}({about}, {holds}, {whenever}, {strings(promised.clauses)})"
+
+    def _whole(self) -> str:
+        system = self._system
+        properties = "".join(f"{self._property(each)}, " for each in system.properties)
+        given = [
+            f"{system.name!r}",
+            f"{self._model.family!r}",
+            f"{system.about!r}",
+            "World",
+            f"({''.join(f'{_constant(name)}, ' for name in system.parties)})",
+            f"({''.join(f'{_constant(each.name)}, ' for each in system.acts)})",
+            f"({properties})",
+            repr(dict(system.budgets)),
+            str(system.messages_max),
+            "None" if system.within is None else self._read(system.within),
+        ]
+        return f"{_SYSTEMS.System}({', '.join(given)})"
+
+
+def _constant(name: str) -> str:
+    return f"_{name.upper()}"
+
+
+def _expressions_of(means: MeaningSpec) -> list[ex.Expression]:
+    match means:
+        case AssignsSpec(values):
+            return list(values.values())
+        case RaisesSpec(_, _, fields, where):
+            return [*fields.values(), *([] if where is None else [where])]
+    return [] if means.where is None else [means.where]

@@ -1,0 +1,130 @@
+"""Systems as the emitters see them: checked data with parsed and typed expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from replispec.compiler.model.binding import Each
+from replispec.compiler.model.expressions import Expression
+from replispec.compiler.model.machine import MachineSpec, VariableSpec
+from replispec.compiler.model.message import Place
+from replispec.compiler.model.value_types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class PartSpec:
+    """One machine of a party; `instance` names what it serves, where requests name it. `state` is where it
+    begins, `begins` are the values of its variables there."""
+
+    name: str
+    machine: MachineSpec
+    place: Place
+    instance: str = ""
+    state: str = ""
+    begins: Mapping[str, Expression] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AsksSpec:
+    """An effect sends what `says` of `machine` makes to the instances of a party; without it, a notice.
+
+    `sent_part` is the part of the same party of which `says` is an event: that this was sent.
+    """
+
+    party: str
+    machine: str
+    says: str
+    where: Expression | None
+    is_notice: bool
+    once: bool
+    newest: bool
+    sent_part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RaisesSpec:
+    """An effect, or an act, is an event of a machine of the same party."""
+
+    part: str
+    event: str
+    fields: Mapping[str, Expression]
+    where: Expression | None
+
+
+@dataclass(frozen=True, slots=True)
+class AssignsSpec:
+    """An effect, or an act, gives new values to what parties keep: INSTANCE.FIELD -> value."""
+
+    values: Mapping[str, Expression]
+
+
+MeaningSpec = AsksSpec | RaisesSpec | AssignsSpec
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSpec:
+    """What a machine's role knows: an expression, or a list with one message for each element."""
+
+    name: str
+    type: Type
+    value: Expression | Each
+
+
+@dataclass(frozen=True, slots=True)
+class PartySpec:
+    """One kind of instance; `effects` of no meaning are empty."""
+
+    name: str
+    about: str
+    place: Place
+    count: int
+    parts: Mapping[str, PartSpec]
+    keeps: Mapping[str, VariableSpec] = field(default_factory=dict)
+    local: Mapping[str, LocalSpec] = field(default_factory=dict)
+    effects: Mapping[str, tuple[MeaningSpec, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ActSpec:
+    """Something around the machines."""
+
+    name: str
+    about: str
+    place: Place
+    party: str
+    each: Mapping[str, str]
+    condition: Expression | None
+    does: tuple[str, ...]
+    means: tuple[MeaningSpec, ...]
+    budget: str
+    quiet: bool
+    forgets: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PropertySpec:
+    """What is promised: `shape` is always, eventually or pauses."""
+
+    name: str
+    about: str
+    place: Place
+    shape: str
+    holds: Expression | None = None
+    whenever: Expression | None = None
+    clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SystemSpec:
+    """One system."""
+
+    name: str
+    about: str
+    place: Place
+    parties: Mapping[str, PartySpec]
+    acts: tuple[ActSpec, ...]
+    properties: tuple[PropertySpec, ...]
+    budgets: Mapping[str, int]
+    messages_max: int
+    within: Expression | None = None

@@ -1,0 +1,214 @@
+"""From YAML to what the effects of a party mean: messages, events of its other machines, new values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from replispec.compiler.language.check import InstanceType, Scope, require
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.binding import Each, Value
+from replispec.compiler.model.machine import Event, MachineSpec
+from replispec.compiler.model.message import Place, SpecificationError
+from replispec.compiler.model.system import AsksSpec, AssignsSpec, MeaningSpec, PartySpec, RaisesSpec
+from replispec.compiler.model.value_types import BOOL, Type
+from replispec.compiler.read.yaml_source import Sequence, Tree
+
+Parse = Callable[[str, Place, Mapping[str, InstanceType]], ex.Expression]
+TO: Final = "to"
+"""How `where` calls the instance that would be told."""
+_KEYS: Final = ("asks", "tells", "says", "once", "newest", "where", "raises", "with", "assign", "nothing")
+
+
+def check_effects(party: PartySpec, place: Place) -> None:
+    """Refuse a party of which an effect has no meaning. Raises SpecificationError."""
+    for part in party.parts.values():
+        bindings = part.machine.bindings
+        said = {*bindings.answers, *bindings.notes} if bindings.is_answering else set()
+        for effect in part.machine.effects():
+            if effect not in said and effect not in party.effects:
+                raise SpecificationError(
+                    place,
+                    f"what {effect} of {part.machine.name} means to {party.name} is not said",
+                    f"write {effect}: {{asks, tells, raises, assign, or nothing: WHY}}",
+                )
+
+
+def needed_local(party: PartySpec, machines: Mapping[str, MachineSpec]) -> Iterator[str]:
+    """What machines of the party, and what it says by others, ask of the role."""
+    own = {part.machine.name: part.machine for part in party.parts.values()}
+    for machine in own.values():
+        yield from machine.bindings.local
+    for means in party.effects.values():
+        for each in means:
+            if isinstance(each, AsksSpec) and each.says and each.machine not in own:
+                payload = machines[each.machine].bindings.sends[each.says]
+                for node in _said_in((payload.fields, payload.body_fields)):
+                    for part in ex.walk(node):
+                        if isinstance(part, ex.SourceField | ex.LocalCall):
+                            yield part.name
+
+
+def _said_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
+    """Every expression of what is said, that of messages within messages included."""
+    for value in values:
+        if isinstance(value, ex.Expression):
+            yield value
+        elif isinstance(value, Each):
+            yield value.elements
+            yield from _said_in(value.fields.values())
+        else:
+            yield from _said_in(value.values())
+
+
+class MeaningReader:
+    """Reads the meanings of one party's effects, or of an act of its instances."""
+
+    def __init__(
+        self,
+        party: PartySpec,
+        parties: Mapping[str, PartySpec],
+        machines: Mapping[str, MachineSpec],
+        scope: Scope,
+        parse: Parse,
+    ) -> None:
+        self._party = party
+        self._parties = parties
+        self._machines = machines
+        self._scope = scope
+        self._parse = parse
+
+    def effects(self, tree: Tree) -> dict[str, tuple[MeaningSpec, ...]]:
+        """The meaning of each effect that is named."""
+        found = {}
+        for name in tree.items:
+            node = tree.items[name]
+            listed = tree.listed(name) if isinstance(node, Sequence) else (tree.tree(name),)
+            scope = self._with_event(name)
+            found[name] = tuple(means for each in listed for means in self._one(each, name, scope))
+        return found
+
+    def of_an_act(self, tree: Tree, names: Mapping[str, str]) -> Iterator[MeaningSpec]:
+        """What an act is beside the effects that it does; `names` are its instances with their parties."""
+        if "assign" in tree.items:
+            single = {name: name for name, each in self._parties.items() if each.count == 1}
+            yield self._assigns(tree.tree("assign"), {**single, **names}, self._scope)
+        if "raises" in tree.items:
+            yield self._raises(tree, self._scope)
+
+    def _with_event(self, effect: str) -> Scope:
+        """The scope with what every event has on which the effect is done."""
+        kinds: list[Mapping[str, Type]] = [
+            part.machine.events[event].fields
+            for part in self._party.parts.values()
+            for event in part.machine.effects().get(effect, ())
+        ]
+        if not kinds:
+            return self._scope
+        shared = {
+            name: kind for name, kind in kinds[0].items() if all(each.get(name) == kind for each in kinds)
+        }
+        return replace(self._scope, event=shared, event_name=f"an event of {effect}")
+
+    def _one(self, tree: Tree, effect: str, scope: Scope) -> Iterator[MeaningSpec]:
+        tree.only(*_KEYS)
+        kinds = [key for key in ("asks", "tells", "raises", "assign", "nothing") if key in tree.items]
+        if len(kinds) != 1:
+            raise SpecificationError(
+                tree.place, f"{effect} means {' and '.join(kinds) or 'nothing'}", "say one thing, or a list"
+            )
+        match kinds[0]:
+            case "asks" | "tells" as word:
+                yield self._asks(tree, effect, word, scope)
+            case "raises":
+                yield self._raises(tree, scope)
+            case "assign":
+                yield self._assigns(tree.tree("assign"), {"self": self._party.name}, scope, bare=True)
+            case _:
+                tree.text("nothing")
+
+    def _asks(self, tree: Tree, effect: str, word: str, scope: Scope) -> AsksSpec:
+        party = tree.text(word)
+        if party not in self._parties:
+            raise SpecificationError(
+                tree.place_of(word), f"no party is named {party!r}", ", ".join(self._parties)
+            )
+        told = {TO: scope.parties[party]}
+        where = self._where(tree, replace(scope, instances={**scope.instances, **told}), told)
+        said = tree.text("says", "")
+        machine, says = self._said(said or effect, tree.place, optional=not said and word == "tells")
+        flags = word == "tells", tree.flag("once"), tree.flag("newest")
+        sent = [
+            part.name
+            for part in self._party.parts.values()
+            if part.machine.name == machine and says in part.machine.events
+        ]
+        return AsksSpec(party, machine, says, where, *flags, sent[0] if sent else "")
+
+    def _said(self, name: str, place: Place, *, optional: bool) -> tuple[str, str]:
+        """The machine and the name of what is sent; of a notice its machine alone."""
+        machine, _, says = name.rpartition(".")
+        own = {part.machine.name: part.machine for part in self._party.parts.values()}
+        tried = [self._machines[machine]] if machine in self._machines else list(own.values())
+        for each in tried:
+            if says in each.bindings.sends:
+                return each.name, says
+            if optional and says in each.bindings.notices:
+                return each.name, ""
+        known = ", ".join(f"{each.name}.{one}" for each in own.values() for one in each.bindings.sends)
+        raise SpecificationError(place, f"nothing says {name!r}", f"say it under sends of a machine; {known}")
+
+    def _raises(self, tree: Tree, scope: Scope) -> RaisesSpec:
+        place = tree.place_of("raises")
+        part, _, name = tree.text("raises").partition(".")
+        if part not in self._party.parts or name not in self._party.parts[part].machine.events:
+            known = ", ".join(
+                f"{one}.{event}" for one, each in self._party.parts.items() for event in each.machine.events
+            )
+            raise SpecificationError(place, f"{self._party.name} has no event {part}.{name}", known)
+        event = self._party.parts[part].machine.events[name]
+        fields = {
+            each: self._field(event, each, tree.tree("with"), scope) for each in tree.tree("with").items
+        }
+        if not event.messages:
+            for each in event.fields:
+                if each not in fields:
+                    raise SpecificationError(place, f"{name} has a field {each}", f"say {each} under with")
+        return RaisesSpec(part, name, fields, self._where(tree, scope, {}))
+
+    def _field(self, event: Event, name: str, tree: Tree, scope: Scope) -> ex.Expression:
+        place = tree.place_of(name)
+        if name not in event.fields:
+            raise SpecificationError(place, f"{event.name} has no field {name!r}", ", ".join(event.fields))
+        node = self._parse(tree.text(name), place, scope.instances)
+        machines = (part.machine for part in self._party.parts.values())
+        local = {one.name: one.type for each in machines for one in each.bindings.local.values()}
+        inner = replace(scope, sources={"local": local})
+        require(node, event.fields[name], inner, place, f"{event.name}.{name}")
+        return node
+
+    def _where(self, tree: Tree, scope: Scope, names: Mapping[str, InstanceType]) -> ex.Expression | None:
+        if "where" not in tree.items:
+            return None
+        place = tree.place_of("where")
+        node = self._parse(tree.text("where"), place, {**scope.instances, **names})
+        require(node, BOOL, scope, place, f"{tree.text('where')!r}")
+        return node
+
+    def _assigns(
+        self, tree: Tree, names: Mapping[str, str], scope: Scope, *, bare: bool = False
+    ) -> AssignsSpec:
+        values = {}
+        for name in tree.items:
+            place = tree.place_of(name)
+            instance, _, kept = f"self.{name}".rpartition(".") if bare else name.rpartition(".")
+            party = self._parties.get(names.get(instance, ""))
+            if party is None or kept not in party.keeps:
+                raise SpecificationError(
+                    place, f"{name} is kept by nobody", "assign INSTANCE.KEPT, or KEPT in an effect"
+                )
+            node = self._parse(tree.text(name), place, scope.instances)
+            require(node, party.keeps[kept].type, scope, place, f"the value of {name}")
+            values[f"{instance}.{kept}"] = node
+        return AssignsSpec(values)

@@ -1,0 +1,330 @@
+"""From YAML to a system: parties, what effects mean, what happens around them, and what is promised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Final
+
+from replispec.compiler.language.check import InstanceType, Scope, require, type_of
+from replispec.compiler.model import expressions as ex
+from replispec.compiler.model.binding import Each
+from replispec.compiler.model.faults import attempt
+from replispec.compiler.model.machine import MachineSpec, VariableSpec
+from replispec.compiler.model.message import Model, Place, SpecificationError
+from replispec.compiler.model.rule import RuleType
+from replispec.compiler.model.system import (
+    ActSpec,
+    LocalSpec,
+    PartSpec,
+    PartySpec,
+    PropertySpec,
+    SystemSpec,
+)
+from replispec.compiler.model.value_types import BOOL, Type, parse_type
+from replispec.compiler.read.binding_parts import read_name, read_variable_name
+from replispec.compiler.read.system_effects import MeaningReader, check_effects, needed_local
+from replispec.compiler.read.values import EACH, read_values
+from replispec.compiler.read.yaml_source import Scalar, Tree
+
+COUNT_MAX: Final = 9
+"""Instances of a party: with more, nothing is explored to its end."""
+BUDGET_MAX: Final = 9
+"""How often something may happen: each one more multiplies the states."""
+MESSAGES_MAX: Final = 16
+"""Messages that are on their way at once."""
+OF_MESSAGES: Final = ("lost", "late")
+"""Budgets of what happens to messages; the others are named by acts."""
+_SHAPES: Final = ("always", "eventually", "pauses")
+_SYSTEM_KEYS: Final = ("system", "about", "parties", "acts", "budgets", "messages", "within", "promises")
+_PARTY_KEYS: Final = ("about", "count", "machines", "keeps", "local", "effects")
+_MACHINE_KEYS: Final = ("machine", "instance", "state", "begins")
+_FLAGS: Final = ("quiet", "forgets")
+_ACT_KEYS: Final = ("about", "by", "each", "if", "do", "raises", "with", "assign", "budget", *_FLAGS)
+_PROMISE_KEYS: Final = ("about", "clause", "always", "eventually", "whenever", "pauses")
+
+
+def read_system(
+    tree: Tree, model: Model, rules: Mapping[str, RuleType], machines: Mapping[str, MachineSpec]
+) -> SystemSpec:
+    """The system that a file describes. Raises SpecificationError with the line of the fault."""
+    return _Reader(tree, model, rules, machines).system()
+
+
+def _instance_type(party: PartySpec) -> InstanceType:
+    """What may be read of an instance."""
+    return InstanceType(
+        party.name,
+        {name: each.type for name, each in party.keeps.items()},
+        {
+            name: {variable: each.type for variable, each in part.machine.variables.items()}
+            for name, part in party.parts.items()
+        },
+        {name: frozenset(part.machine.states) for name, part in party.parts.items()},
+    )
+
+
+class _Reader:
+    def __init__(
+        self, tree: Tree, model: Model, rules: Mapping[str, RuleType], machines: Mapping[str, MachineSpec]
+    ) -> None:
+        self._tree = tree
+        self._model = model
+        self._machines = machines
+        self._scope = Scope(model, rules=rules)
+        self._parties: dict[str, PartySpec] = {}
+
+    def system(self) -> SystemSpec:
+        tree = self._tree
+        tree.only(*_SYSTEM_KEYS)
+        place = tree.place_of("system")
+        for name, entry in tree.trees("parties"):
+            with attempt(name):
+                self._parties[name] = self._party(name, entry, tree.tree("parties").place_of(name))
+        if not self._parties:
+            raise SpecificationError(place, "a system of nobody", "name its parties under parties")
+        kinds = {name: _instance_type(each) for name, each in self._parties.items()}
+        single = {name: kinds[name] for name, each in self._parties.items() if each.count == 1}
+        self._scope = replace(self._scope, parties=kinds, instances=single)
+        for name, entry in tree.trees("parties"):
+            if name in self._parties:
+                with attempt(name):
+                    self._parties[name] = self._with_meaning(self._parties[name], entry)
+        budgets = self._numbers("budgets", BUDGET_MAX)
+        within = self._condition(tree, "within", {}) if "within" in tree.items else None
+        acts = tuple(self._acts(budgets))
+        promises = tuple(self._promises())
+        if not promises:
+            raise SpecificationError(place, "nothing is promised", "say under promises what must hold")
+        messages = self._number(tree, "messages", MESSAGES_MAX)
+        about = tree.text("about")
+        return SystemSpec(
+            tree.text("system"), about, place, self._parties, acts, promises, budgets, messages, within
+        )
+
+    def _number(self, tree: Tree, key: str, most: int) -> int:
+        node = tree.items.get(key)
+        if not isinstance(node, Scalar) or type(node.value) is not int or not 0 <= node.value <= most:
+            raise SpecificationError(
+                tree.place_of(key), f"{key} is no number from 0 to {most}", "what is explored must be bounded"
+            )
+        return node.value
+
+    def _numbers(self, key: str, most: int) -> dict[str, int]:
+        tree = self._tree.tree(key)
+        return {name: self._number(tree, name, most) for name in tree.items}
+
+    def _expression(self, text: str, place: Place, names: Mapping[str, InstanceType]) -> ex.Expression:
+        return ex.parse(text, place, {*self._scope.instances, *names, *self._parties})
+
+    def _condition(self, tree: Tree, key: str, names: Mapping[str, InstanceType]) -> ex.Expression:
+        place = tree.place_of(key)
+        node = self._expression(tree.text(key), place, names)
+        require(node, BOOL, self._inside(names), place, f"{tree.text(key)!r}")
+        return node
+
+    def _inside(self, names: Mapping[str, InstanceType]) -> Scope:
+        return replace(self._scope, instances={**self._scope.instances, **names})
+
+    # Parties
+
+    def _party(self, name: str, tree: Tree, place: Place) -> PartySpec:
+        """A party without what its expressions say."""
+        tree.only(*_PARTY_KEYS)
+        read_variable_name(name, place)
+        count = self._number(tree, "count", COUNT_MAX) if "count" in tree.items else 1
+        if count == 0:
+            raise SpecificationError(tree.place_of("count"), "a party of nobody", "leave it out")
+        machines = tree.tree("machines")
+        parts = {each: self._part(each, machines) for each in machines.items}
+        keeps = {each: self._keep(each, tree.tree("keeps")) for each in tree.tree("keeps").items}
+        for each in keeps:
+            if each in parts or each == "number":
+                raise SpecificationError(
+                    tree.tree("keeps").place_of(each), f"{each} is a name already", "give it another one"
+                )
+        return PartySpec(name, tree.text("about", ""), place, count, parts, keeps)
+
+    def _part(self, name: str, machines: Tree) -> PartSpec:
+        place = machines.place_of(name)
+        read_variable_name(name, place)
+        node = machines.items[name]
+        if isinstance(node, Scalar):
+            return PartSpec(name, self._machine(machines.text(name), place), place)
+        tree = machines.tree(name)
+        tree.only(*_MACHINE_KEYS)
+        machine = self._machine(tree.text("machine"), tree.place_of("machine"))
+        state = tree.text("state", "")
+        if state and state not in machine.states:
+            raise SpecificationError(
+                tree.place_of("state"), f"{machine.name} has no state {state!r}", ", ".join(machine.states)
+            )
+        return PartSpec(name, machine, place, tree.text("instance", ""), state)
+
+    def _machine(self, name: str, place: Place) -> MachineSpec:
+        if name not in self._machines:
+            raise SpecificationError(
+                place, f"no machine is named {name!r}", f"known: {', '.join(self._machines)}"
+            )
+        return self._machines[name]
+
+    def _keep(self, name: str, keeps: Tree) -> VariableSpec:
+        place = keeps.place_of(name)
+        read_variable_name(name, place)
+        tree = keeps.tree(name)
+        tree.only("type", "about", "initial")
+        kind = parse_type(tree.text("type"), self._model, place)
+        return VariableSpec(name, kind, tree.text("about", ""), place)
+
+    def _with_meaning(self, party: PartySpec, tree: Tree) -> PartySpec:
+        """The party with its start, its role's knowledge and the meaning of its effects."""
+        me = {"self": self._scope.parties[party.name]}
+        parts = {name: self._begun(part, tree.tree("machines"), me) for name, part in party.parts.items()}
+        keeps = {name: self._kept(each, tree.tree("keeps"), me) for name, each in party.keeps.items()}
+        party = replace(party, parts=parts, keeps=keeps)
+        local = {each.name: each for each in self._local(party, tree.tree("local"), me)}
+        reader = MeaningReader(party, self._parties, self._machines, self._inside(me), self._expression)
+        effects = reader.effects(tree.tree("effects"))
+        party = replace(party, local=local, effects=effects)
+        check_effects(party, tree.place_of("effects"))
+        for name in needed_local(party, self._machines):
+            if name not in local:
+                raise SpecificationError(
+                    tree.place_of("local"), f"local.{name} of {party.name} is not said", f"write {name}: .."
+                )
+        return party
+
+    def _begun(self, part: PartSpec, machines: Tree, me: Mapping[str, InstanceType]) -> PartSpec:
+        if isinstance(machines.items[part.name], Scalar):
+            return part
+        begins = machines.tree(part.name).tree("begins")
+        found = {}
+        for name in begins.items:
+            place = begins.place_of(name)
+            if name not in part.machine.variables:
+                raise SpecificationError(
+                    place, f"{part.machine.name} has no variable {name!r}", ", ".join(part.machine.variables)
+                )
+            found[name] = self._expression(begins.text(name), place, me)
+            wanted = part.machine.variables[name].type
+            require(found[name], wanted, self._inside(me), place, f"the start of {name}")
+        return replace(part, begins=found)
+
+    def _kept(self, kept: VariableSpec, keeps: Tree, me: Mapping[str, InstanceType]) -> VariableSpec:
+        tree = keeps.tree(kept.name)
+        if "initial" not in tree.items:
+            return kept
+        node = self._expression(tree.text("initial"), tree.place_of("initial"), me)
+        require(node, kept.type, self._inside(me), tree.place_of("initial"), f"the start of {kept.name}")
+        return replace(kept, initial=node)
+
+    def _local(self, party: PartySpec, tree: Tree, me: Mapping[str, InstanceType]) -> Iterator[LocalSpec]:
+        machines = (*(part.machine for part in party.parts.values()), *self._machines.values())
+        for name in tree.items:
+            place = tree.place_of(name)
+            kinds = [each.bindings.local[name].type for each in machines if name in each.bindings.local]
+            if not kinds:
+                raise SpecificationError(place, f"no machine asks for local.{name}", "leave it out")
+            if isinstance(tree.items[name], Tree):
+                yield LocalSpec(name, kinds[0], self._each(kinds[0], tree.tree(name), me))
+                continue
+            node = self._expression(tree.text(name), place, me)
+            require(node, kinds[0], self._inside(me), place, f"local.{name}")
+            yield LocalSpec(name, kinds[0], node)
+
+    def _each(self, wanted: Type, tree: Tree, me: Mapping[str, InstanceType]) -> Each:
+        """A list of messages, one for each element of a set."""
+        tree.only(EACH, "of")
+        place = tree.place_of(EACH)
+        if wanted.item is None or wanted.item.kind != "message":
+            raise SpecificationError(place, f"this is {wanted}, no list of messages", "give an expression")
+        elements = self._expression(tree.text(EACH), place, me)
+        scope = self._inside(me)
+        kind = type_of(elements, scope, place)
+        if kind.item is None or kind.optional:
+            raise SpecificationError(place, f"each of {kind}", "give it a list or set that is not none")
+        inner = replace(scope, variables={EACH: kind.item})
+        message = self._model.messages[wanted.item.name]
+        return Each(elements, read_values(message, tree.tree("of"), inner))
+
+    # Acts and promises
+
+    def _acts(self, budgets: Mapping[str, int]) -> Iterator[ActSpec]:
+        used = set(OF_MESSAGES)
+        acts = self._tree.tree("acts")
+        for name, tree in acts.entries():
+            with attempt(name):
+                act = self._act(name, tree, acts.place_of(name))
+                if act.budget and act.budget not in budgets:
+                    raise SpecificationError(
+                        tree.place_of("budget"), f"no budget is named {act.budget!r}", ", ".join(budgets)
+                    )
+                used.add(act.budget)
+                yield act
+        for name in budgets:
+            if name not in used:
+                place = self._tree.tree("budgets").place_of(name)
+                raise SpecificationError(place, f"nothing takes from the budget {name}", "leave it out")
+
+    def _act(self, name: str, tree: Tree, place: Place) -> ActSpec:
+        tree.only(*_ACT_KEYS)
+        read_name(name, place)
+        by = tree.text("by")
+        each = {one: tree.tree("each").text(one) for one in tree.tree("each").items}
+        for its in (by, *each.values()):
+            if its not in self._parties:
+                raise SpecificationError(place, f"no party is named {its!r}", ", ".join(self._parties))
+        names = {"self": by, **each}
+        kinds = {one: self._scope.parties[its] for one, its in names.items()}
+        condition = self._condition(tree, "if", kinds) if "if" in tree.items else None
+        party = self._parties[by]
+        reader = MeaningReader(party, self._parties, self._machines, self._inside(kinds), self._expression)
+        does = tree.texts("do")
+        for effect in does:
+            if effect not in party.effects:
+                raise SpecificationError(
+                    tree.place_of("do"), f"{by} has no effect {effect!r}", ", ".join(party.effects)
+                )
+        means = tuple(reader.of_an_act(tree, names))
+        if not does and not means:
+            raise SpecificationError(place, f"{name} does nothing", "say do, raises or assign")
+        return ActSpec(
+            name,
+            tree.text("about", ""),
+            place,
+            by,
+            each,
+            condition,
+            does,
+            means,
+            tree.text("budget", ""),
+            tree.flag("quiet"),
+            tree.flag("forgets"),
+        )
+
+    def _promises(self) -> Iterator[PropertySpec]:
+        promises = self._tree.tree("promises")
+        for name, tree in promises.entries():
+            with attempt(name):
+                place = promises.place_of(name)
+                tree.only(*_PROMISE_KEYS)
+                read_name(name, place)
+                shapes = [shape for shape in _SHAPES if shape in tree.items]
+                if len(shapes) != 1 or ("whenever" in tree.items) != (shapes == ["eventually"]):
+                    raise SpecificationError(
+                        place,
+                        f"{name} promises {' and '.join(shapes) or 'nothing'}",
+                        "say always: CONDITION, whenever: and eventually:, or pauses: true",
+                    )
+                yield self._promise(name, shapes[0], tree, place)
+
+    def _promise(self, name: str, shape: str, tree: Tree, place: Place) -> PropertySpec:
+        holds = whenever = None
+        if shape != "pauses":
+            holds = self._condition(tree, shape, {})
+        elif not tree.flag(shape):
+            raise SpecificationError(place, "pauses is not true", "leave the promise out")
+        if "whenever" in tree.items:
+            whenever = self._condition(tree, "whenever", {})
+        about = tree.text("about")
+        return PropertySpec(name, about, place, shape, holds, whenever, tree.texts("clause"))

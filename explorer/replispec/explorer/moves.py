@@ -1,0 +1,353 @@
+"""What can happen next, for whole populations of states at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from replispec.explorer.composed import Composed, Outcome
+from replispec.explorer.packets import Packet, PacketKind
+from replispec.explorer.tables import Column, Combinations, Mask, Numbers, Rows, Values
+from replispec.runtime.primitives.systems import Read
+
+DELIVER = "deliver"
+EXPIRE = "expire"
+LOST = "lost"
+LATE = "late"
+ACT = "act"
+# What is known of a message, by the places in its row of facts.
+_TO, _SILENCE, _GIVEN_UP, _KNOWN, _IS_SILENCE, _QUESTION, _ASKER = range(7)
+_FACTS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One kind of step: a message reaches its receiver, a wait for an answer ends, a message is lost or late,
+    or an act happens.
+
+    `slot` is the place of the message among those on their way, `act` that of the occasion. A `harm` takes
+    from a budget: nobody counts on it.
+    """
+
+    kind: str
+    slot: int = -1
+    act: int = -1
+    harm: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Successors:
+    """States that follow by one move: the row of the population that each follows, and the state.
+
+    `cut` are the rows for which there was no room for the messages that the move would send.
+    """
+
+    move: Move
+    parents: Numbers
+    rows: Rows
+    cut: Numbers
+
+
+@dataclass
+class Known:
+    """The outcomes of one kind of turn: by the number of the combination that it reads."""
+
+    width: int
+    combinations: Combinations
+    possible: Column = field(default_factory=lambda: Column(1, 0, np.int8))
+    values: Column = field(default_factory=lambda: Column(1, -1))
+    sent: Column = field(default_factory=lambda: Column(0, 0))
+    ways: Column = field(default_factory=lambda: Column(0, 0, np.int8))
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A machine had no edge for what a move brought."""
+
+    move: Move
+    text: str
+
+
+class Moves:
+    """The numbers of one system's values, messages and outcomes, and how its states are laid out.
+
+    `edges` counts how often each edge of each machine was computed, once for each different turn.
+    """
+
+    def __init__(self, composed: Composed) -> None:
+        self.composed = composed
+        system = composed.system
+        self.budgets = tuple(system.budgets)
+        self.places = len(composed.places)
+        self.slots_at = self.places + len(self.budgets)
+        self.width = self.slots_at + system.messages_max
+        self._values = [Values() for _ in composed.places]
+        self._packets = Values(first=1)
+        self._questions = Values(first=1)
+        self._facts = Column(_FACTS, 0)
+        self._facts.put(0, [0] * _FACTS)
+        self._turns: dict[tuple[str, int], Known] = {}
+        self._conditions: dict[int, tuple[list[int], Combinations, Column]] = {}
+        self.edges: set[tuple[str, str, int]] = set()
+        self.cut = 0
+        self.faults: list[Fault] = []
+        self._moves = tuple(self._all_moves())
+
+    # States
+
+    def start(self) -> Rows:
+        """The one state in which everything begins."""
+        row = np.zeros((1, self.width), np.int32)
+        for place, value in enumerate(self.composed.start()):
+            row[0, place] = self._values[place].number(value)
+        for index, name in enumerate(self.budgets):
+            row[0, self.places + index] = self.composed.system.budgets[name]
+        return row
+
+    def values_in(self, row: Numbers) -> dict[int, Any]:
+        """The instances of a state, by their places."""
+        return {place: self._values[place][int(row[place])] for place in range(self.places)}
+
+    def packets_in(self, row: Numbers) -> list[Packet]:
+        """The messages on their way in a state."""
+        return [self._packets[int(number)] for number in row[self.slots_at :] if number]
+
+    def packet_at(self, row: Numbers, slot: int) -> Packet:
+        """The message in a slot."""
+        found: Packet = self._packets[int(row[self.slots_at + slot])]
+        return found
+
+    def computed(self) -> tuple[int, int]:
+        """How many different instances and messages were met."""
+        return sum(map(len, self._values)), len(self._packets)
+
+    # Conditions
+
+    def holds(self, read: Read, rows: Rows) -> Mask:
+        """In which of these states a condition holds."""
+        known = self._conditions.get(id(read))
+        if known is None:
+            places = self.composed.read_by(read)
+            known = self._conditions[id(read)] = (
+                places,
+                Combinations(max(1, len(places))),
+                Column(1, 0, np.int8),
+            )
+        places, combinations, answers = known
+        if not places:
+            return np.full(len(rows), self.composed.holds(read, {}), np.bool_)
+        numbers, fresh = combinations.of([rows[:, place] for place in places])
+        for index in fresh:
+            values = {place: self._values[place][int(rows[index, place])] for place in places}
+            answers.put(int(numbers[index]), [int(self.composed.holds(read, values))])
+        found: Mask = answers.values[numbers, 0] > 0
+        return found
+
+    # Moves
+
+    def all_from(self, rows: Rows) -> Iterator[Successors]:
+        """Everything that can happen in these states, one kind of move after the other."""
+        for move in self._moves:
+            if move.kind == ACT:
+                yield from self._acts(move, rows)
+            elif move.kind in (DELIVER, EXPIRE):
+                yield from self._deliveries(move, rows)
+            else:
+                yield from self._harms(move, rows)
+
+    def _all_moves(self) -> Iterator[Move]:
+        system = self.composed.system
+        for slot in range(system.messages_max):
+            yield Move(DELIVER, slot)
+            yield Move(EXPIRE, slot)
+            for kind in (LOST, LATE):
+                if system.budgets.get(kind):
+                    yield Move(kind, slot, harm=True)
+        for index, occasion in enumerate(self.composed.occasions):
+            budget = occasion.act.budget
+            if not budget or system.budgets[budget]:
+                yield Move(ACT, act=index, harm=bool(budget))
+
+    def _in_slot(self, slot: int, rows: Rows) -> Numbers:
+        """The states with a message in a slot that is not the same as that before it."""
+        here = rows[:, self.slots_at + slot]
+        stands = here > 0
+        if slot:
+            stands &= here != rows[:, self.slots_at + slot - 1]
+        found: Numbers = np.flatnonzero(stands).astype(np.int32)
+        return found
+
+    def _deliveries(self, move: Move, rows: Rows) -> Iterator[Successors]:
+        parents = self._in_slot(move.slot, rows)
+        if not len(parents):
+            return
+        facts = self._facts.values[rows[parents, self.slots_at + move.slot]]
+        chosen = (facts[:, _IS_SILENCE] > 0) == (move.kind == EXPIRE)
+        parents, receivers = parents[chosen], facts[chosen, _TO]
+        for place in range(self.places):
+            here = parents[receivers == place]
+            if len(here):
+                yield from self._delivered(move, place, here, rows)
+
+    def _delivered(self, move: Move, place: int, parents: Numbers, rows: Rows) -> Iterator[Successors]:
+        read = self.composed.read_by_delivery(place)
+        known = self._known(DELIVER, place, len(read) + 1)
+        slot = self.slots_at + move.slot
+        columns = [rows[parents, slot], *(rows[parents, each] for each in read)]
+        numbers, fresh = known.combinations.of(columns)
+        for index in fresh:
+            row = rows[parents[index]]
+            packet = self._packets[int(row[slot])]
+            outcome = self.composed.delivered(packet, self._read(read, row))
+            self._remember(known, int(numbers[index]), read, outcome, move)
+        yield from self._followed(known, numbers, read, parents, rows, move)
+
+    def _acts(self, move: Move, rows: Rows) -> Iterator[Successors]:
+        occasion = self.composed.occasions[move.act]
+        parents = np.arange(len(rows), dtype=np.int32)
+        if occasion.act.budget:
+            parents = parents[rows[:, self._budget(occasion.act.budget)] > 0]
+        if occasion.act.quiet:
+            askers = self._facts.values[rows[parents, self.slots_at :], _ASKER]
+            parents = parents[~(askers == occasion.instances["self"] + 1).any(axis=1)]
+        if not len(parents):
+            return
+        read = self.composed.read_by_act(occasion)
+        known = self._known(ACT, move.act, len(read))
+        numbers, fresh = known.combinations.of([rows[parents, each] for each in read])
+        for index in fresh:
+            row = rows[parents[index]]
+            outcome = self.composed.happened(occasion, self._read(read, row))
+            self._remember(known, int(numbers[index]), read, outcome, move)
+        yield from self._followed(known, numbers, read, parents, rows, move)
+
+    def _budget(self, name: str) -> int:
+        return self.places + self.budgets.index(name)
+
+    def _known(self, kind: str, which: int, width: int) -> Known:
+        if (kind, which) not in self._turns:
+            self._turns[kind, which] = Known(width, Combinations(width))
+        return self._turns[kind, which]
+
+    def _read(self, places: list[int], row: Numbers) -> Mapping[int, Any]:
+        return {place: self._values[place][int(row[place])] for place in places}
+
+    def _remember(
+        self, known: Known, number: int, read: list[int], outcome: Outcome | None, move: Move
+    ) -> None:
+        """Keep what came of one turn."""
+        if outcome is not None and outcome.fault:
+            self.faults.append(Fault(move, outcome.fault))
+        possible = outcome is not None and not outcome.fault
+        faulty = outcome is not None and bool(outcome.fault)
+        known.possible.put(number, [1 if possible else 2 if faulty else 0])
+        if outcome is None or not possible:
+            known.values.put(number, [-1] * len(read))
+            return
+        party = self.composed.places[read[0]].party.name
+        self.edges.update((party, name, id(edge)) for name, edge in outcome.edges)
+        known.values.put(number, [self._values[place].number(outcome.values[place]) for place in read])
+        known.sent.put(number, [self._packet_number(each.packet) for each in outcome.sent])
+        known.ways.put(number, [int(each.once) + 2 * int(each.newest) for each in outcome.sent])
+
+    def _packet_number(self, packet: Packet) -> int:
+        """The number of a message, of which all facts are then known."""
+        number = self._packets.number(packet)
+        if number >= len(self._facts.values) or not self._facts.values[number, _KNOWN]:
+            facts = [0] * _FACTS
+            facts[_TO], facts[_KNOWN], facts[_ASKER] = packet.to, 1, packet.asker + 1
+            facts[_IS_SILENCE] = int(packet.kind is PacketKind.SILENCE)
+            self._facts.put(number, facts)
+            if packet.question is not None:
+                facts[_QUESTION] = self._questions.number(packet.question)
+                if packet.kind is not PacketKind.SILENCE:
+                    facts[_SILENCE] = self._packet_number(packet.silence())
+                if packet.kind is PacketKind.REQUEST:
+                    facts[_GIVEN_UP] = self._packet_number(packet.given_up())
+            self._facts.put(number, facts)
+        return number
+
+    def _followed(
+        self, known: Known, numbers: Numbers, read: list[int], parents: Numbers, rows: Rows, move: Move
+    ) -> Iterator[Successors]:
+        """The states after the turns with these numbers."""
+        possible = known.possible.values[numbers, 0] == 1
+        numbers, parents = numbers[possible], parents[possible]
+        if not len(parents):
+            return
+        after = rows[parents]
+        after[:, read] = known.values.values[numbers][:, : len(read)]
+        if move.kind in (DELIVER, EXPIRE):
+            after[:, self.slots_at + move.slot] = 0
+        else:
+            budget = self.composed.occasions[move.act].act.budget
+            if budget:
+                after[:, self._budget(budget)] -= 1
+            if self.composed.occasions[move.act].act.forgets:
+                self._forget(after[:, self.slots_at :], read[0])
+        sent = self._rows_of(known.sent, numbers)
+        ways = self._rows_of(known.ways, numbers)
+        yield from self._with_sent(move, parents, after, sent, ways)
+
+    def _rows_of(self, column: Column, numbers: Numbers) -> Numbers:
+        """The rows of these numbers; of one that was never put, nothing."""
+        values = column.values
+        if not values.shape[1]:
+            return np.zeros((len(numbers), 0), np.int32)
+        inside = np.minimum(numbers, len(values) - 1)
+        found: Numbers = np.where((numbers < len(values))[:, None], values[inside], 0).astype(np.int32)
+        return found
+
+    def _with_sent(
+        self, move: Move, parents: Numbers, after: Rows, sent: Numbers, ways: Numbers
+    ) -> Iterator[Successors]:
+        """The states with these messages on their way, too; those in which there is no room are left out."""
+        slots = after[:, self.slots_at :]
+        for index in range(sent.shape[1]):
+            doubled = ((ways[:, index] & 1) > 0) & (slots == sent[:, index, None]).any(axis=1)
+            sent[doubled, index] = 0
+            if (ways[:, index] & 2).any():
+                self._give_up(slots, np.where((ways[:, index] & 2) > 0, sent[:, index], 0))
+        together = np.concatenate([slots, sent], axis=1)
+        together = -np.sort(-together, axis=1)
+        room = self.width - self.slots_at
+        fits: Mask = ~np.any(together[:, room:] > 0, axis=1)
+        self.cut += int(len(fits) - fits.sum())
+        after[:, self.slots_at :] = together[:, :room]
+        yield Successors(move, parents[fits], after[fits], parents[~fits])
+
+    def _forget(self, slots: Rows, place: int) -> None:
+        """Nobody waits any more for an answer to what this instance asked."""
+        facts = self._facts.values[slots]
+        old = (facts[:, :, _ASKER] == place + 1) & (facts[:, :, _QUESTION] > 0)
+        slots[old] = self._facts.values[slots[old], _GIVEN_UP]
+
+    def _give_up(self, slots: Rows, asked: Numbers) -> None:
+        """Nobody waits any more for an answer to what was asked like this before."""
+        questions = self._facts.values[asked, _QUESTION]
+        old = (self._facts.values[slots, _QUESTION] == questions[:, None]) & (questions > 0)[:, None]
+        slots[old] = self._facts.values[slots[old], _GIVEN_UP]
+
+    def _harms(self, move: Move, rows: Rows) -> Iterator[Successors]:
+        """A message is lost, so that whoever waits hears nothing; or a request arrives when nobody waits."""
+        parents = self._in_slot(move.slot, rows)
+        parents = parents[rows[parents, self._budget(move.kind)] > 0]
+        slot = self.slots_at + move.slot
+        facts = self._facts.values[rows[parents, slot]]
+        if move.kind == LOST:
+            # Nobody can lose a silence.
+            is_message = facts[:, _IS_SILENCE] == 0
+            parents, facts = parents[is_message], facts[is_message]
+        else:
+            is_waited = facts[:, _GIVEN_UP] > 0
+            parents, facts = parents[is_waited], facts[is_waited]
+        if not len(parents):
+            return
+        after = rows[parents]
+        after[:, slot] = 0
+        after[:, self._budget(move.kind)] -= 1
+        sent = facts[:, [_SILENCE]] if move.kind == LOST else facts[:, [_SILENCE, _GIVEN_UP]]
+        yield from self._with_sent(move, parents, after, sent, np.zeros_like(sent))

@@ -1,0 +1,188 @@
+"""One exploration from beginning to end, and its report as text or as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
+from typing import Any, Final
+
+from replispec.explorer.composed import Composed
+from replispec.explorer.moves import Moves
+from replispec.explorer.search import Search
+from replispec.explorer.stories import Story, story_of
+from replispec.explorer.ways import judge_ways
+from replispec.runtime import families
+from replispec.runtime.primitives.machines import Machine
+from replispec.runtime.primitives.systems import Party, System
+
+STATES_MAX: Final = 20_000_000
+"""States of one exploration: more do not fit in the memory of an ordinary machine."""
+NO_EDGE: Final = "every_event_has_an_edge"
+"""The promise that every system makes: a machine knows what to do with what reaches it."""
+
+
+class ExplorationError(Exception):
+    """What was asked cannot be explored: what is wrong: advice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is asked for beside what the system says: None and empty are what it says itself."""
+
+    counts: Mapping[str, int] = field(default_factory=dict)
+    budgets: Mapping[str, int] = field(default_factory=dict)
+    messages: int | None = None
+    states: int = 5_000_000
+    seconds: float = 120.0
+    to_the_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """The edges of a party's machine: how many were taken, and which never, as `STATE, EVENT: to STATE`."""
+
+    party: str
+    part: str
+    machine: str
+    taken: int
+    never: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What one exploration came to."""
+
+    system: str
+    family: str
+    about: str
+    bounds: Mapping[str, Any]
+    states: int
+    seconds: float
+    finished: bool
+    depth: int
+    cut: int
+    outside: int
+    stories: tuple[Story, ...]
+    kept: tuple[str, ...]
+    open: tuple[str, ...]
+    coverage: tuple[Coverage, ...]
+
+
+def systems() -> dict[str, str]:
+    """Every system by name, with the family that it is of; of two with one name, FAMILY.NAME."""
+    found: dict[str, str] = {}
+    for family in families.names():
+        try:
+            names = families.wire(family, "systems").SYSTEMS
+        except families.FamilyError:
+            continue
+        for name in names:
+            found[name if name not in found else f"{family}.{name}"] = family
+    return found
+
+
+def system_named(name: str) -> System:
+    """A compiled system. Raises ExplorationError."""
+    known = systems()
+    if name not in known:
+        raise ExplorationError(f"no system is named {name!r}: there are {', '.join(known) or 'none'}")
+    found: System = import_module(f"replispec.wire.{known[name]}.systems.{name.rpartition('.')[2]}").SYSTEM
+    return found
+
+
+def bounded(system: System, bounds: Bounds) -> System:
+    """The system with other counts and budgets. Raises ExplorationError for names that it has not."""
+    parties = {each.name for each in system.parties}
+    for name in bounds.counts:
+        if name not in parties:
+            raise ExplorationError(
+                f"{system.name} has no party {name!r}: it has {', '.join(sorted(parties))}"
+            )
+        if next(each.count for each in system.parties if each.name == name) == 1 != bounds.counts[name]:
+            raise ExplorationError(f"{system.name} speaks of one {name}: leave its count")
+    for name in bounds.budgets:
+        if name not in system.budgets:
+            known = ", ".join(sorted(system.budgets)) or "none"
+            raise ExplorationError(f"{system.name} has no budget {name!r}: it has {known}")
+    return replace(
+        system,
+        parties=tuple(_counted(each, bounds.counts) for each in system.parties),
+        budgets={**system.budgets, **bounds.budgets},
+        messages_max=system.messages_max if bounds.messages is None else bounds.messages,
+    )
+
+
+def _counted(party: Party, counts: Mapping[str, int]) -> Party:
+    return replace(party, count=counts[party.name]) if party.name in counts else party
+
+
+def explored(
+    system: System,
+    bounds: Bounds,
+    said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None,
+) -> tuple[Report, Search]:
+    """Explore a system, and report. Raises ExplorationError."""
+    if not 0 < bounds.states <= STATES_MAX:
+        raise ExplorationError(f"{bounds.states:,} states cannot be explored: ask for at most {STATES_MAX:,}")
+    system = bounded(system, bounds)
+    search = Search(Moves(Composed(system)), bounds.states, bounds.seconds, said)
+    search.run(to_the_end=bounds.to_the_end)
+    if not search.broken or bounds.to_the_end:
+        search.broken += judge_ways(search)
+    stories = tuple(story_of(search, each) for each in search.broken)
+    broken = {each.promise for each in stories}
+    names = [NO_EDGE, *(each.name for each in system.properties)]
+    others = tuple(name for name in names if name not in broken)
+    # After a broken promise nothing else was explored to its end.
+    is_known = search.finished and (not broken or bounds.to_the_end)
+    kept, left = (others, ()) if is_known else ((), others)
+    report = Report(
+        system.name,
+        system.family,
+        system.about,
+        _bounds_said(system),
+        search.states,
+        search.seconds,
+        search.finished,
+        len(search.graph.depths),
+        search.moves.cut,
+        search.outside,
+        stories,
+        kept,
+        left,
+        tuple(_coverage(search.moves)),
+    )
+    return report, search
+
+
+def to_plain(report: Report) -> dict[str, Any]:
+    """The report as plain data, for JSON."""
+    return asdict(report)
+
+
+def _bounds_said(system: System) -> dict[str, Any]:
+    counts = {each.name: each.count for each in system.parties}
+    within = "" if system.within is None else system.within.text
+    return {
+        "instances": counts,
+        "budgets": dict(system.budgets),
+        "messages": system.messages_max,
+        "within": within,
+    }
+
+
+def _coverage(moves: Moves) -> Iterator[Coverage]:
+    for party in moves.composed.system.parties:
+        for part in party.parts:
+            taken = {number for name, each, number in moves.edges if (name, each) == (party.name, part.name)}
+            every = dict(_edges_of(part.machine))
+            never = tuple(text for number, text in every.items() if number not in taken)
+            yield Coverage(party.name, part.name, part.machine.name, len(every) - len(never), never)
+
+
+def _edges_of(machine: Machine[Any, Any]) -> Iterator[tuple[int, str]]:
+    for (state, kind), edges in machine.transitions.items():
+        for edge in edges:
+            condition = f" if {edge.condition}" if edge.condition else ""
+            yield id(edge), f"{state.name}, {machine.events[kind].name}{condition}: {edge.to.name}"

@@ -1,0 +1,245 @@
+"""Breadth first over all states of a system: the first broken promise is one of the nearest."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from replispec.explorer.moves import Move, Moves
+from replispec.explorer.tables import Mask, Numbers, Rows
+from replispec.runtime.primitives.systems import Property
+
+Hashes = npt.NDArray[np.uint64]
+POPULATION: Final = 100_000
+"""States that are taken one step further at a time."""
+_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX: Final = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+def hashes_of(rows: Rows) -> Hashes:
+    """64 bits for each state: two of 10 million share theirs with a chance of three in a million."""
+    found = np.zeros(len(rows), np.uint64)
+    with np.errstate(over="ignore"):
+        for column in range(rows.shape[1]):
+            mixed = found ^ (rows[:, column].astype(np.uint64) + _ODD * np.uint64(column + 1))
+            mixed = (mixed ^ (mixed >> np.uint64(30))) * _MIX[0]
+            mixed = (mixed ^ (mixed >> np.uint64(27))) * _MIX[1]
+            found = mixed ^ (mixed >> np.uint64(31))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A promise that is broken in a state with this number, by a `move` from it that has no outcome, or by a
+    `circle` of states that begins there."""
+
+    promise: str
+    state: int
+    text: str
+    move: Move | None = None
+    circle: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A state on a way: its number, itself, and the move that led to it (None: the start)."""
+
+    number: int
+    row: Numbers
+    move: Move | None = None
+
+
+@dataclass
+class Graph:
+    """All states that were reached, in the order in which they were: by whom, by which move, how far on.
+
+    `edges` are (from, to, move), kept when a promise asks for them.
+    """
+
+    parents: list[Numbers] = field(default_factory=list)
+    moves: list[Numbers] = field(default_factory=list)
+    edges: list[tuple[Numbers, Numbers, Numbers]] = field(default_factory=list)
+    depths: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Search:
+    """One exploration. `finished`: every state within the bounds was reached."""
+
+    moves: Moves
+    states_max: int
+    seconds_max: float
+    said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None
+    graph: Graph = field(default_factory=Graph)
+    states: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+    broken: list[Broken] = field(default_factory=list)
+    outside: int = 0
+    _codes: dict[Move, int] = field(default_factory=dict)
+    _hashes: Hashes = field(default_factory=lambda: np.empty(0, np.uint64))
+    _numbers: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    _marks: dict[str, list[Mask]] = field(default_factory=dict)
+    _ends: list[Mask] = field(default_factory=list)
+
+    @property
+    def promises(self) -> tuple[Property, ...]:
+        """What is promised."""
+        return self.moves.composed.system.properties
+
+    @property
+    def keeps_edges(self) -> bool:
+        """Whether a promise is about ways, not about states."""
+        return any(each.shape != "always" for each in self.promises)
+
+    def run(self, *, to_the_end: bool = False) -> None:
+        """Explore until a promise is broken, or (`to_the_end`) all is reached or a bound is met."""
+        began = time.perf_counter()
+        rows = self.moves.start()
+        self._hashes, self._numbers = hashes_of(rows), np.zeros(1, np.int32)
+        self.graph.parents.append(np.full(1, -1, np.int32))
+        self.graph.moves.append(np.full(1, -1, np.int32))
+        self.states, first, depth = 1, 0, 0
+        self._judge(rows, 0)
+        while len(rows) and (to_the_end or not self.broken):
+            self.seconds = time.perf_counter() - began
+            if self.states > self.states_max or self.seconds > self.seconds_max:
+                break
+            self.said(depth, self.states, len(rows))
+            self.graph.depths.append(self.states)
+            rows, first = self._deeper(rows, first)
+            depth += 1
+        self.finished = not len(rows)
+        self.seconds = time.perf_counter() - began
+
+    def _deeper(self, rows: Rows, first: int) -> tuple[Rows, int]:
+        """All states that follow these and were not reached before; `first` is the first one's number."""
+        begins = self.states
+        found = [
+            self._population(rows[at : at + POPULATION], first + at) for at in range(0, len(rows), POPULATION)
+        ]
+        return np.concatenate(found), begins
+
+    def _population(self, rows: Rows, first: int) -> Rows:
+        inside = self._inside(rows)
+        ends = ~inside
+        self._ends.append(ends)
+        self.outside += int(len(rows) - inside.sum())
+        chosen = np.flatnonzero(inside).astype(np.int32)
+        rows = rows[chosen]
+        faults = len(self.moves.faults)
+        after = list(self.moves.all_from(rows))
+        found = rows[:0]
+        for each in after:
+            ends[chosen[each.cut]] = True
+        if after:
+            codes = [
+                np.full(len(each.parents), self._codes.setdefault(each.move, len(self._codes)), np.int32)
+                for each in after
+            ]
+            parents = chosen[np.concatenate([each.parents for each in after])] + np.int32(first)
+            found = self._reached(
+                np.concatenate([each.rows for each in after]), parents, np.concatenate(codes)
+            )
+        for fault in self.moves.faults[faults:]:
+            self.broken.append(Broken("every_event_has_an_edge", first, fault.text, fault.move))
+        return found
+
+    def _inside(self, rows: Rows) -> Mask:
+        within = self.moves.composed.system.within
+        if within is None:
+            return np.ones(len(rows), np.bool_)
+        return self.moves.holds(within, rows)
+
+    def _reached(self, rows: Rows, parents: Numbers, codes: Numbers) -> Rows:
+        """Those of these states that are new; all of them have a number then."""
+        hashes, first, inverse = np.unique(hashes_of(rows), return_index=True, return_inverse=True)
+        places = np.searchsorted(self._hashes, hashes)
+        known = np.zeros(len(hashes), np.bool_)
+        inside = places < len(self._hashes)
+        known[inside] = self._hashes[places[inside]] == hashes[inside]
+        # In the order in which they stand, so that two runs number them alike.
+        fresh = np.sort(first[~known])
+        new = rows[fresh]
+        numbers = np.empty(len(hashes), np.int32)
+        numbers[known] = self._numbers[places[known]]
+        if len(fresh):
+            numbers[~known] = (np.searchsorted(fresh, first[~known]) + self.states).astype(np.int32)
+            self._hashes = np.insert(self._hashes, places[~known], hashes[~known])
+            self._numbers = np.insert(self._numbers, places[~known], numbers[~known])
+            self.graph.parents.append(parents[fresh])
+            self.graph.moves.append(codes[fresh])
+            self._judge(new, self.states)
+            self.states += len(fresh)
+        if self.keeps_edges:
+            self.graph.edges.append((parents, numbers[inverse.reshape(-1)], codes))
+        return new
+
+    def _judge(self, rows: Rows, first: int) -> None:
+        """Ask every promise about new states, of which the first has this number."""
+        for promise in self.promises:
+            if promise.holds is None:
+                continue
+            holds = self.moves.holds(promise.holds, rows)
+            known = any(each.promise == promise.name for each in self.broken)
+            if promise.shape == "always" and not known and not holds.all():
+                state = first + int(np.flatnonzero(~holds)[0])
+                self.broken.append(Broken(promise.name, state, promise.about))
+            if promise.shape == "eventually":
+                self._marks.setdefault(promise.name, []).append(holds)
+                assert promise.whenever is not None, "who promises eventually says when"
+                self._marks.setdefault(f"{promise.name}?", []).append(
+                    self.moves.holds(promise.whenever, rows)
+                )
+
+    # What was found
+
+    def marks(self, name: str) -> Mask:
+        """For every state, in the order of their numbers, whether a condition holds there."""
+        return np.concatenate(self._marks[name])
+
+    def ends(self) -> Mask:
+        """For every state whether something that follows it was left out, for a bound or for want of time."""
+        ends = np.concatenate(self._ends) if self._ends else np.zeros(0, np.bool_)
+        return np.concatenate([ends, np.ones(self.states - len(ends), np.bool_)])
+
+    def all_moves(self) -> tuple[Move, ...]:
+        """The moves that were taken, by their codes."""
+        return tuple(self._codes)
+
+    def way_to(self, state: int) -> list[Stop]:
+        """The shortest way from the start to a state."""
+        parents, codes = np.concatenate(self.graph.parents), np.concatenate(self.graph.moves)
+        numbers = [state]
+        while (state := int(parents[state])) >= 0:
+            numbers.append(state)
+        start = Stop(0, self.moves.start()[0])
+        return self.walked(start, numbers[::-1][1:], {each: int(codes[each]) for each in numbers})
+
+    def walked(
+        self, start: Stop, numbers: Sequence[int], codes: Mapping[int, int] | None = None
+    ) -> list[Stop]:
+        """The way on from a stop over states with these numbers, by their moves where these are given."""
+        found = [start]
+        for number in numbers:
+            wanted = None if codes is None else self.all_moves()[codes[number]]
+            found.append(self._next(found[-1], number, wanted))
+        return found
+
+    def _next(self, stop: Stop, number: int, wanted: Move | None) -> Stop:
+        for each in self.moves.all_from(stop.row[None, :]):
+            if wanted is not None and each.move != wanted:
+                continue
+            for row in each.rows:
+                if self._number_of(row[None, :]) == number:
+                    return Stop(number, row, each.move)
+        raise AssertionError(f"state {number} does not follow")
+
+    def _number_of(self, row: Rows) -> int:
+        place = int(np.searchsorted(self._hashes, hashes_of(row)[0]))
+        return int(self._numbers[place])

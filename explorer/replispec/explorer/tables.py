@@ -1,0 +1,124 @@
+"""Numbers for values, and outcomes by numbers: what was computed once is looked up by columns.
+
+A state is a row of small numbers: one for each instance (the place of its value in `Values`), what is left of
+each budget, and the messages on their way, descending, 0 for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Numbers = npt.NDArray[np.int32]
+Keys = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.int32]
+Mask = npt.NDArray[np.bool_]
+_SHIFT = 32
+
+
+def frozen(value: Any) -> Hashable:
+    """The value as something that can be looked up: mappings inside it by their entries."""
+    if isinstance(value, dict):
+        return tuple(sorted((key, frozen(each)) for key, each in value.items()))
+    if isinstance(value, list | tuple):
+        return tuple(map(frozen, value))
+    names = getattr(value, "__dataclass_fields__", None)
+    if names is not None:
+        return (type(value), *(frozen(getattr(value, name)) for name in names))
+    found: Hashable = value
+    return found
+
+
+class Values:
+    """Values with a number each, from `first` on, in the order in which they were seen."""
+
+    def __init__(self, first: int = 0) -> None:
+        self._first = first
+        self._numbers: dict[Hashable, int] = {}
+        self._values: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def number(self, value: Any) -> int:
+        """The number of a value."""
+        key = frozen(value)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._values) + self._first
+            self._values.append(value)
+        return found
+
+    def __getitem__(self, number: int) -> Any:
+        return self._values[number - self._first]
+
+
+class _Pairs:
+    """Pairs of numbers with a number each, looked up by columns."""
+
+    def __init__(self) -> None:
+        self._keys: Keys = np.empty(0, np.int64)
+        self._numbers: Numbers = np.empty(0, np.int32)
+
+    def of(self, left: Numbers, right: Numbers) -> Numbers:
+        """The number of each pair."""
+        keys = (left.astype(np.int64) << _SHIFT) | right
+        places = np.searchsorted(self._keys, keys)
+        known = np.zeros(len(keys), np.bool_)
+        inside = places < len(self._keys)
+        known[inside] = self._keys[places[inside]] == keys[inside]
+        if not known.all():
+            fresh = np.unique(keys[~known])
+            numbers = np.arange(len(self._keys), len(self._keys) + len(fresh), dtype=np.int32)
+            where = np.searchsorted(self._keys, fresh)
+            self._keys = np.insert(self._keys, where, fresh)
+            self._numbers = np.insert(self._numbers, where, numbers)
+            places = np.searchsorted(self._keys, keys)
+        found: Numbers = self._numbers[places]
+        return found
+
+
+class Combinations:
+    """Combinations of several columns with a number each, and which of them were not met before."""
+
+    def __init__(self, width: int) -> None:
+        self._pairs = [_Pairs() for _ in range(width - 1)]
+        self._met = np.zeros(0, np.bool_)
+
+    def of(self, columns: Sequence[Numbers]) -> tuple[Numbers, Numbers]:
+        """The number of each row's combination, and the rows in which new ones stand, one for each."""
+        numbers: Numbers = columns[0] if columns else np.zeros(0, np.int32)
+        for pairs, column in zip(self._pairs, columns[1:], strict=True):
+            numbers = pairs.of(numbers, column)
+        size = int(numbers.max(initial=-1)) + 1
+        if size > len(self._met):
+            grown = np.zeros(max(size, 2 * len(self._met)), np.bool_)
+            grown[: len(self._met)] = self._met
+            self._met = grown
+        rows = np.flatnonzero(~self._met[numbers])
+        if len(rows):
+            _, first = np.unique(numbers[rows], return_index=True)
+            rows = rows[first]
+            self._met[numbers[rows]] = True
+        return numbers, rows.astype(np.int32)
+
+
+class Column:
+    """One value for each number of a combination; rows are added as they are met, in any order."""
+
+    def __init__(self, width: int, fill: int, kind: Any = np.int32) -> None:
+        self._fill = fill
+        self.values = np.full((0, width), fill, kind)
+
+    def put(self, number: int, row: Sequence[int]) -> None:
+        """Set the row of a number; a wider one widens all."""
+        count, width = self.values.shape
+        if number >= count or len(row) > width:
+            shape = (max(number + 1, 2 * count) if number >= count else count, max(width, len(row)))
+            grown = np.full(shape, self._fill, self.values.dtype)
+            grown[:count, :width] = self.values
+            self.values = grown
+        self.values[number, : len(row)] = row

@@ -1,0 +1,154 @@
+"""Systems: machines composed, with what is between them and around them.
+
+Generated modules are made of these. A world (`World` in each module) holds for every party the tuple of its
+instances; an instance (a class a party) holds its number from 1, a `Configuration` for each of its
+machines, and what the party keeps beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from replispec.runtime.primitives.machines import Machine
+
+Reading = Callable[..., Any]
+"""A function of the instances that it names, by keyword: `self` or a name under `each`, and `world`. What an
+effect means also reads the `event`, and who is told stands under `to`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A function with its parameters, and the parties of which it may read any instance."""
+
+    of: Reading
+    names: tuple[str, ...] = ()
+    parties: tuple[str, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One machine of a party. `wire` is its module of bindings, None for none; `serves`: it answers requests
+    about the instance with this name."""
+
+    name: str
+    machine: Machine[Any, Any]
+    wire: Any = None
+    serves: bool = False
+    instance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Asks:
+    """An effect sends a request to every instance of a party for which `where` holds.
+
+    `says` makes it, or when it is empty the party's own machine says what it tells peers that did not ask.
+    `sent` are the machine of the same party, by its part, and its event that the message was sent.
+    `is_notice`: nobody waits for an answer. `once`: nothing is sent while the same is on its way. `newest`:
+    nobody waits any more for an answer to what was asked by this code before.
+    """
+
+    party: str
+    says: Reading | None
+    where: Read | None = None
+    is_notice: bool = False
+    once: bool = False
+    newest: bool = False
+    sent: tuple[str, type[Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Raises:
+    """An effect, or a step, is an event of a machine of the same party, made of these fields."""
+
+    part: str
+    event: type[Any]
+    fields: Mapping[str, Read] = field(default_factory=dict)
+    where: Read | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assigns:
+    """An effect, or a step, gives what a party keeps new values: (name of the instance, field) -> value."""
+
+    values: Mapping[tuple[str, str], Read]
+
+
+Meaning = Asks | Raises | Assigns
+
+
+@dataclass(frozen=True, slots=True)
+class Party:
+    """One kind of instance. `kind` is its class, `begins` the values of its fields that differ at the start.
+
+    `local` answers what its machines ask of their role; `effects` says what each effect means here, nothing
+    for those that mean nothing. `reads` are the parties of which any of this may read an instance.
+    """
+
+    name: str
+    about: str
+    kind: type[Any]
+    count: int
+    parts: tuple[Part, ...]
+    begins: Mapping[str, Read] = field(default_factory=dict)
+    local: Mapping[str, Read] = field(default_factory=dict)
+    effects: Mapping[str, tuple[Meaning, ...]] = field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What happens around the machines: a timer, a client, an administrator, a fault.
+
+    It happens to each instance of `party` (as `self`), with each other instance that `each` names, whenever
+    `condition` holds, and as often as `budget` allows (empty: always). `quiet`: so late that nothing that it
+    asked, and no answer to it, is on its way. `forgets`: nobody waits any more for an answer to what it
+    asked.
+    """
+
+    name: str
+    about: str
+    party: str
+    each: Mapping[str, str] = field(default_factory=dict)
+    condition: Read | None = None
+    does: tuple[str, ...] = ()
+    means: tuple[Meaning, ...] = ()
+    budget: str = ""
+    quiet: bool = False
+    forgets: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """What is promised. `always`: `holds` is true in every state. `eventually`: from every state in which
+    `whenever` holds a way leads to one in which `holds` does, without another fault. `pauses`: messages
+    alone never go round in a circle."""
+
+    name: str
+    about: str
+    shape: str
+    holds: Read | None = None
+    whenever: Read | None = None
+    clauses: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One system: what is composed, what may happen, what is promised, and within which bounds.
+
+    Budgets named `lost` and `late` are of messages: one may be lost, or arrive after its sender gave up.
+    `within` is asked of each state: what follows one for which it does not hold is not explored.
+    """
+
+    name: str
+    family: str
+    about: str
+    world: type[Any]
+    parties: tuple[Party, ...]
+    acts: tuple[Act, ...]
+    properties: tuple[Property, ...]
+    budgets: Mapping[str, int]
+    messages_max: int
+    within: Read | None = None

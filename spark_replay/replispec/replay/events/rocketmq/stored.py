@@ -1,0 +1,152 @@
+"""Bodies of acknowledged messages beside what log bytes on their way to replicas hold at their places.
+
+A message is looked for in the runs of the masterEpoch under which it was acknowledged, on every replication
+connection of its group. Behind an end to which the log fell in that epoch, and where a later epoch starts,
+other bytes may be due than those of the message: nothing is compared there, nor where a place was given
+again.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow.compute as pc
+
+from replispec.replay.events.capture_events import Columns
+from replispec.replay.events.event_tables import INT64_MAX, Coded, Counted, EventTable, Numbers, Rows, split
+from replispec.replay.events.observation import ObservationKind
+from replispec.runtime.primitives.unknown import UNKNOWN
+
+STORED: Final = "stored"
+_SEEN, _UNSEEN = 0, 2
+Starts = Mapping[str, Mapping[int, int]]
+Ends = Mapping[tuple[Any, Any], int]
+
+
+class _Found(NamedTuple):
+    """Messages with what shows them: the row of a run, that of the message, and the CRC-32 of the body in the
+    run; `absent` where its bytes are missing."""
+
+    runs: Rows
+    messages: Rows
+    crcs: Numbers
+    absent: Numbers
+
+
+def stored(frames: Columns, sends: Columns, ends: Ends) -> EventTable:
+    """The events of the stream `bodies`. `frames` are those of replication, `sends` acknowledged messages,
+    both with their groups; `ends`: from where on nothing is compared."""
+    runs = frames.take(np.flatnonzero(frames.are(ObservationKind.BATCH)))
+    found = _joined([*_found(runs, sends, ends)])
+    known = {name: runs.coded(name).take(found.runs) for name in ("group", "epoch", "connection")}
+    known["other"] = sends.coded("connection").take(found.messages)
+    numbers = {
+        "offset": sends.numbers("offset").take(found.messages),
+        "crc": Counted(found.crcs, found.absent),
+        "sent_crc": sends.numbers("body_crc").take(found.messages),
+    }
+    names = Coded(np.zeros(len(found.runs), np.int64), [STORED])
+    return EventTable("bodies", names, known, numbers, found.runs, runs.row)
+
+
+def _joined(parts: list[_Found]) -> _Found:
+    """All of them in the order of the capture."""
+    nothing = np.zeros(0, np.int64)
+    none = _Found(nothing, nothing, nothing, nothing)
+    every = [np.concatenate(column) for column in zip(none, *parts, strict=True)]
+    order = np.lexsort((every[1], every[0]))
+    return _Found(*(column[order] for column in every))
+
+
+def ends_of(falls: Iterable[Any], starts: Starts) -> Ends:
+    """By group and epoch the least place where other bytes may be due: the end of a log that fell (as the
+    events `falls` tell), or the start of a later epoch."""
+    found: dict[tuple[Any, Any], int] = defaultdict(lambda: INT64_MAX)
+    for group, own in starts.items():
+        for epoch in own:
+            found[group, epoch] = min((start for at, start in own.items() if at > epoch), default=INT64_MAX)
+    for event in falls:
+        before = event.before
+        if event.fell_from is not None or before is UNKNOWN or (before is not None and event.end < before):
+            found[event.group, event.epoch] = min(found[event.group, event.epoch], event.end)
+    return dict(found)
+
+
+def cuts_of(sends: Columns, cut_to: Coded) -> Ends:
+    """The same of logs that were cut; `cut_to`: where the log of each message ended."""
+    is_cut = np.array([value is not None for value in cut_to.values], np.bool_)[cut_to.codes]
+    # Where the end is not known it lies at the message, or before.
+    known = [value if isinstance(value, int) else INT64_MAX for value in cut_to.values]
+    places = np.minimum(sends.numbers("offset").numbers, np.array(known, np.int64)[cut_to.codes])
+    return {key: int(places[rows].min()) for key, rows in _by_epoch(sends, np.flatnonzero(is_cut))}
+
+
+def least_of(told: Iterable[Ends]) -> Ends:
+    """The least of what is told of each group and epoch."""
+    found: dict[tuple[Any, Any], int] = {}
+    for each in told:
+        for key, end in each.items():
+            found[key] = min(end, found.get(key, end))
+    return found
+
+
+def _found(runs: Columns, sends: Columns, ends: Ends) -> Iterator[_Found]:
+    """Group by group, and in each epoch by epoch."""
+    own = dict(_by_epoch(runs, np.arange(len(runs))))
+    for (group, epoch), rows in _by_epoch(sends, np.arange(len(sends))):
+        if group is None or epoch is None or (group, epoch) not in own:
+            continue
+        messages = _one_a_place(sends, rows, ends.get((group, epoch), INT64_MAX))
+        places = sends.numbers("offset").numbers[messages]
+        whole = _whole(runs, own[group, epoch], messages, places)
+        yield whole
+        left = ~np.isin(messages, whole.messages)
+        yield _missing(runs, own[group, epoch], messages[left], places[left])
+
+
+def _by_epoch(events: Columns, rows: Rows) -> Iterator[tuple[tuple[Any, Any], Rows]]:
+    group, epoch = events.coded("group"), events.coded("epoch")
+    for _, part in split(events.alike("group", "epoch")[rows]):
+        own = rows[part]
+        yield (group.values[group.codes[own[0]]], epoch.values[epoch.codes[own[0]]]), own
+
+
+def _one_a_place(sends: Columns, rows: Rows, until: int) -> Rows:
+    """The messages, by their places, that lie alone at theirs and before `until`, and whose body is known."""
+    places = sends.numbers("offset").numbers[rows]
+    values, first, counts = np.unique(places, return_index=True, return_counts=True)
+    is_known = sends.numbers("body_crc").absent[rows[first]] == 0
+    kept: Rows = first[(counts == 1) & (values < until) & is_known]
+    return rows[kept]
+
+
+def _whole(runs: Columns, rows: Rows, messages: Rows, places: Numbers) -> _Found:
+    """Messages whose records lie whole in some runs; `places` are theirs, ascending."""
+    column = runs.table.column("records").combine_chunks().take(rows)
+    held = column.flatten()
+    sizes = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+    offsets, crcs = (np.asarray(held.field(name)) for name in ("offset", "crc"))
+    at = np.minimum(np.searchsorted(places, offsets), len(places) - 1)
+    found = np.flatnonzero(places[at] == offsets) if len(places) else np.zeros(0, np.int64)
+    run = np.repeat(rows, sizes)[found]
+    return _Found(run, messages[at[found]], crcs[found], np.full(len(found), _SEEN))
+
+
+def _missing(runs: Columns, rows: Rows, messages: Rows, places: Numbers) -> _Found:
+    """Messages that begin in a run of which bytes are missing, each once."""
+    gaps = rows[runs.numbers("body_digest").absent[rows] != 0]
+    begins = runs.numbers("offset").numbers[gaps]
+    order = np.argsort(begins, kind="stable")
+    gaps, begins = gaps[order], begins[order]
+    ends = np.append(begins + runs.numbers("body_size").numbers[gaps], -1)
+    # The run that reaches furthest of those that begin no later; the last one stands for none.
+    furthest = np.maximum.accumulate(ends[:-1]) if len(gaps) else ends[:0]
+    reaches = np.maximum.accumulate(np.where(ends[:-1] == furthest, np.arange(len(gaps)), 0))
+    before = np.searchsorted(begins, places, "right") - 1
+    run = np.append(reaches, len(gaps))[before]
+    inside = np.flatnonzero((before >= 0) & (ends[run] > places))
+    nothing = np.zeros(len(inside), np.int64)
+    return _Found(gaps[run[inside]], messages[inside], nothing, nothing + _UNSEEN)

@@ -1,0 +1,86 @@
+"""Messages in log bytes on their way to a replica: where each record starts, and the CRC-32 of its body.
+
+A run of log bytes may begin and end within a record. A record is known by its magic number and by its own
+place, which it holds; one that does not lie whole in the run is left out, as the rest of it is in another
+frame. Places of fields are asked of the codec, once.
+
+Source: apache/rocketmq rocketmq-all-5.4.0, CommitLog, AutoSwitchHAConnection.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from zlib import crc32
+
+from replispec.replay.frames.readers import Record
+from replispec.wire.rocketmq.codes import LogMagic, MessageFlag
+from replispec.wire.rocketmq.store import LogRecord
+
+_WIDE_BORN, _WIDE_STORE = int(MessageFlag.BORN_HOST_IPV6), int(MessageFlag.STORE_HOST_IPV6)
+_WIDER: Final = _WIDE_BORN | _WIDE_STORE
+_MAGICS: Final = tuple(
+    magic.to_bytes(4, "big", signed=True) for magic in (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
+)
+_WORD_BYTES: Final = len(_MAGICS[0])
+_MARK: Final = b"\xff" * (2 * _WORD_BYTES)
+"""What no number of an empty record is."""
+
+
+def _record(flags: int = 0, place: int = 0, body: bytes = b"") -> bytes:
+    """A record as the codec writes it, with addresses as wide as its flags say."""
+    return LogRecord(
+        magic=LogMagic.MESSAGE_V1,
+        body_crc=0,
+        sys_flag=flags,
+        physical_offset=place,
+        born_ip=bytes(16 if flags & _WIDE_BORN else 4),
+        store_ip=bytes(16 if flags & _WIDE_STORE else 4),
+        body=body,
+    ).encode()
+
+
+def _first_difference(one: bytes, other: bytes) -> int:
+    return next(at for at, (left, right) in enumerate(zip(one, other, strict=True)) if left != right)
+
+
+_MAGIC_AT: Final = _record().index(_MAGICS[0])
+_MAGIC_END: Final = _MAGIC_AT + _WORD_BYTES
+_PLACE_AT: Final = _first_difference(_record(), _record(place=-1))
+_PLACE_END: Final = _PLACE_AT + len(_MARK)
+_FLAGS_LAST: Final = _first_difference(_record(), _record(flags=1))
+"""The byte with the flags that matter, the last one of their number."""
+_BODY_AT: Final = {
+    flags: _record(flags, body=_MARK).index(_MARK) for flags in (0, _WIDE_BORN, _WIDE_STORE, _WIDER)
+}
+"""Where a body begins, by the flags that say how wide the addresses before it are."""
+_LEAST_BYTES: Final = len(_record())
+_ANY_MAGIC: Final = re.compile(b"|".join(map(re.escape, _MAGICS)))
+
+
+def records_in(buffer: bytes, begin: int, end: int, offset: int) -> list[Record]:
+    """The whole records in `buffer[begin:end]`, log bytes that lie at `offset`."""
+    found: list[Record] = []
+    number, view, last, away = int.from_bytes, memoryview(buffer), end - _LEAST_BYTES, offset - begin
+    at = begin
+    while at <= last:
+        magic_at = at + _MAGIC_AT
+        size = number(buffer[at:magic_at], "big")
+        place = number(buffer[at + _PLACE_AT : at + _PLACE_END], "big")
+        is_message = buffer[magic_at : at + _MAGIC_END] in _MAGICS
+        if place != at + away or not is_message or size < _LEAST_BYTES:
+            # The end of a record, a blank one at the end of a file, or damage.
+            magic = _ANY_MAGIC.search(buffer, magic_at + 1, end)
+            if magic is None:
+                break
+            at = magic.start() - _MAGIC_AT
+            continue
+        following = at + size
+        if following > end:
+            break
+        body = at + _BODY_AT[buffer[at + _FLAGS_LAST] & _WIDER]
+        length = number(buffer[body - _WORD_BYTES : body], "big")
+        if length <= following - body:
+            found.append((place, crc32(view[body : body + length])))
+        at = following
+    return found

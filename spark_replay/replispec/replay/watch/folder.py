@@ -1,0 +1,354 @@
+"""What is new in a folder: copied, put in order, and cut into segments.
+
+Bytes are copied before anything is made of them, because files of a folder are written, cut, replaced and
+removed while they are read. A file is read to its last whole record; what is behind it belongs to it when
+another file follows, or at the end.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from replispec.replay.capture.files import GZIP_MAGIC, cuts, recognise, walk
+from replispec.replay.capture.growing import grown
+from replispec.replay.capture.records import CaptureError, CaptureWarning, Records, Split
+from replispec.replay.tcp.rotation import OVERLAP_NS_MAXIMUM, natural
+from replispec.replay.watch.checkpoint import flush
+from replispec.replay.watch.ledger import Ledger, Segment, Standing, WatchedFile
+
+CAPTURES_NAME: Final = "captures"
+SEGMENT_BYTES: Final = 8 << 20
+# So much of a file is copied at a time to find its first packet; so much of the last one before it is judged.
+PEEK_BYTES, LOOK_BYTES = 64 << 10, 64 << 20
+HEAD_BYTES: Final = 4096
+COPY_BYTES: Final = 1 << 20
+MAGIC_BYTES: Final = 4
+# So many of the last cuts are remembered: whoever decodes them asks for fewer at a time.
+RECENT_MAXIMUM: Final = 1024
+FILES_MAXIMUM: Final = 100_000
+FULL: Final = f"more than {FILES_MAXIMUM} files were in the folder; this one and later ones are not read"
+
+
+class FolderReader:
+    """Reads a folder into a ledger, and the bytes of its captures into a folder of the checkpoint."""
+
+    def __init__(self, folder: Path, checkpoint: Path, ledger: Ledger, segment_bytes: int) -> None:
+        self._folder = folder
+        self._captures = checkpoint / CAPTURES_NAME
+        self._captures.mkdir(exist_ok=True)
+        self._ledger = ledger
+        self._segment_bytes = segment_bytes
+        self._budget = 1
+        self._recover()
+
+    def path(self, name: str) -> Path:
+        """Where the bytes of a file are kept."""
+        return self._captures / name
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the last look ended before everything that was there was read."""
+        return self._budget <= 0
+
+    def look(self, budget: int = LOOK_BYTES) -> bool:
+        """Read what is new, about `budget` bytes of it at most; whether there was anything."""
+        before, self._budget = self._ledger.cuts, budget
+        said = len(self._ledger.notes)
+        present = self._present()
+        for name in [name for name, file in self._ledger.files.items() if name not in present]:
+            self._gone(self._ledger.files[name])
+        for name, about in present.items():
+            self._seen(name, about)
+        for file in sorted(self._ready(), key=lambda file: (file.first_ns or 0, natural(file.name))):
+            if self._caught_up():
+                self._follow(file)
+        self._caught_up()
+        return self._ledger.cuts != before or len(self._ledger.notes) != said
+
+    def _present(self) -> dict[str, os.stat_result]:
+        found = {}
+        with os.scandir(self._folder) as entries:
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                try:
+                    if entry.is_file():
+                        found[entry.name] = entry.stat()
+                except FileNotFoundError:
+                    # Listed, and removed before it was looked at: it is not there.
+                    self._ledger.files.setdefault(entry.name, WatchedFile(entry.name, 0, 0))
+        return dict(sorted(found.items()))
+
+    def _seen(self, name: str, about: os.stat_result) -> None:
+        """Take note of a file that is there."""
+        file = self._ledger.files.get(name)
+        if file is None or (file.standing is Standing.WAITING and file.gone):
+            if len(self._ledger.files) >= FILES_MAXIMUM:
+                self._full(name)
+                return
+            file = self._ledger.files[name] = WatchedFile(name, about.st_dev, about.st_ino)
+            self.path(name).unlink(missing_ok=True)
+        if file.standing in (Standing.PASSED, Standing.REFUSED):
+            return
+        if self._replaced(file, about):
+            self._refuse(
+                file, f"was replaced by another file after {file.kept} bytes of it; that one is not read"
+            )
+        elif file.standing is Standing.DONE and about.st_size > file.kept:
+            self._refuse(
+                file, f"went on growing after {self._after(name)} had begun; what came later is not read"
+            )
+        elif file.standing is Standing.WAITING:
+            self._find_out(file)
+
+    def _full(self, name: str) -> None:
+        """Say once that no more files are read."""
+        if not any(note.reason == FULL for note in self._ledger.notes):
+            self._ledger.notes.append(CaptureWarning(name, 0, FULL, unread=True))
+
+    def _after(self, name: str) -> str:
+        order = self._ledger.order
+        return order[order.index(name) + 1]
+
+    def _replaced(self, file: WatchedFile, about: os.stat_result) -> bool:
+        """Whether a file is not the one that was read so far."""
+        if (about.st_dev, about.st_ino) != (file.device, file.inode) or about.st_size < file.kept:
+            return True
+        if about.st_mtime_ns == file.changed_ns:
+            return False
+        file.changed_ns = about.st_mtime_ns
+        with self._opened(file) as source:
+            if source is None:
+                return False
+            kept = self._head(file)
+            return os.pread(source, len(kept), 0) != kept
+
+    def _head(self, file: WatchedFile) -> bytes:
+        if not file.kept:
+            return b""
+        with self.path(file.name).open("rb") as kept:
+            return kept.read(HEAD_BYTES)
+
+    @contextmanager
+    def _opened(self, file: WatchedFile) -> Iterator[int | None]:
+        """The file of the folder, if it is there and the one that was seen."""
+        try:
+            descriptor = os.open(self._folder / file.name, os.O_RDONLY | os.O_NONBLOCK)
+        except OSError as error:
+            self._gone(file, error)
+            yield None
+            return
+        try:
+            about = os.fstat(descriptor)
+            same = (about.st_dev, about.st_ino) == (file.device, file.inode)
+            yield descriptor if same else None
+        finally:
+            os.close(descriptor)
+
+    def _copy(self, file: WatchedFile, most: int) -> int:
+        """Copy what is new of a file, `most` bytes of it; how many there were."""
+        if file.gone or file.standing is Standing.REFUSED:
+            return 0
+        copied = 0
+        with self._opened(file) as source:
+            if source is None:
+                return 0
+            with self.path(file.name).open("ab") as kept:
+                while block := os.pread(source, min(COPY_BYTES, most - copied), file.kept + copied):
+                    kept.write(block)
+                    copied += len(block)
+                kept.flush()
+                flush(kept.fileno())
+        file.kept += copied
+        return copied
+
+    def _gone(self, file: WatchedFile, error: OSError | None = None) -> None:
+        """A file cannot be opened any more."""
+        if file.gone or file.standing in (Standing.PASSED, Standing.REFUSED):
+            return
+        if error is not None and not isinstance(error, FileNotFoundError):
+            self._refuse(file, f"cannot be opened: {error.strerror}")
+            return
+        file.gone = True
+        if file.standing is Standing.WAITING and file.first_ns is None:
+            self._note(file, "vanished before it was read")
+        elif file is self._ledger.last:
+            self._note(
+                file,
+                f"vanished while it was the last one; what may have followed byte {file.kept} is not read",
+            )
+
+    def _find_out(self, file: WatchedFile) -> None:
+        """Copy of a new file what tells when its first packet was captured, as far as it is there."""
+        while self._is_undecided(file) and self._copy(file, max(PEEK_BYTES, file.kept)):
+            self._peek(file)
+
+    def _is_undecided(self, file: WatchedFile) -> bool:
+        return file.standing is Standing.WAITING and file.first_ns is None
+
+    def _peek(self, file: WatchedFile) -> None:
+        """Find out what a file is, and when its first packet was captured."""
+        if file.kept < MAGIC_BYTES:
+            return
+        try:
+            with self._mapped(file) as data:
+                records = self._first_records(file, data)
+        except CaptureError as error:
+            if self._head(file)[: len(GZIP_MAGIC)] == GZIP_MAGIC:
+                self._pass(file, "compressed files are not watched; give it to replispec replay")
+            elif file.kept >= HEAD_BYTES or "no packet capture" in error.reason:
+                self._pass(file, error.reason)
+            return
+        if records is not None and len(records.time_ns):
+            file.first_ns = int(records.time_ns[0])
+
+    def _first_records(self, file: WatchedFile, data: mmap.mmap) -> Records | None:
+        whole = self._whole(file, data)
+        found = grown(data, whole)
+        if found.damage and not found.packets:
+            self._refuse(file, found.damage)
+        return walk(data, replace(whole, end=found.end))[0] if found.packets else None
+
+    def _whole(self, file: WatchedFile, data: mmap.mmap) -> Split:
+        return recognise(data, str(self.path(file.name)), file.name)
+
+    @contextmanager
+    def _mapped(self, file: WatchedFile) -> Iterator[mmap.mmap]:
+        with self.path(file.name).open("rb") as kept:
+            data = mmap.mmap(kept.fileno(), 0, access=mmap.ACCESS_READ)
+        yield data
+
+    def _ready(self) -> list[WatchedFile]:
+        """Files with packets that are not yet in the order."""
+        return [
+            file
+            for file in self._ledger.files.values()
+            if file.standing is Standing.WAITING and file.first_ns is not None
+        ]
+
+    def _caught_up(self) -> bool:
+        """Read what is new of the last file; whether all of it was."""
+        file = self._ledger.last
+        if file is None or file.standing is not Standing.READ:
+            return self._budget > 0
+        self._budget -= self._copy(file, self._budget)
+        self._extend(file)
+        return self._budget > 0
+
+    def _follow(self, file: WatchedFile) -> None:
+        """Let a file follow the last one, which is done then."""
+        last, first_ns = self._ledger.last, file.first_ns or 0
+        if last is not None:
+            between_ns = first_ns - last.last_ns
+            if first_ns < (last.first_ns or 0):
+                self._refuse(file, f"begins before {last.name}, which was read already: it came too late")
+                return
+            if first_ns and last.last_ns and between_ns < -OVERLAP_NS_MAXIMUM:
+                early = f"begins {-between_ns / 10**9:.3f} s before {last.name} ends"
+                self._refuse(file, f"{early}: two captures side by side are not one; watch a folder each")
+                return
+            self._close(last)
+        file.standing = Standing.READ
+        self._ledger.order.append(file.name)
+        self._caught_up()
+
+    def _close(self, file: WatchedFile) -> None:
+        """No more is read of a file; a packet that is cut at its end is one all the same."""
+        if file.standing is Standing.READ:
+            file.standing = Standing.DONE
+            self._extend(file, closed=True)
+
+    def _extend(self, file: WatchedFile, *, closed: bool = False) -> None:
+        """Cut what is new of a file."""
+        with self._mapped(file) as data:
+            for segment in self.cut(file, data, closed=closed):
+                self._take(segment)
+
+    def cut(self, file: WatchedFile, data: mmap.mmap, *, closed: bool) -> list[Segment]:
+        """The last segment of a file anew, and those behind it, to its last whole record or to its end."""
+        own = [each for each in self._ledger.segments[-1:] if each.file == file.name]
+        whole = self._whole(file, data)
+        base = file.base
+        number = len(self._ledger.segments)
+        if own:
+            known = own[0]
+            number = known.number
+            whole = replace(
+                whole, start=known.start, byte_order=known.byte_order, interfaces=known.interfaces
+            )
+        found = grown(data, whole)
+        end = len(data) if closed else found.end
+        if end <= (own[0].end if own else whole.start):
+            return []
+        splits, _ = cuts(data, replace(whole, end=end), self._segment_bytes)
+        if not own:
+            before = self._ledger.segments[-1:]
+            base = before[0].base + self._ledger.files[before[0].file].kept - splits[0].start if before else 0
+        file.whole, file.base = found.end, base
+        records = walk(data, splits[-1])[0]
+        if len(records.time_ns):
+            file.last_ns = int(records.time_ns[-1])
+        return [
+            Segment(
+                number + at,
+                file.name,
+                each.start,
+                each.end,
+                each.container,
+                each.byte_order,
+                each.interfaces,
+                base,
+            )
+            for at, each in enumerate(splits)
+        ]
+
+    def _take(self, segment: Segment) -> None:
+        ledger = self._ledger
+        ledger.segments[segment.number :] = [segment]
+        ledger.cuts += 1
+        ledger.recent = [*ledger.recent, (segment.number, segment.end)][-RECENT_MAXIMUM:]
+
+    def _pass(self, file: WatchedFile, reason: str) -> None:
+        file.standing = Standing.PASSED
+        self.path(file.name).unlink(missing_ok=True)
+        self._ledger.notes.append(CaptureWarning(file.name, 0, f"passed over: {reason}"))
+
+    def _refuse(self, file: WatchedFile, reason: str) -> None:
+        """Read no more of a file, and say so; what was read of it stays."""
+        if file.name in self._ledger.order:
+            self._note(file, reason)
+            self._close(file)
+        else:
+            self.path(file.name).unlink(missing_ok=True)
+            self._note(file, reason)
+        file.standing = Standing.REFUSED
+
+    def _note(self, file: WatchedFile, reason: str) -> None:
+        self._ledger.notes.append(CaptureWarning(file.name, file.kept, reason, unread=True))
+
+    def _recover(self) -> None:
+        """After a crash a copy may be longer than the ledger knows: the same bytes come again from the file.
+
+        Where that file is gone, what was copied is all there is of it, and counts.
+        """
+        for file in self._ledger.files.values():
+            path = self.path(file.name)
+            if not path.exists():
+                continue
+            try:
+                about = (self._folder / file.name).stat()
+                is_there = (about.st_dev, about.st_ino) == (file.device, file.inode)
+            except OSError:
+                is_there = False
+            if is_there or file.standing is not Standing.READ:
+                os.truncate(path, min(file.kept, path.stat().st_size))
+            file.kept = path.stat().st_size
+        for path in self._captures.iterdir():
+            if path.name not in self._ledger.files:
+                path.unlink()

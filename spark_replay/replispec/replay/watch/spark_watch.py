@@ -1,0 +1,103 @@
+"""A watch whose segments are decoded by Spark's structured streaming.
+
+The ledger is the log that the stream reads: an offset is how often segments were cut. A micro-batch decodes
+what was cut since the one before, a task a segment, into the checkpoint, which workers see; then the
+stretch is judged, and only then Spark commits it. What Spark does again after a crash finds its files there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+
+from replispec.replay.engines.cluster import Cluster
+from replispec.replay.engines.results import SPARK_LOG_NAME
+from replispec.replay.engines.spark_session import spark_session
+from replispec.replay.engines.spark_workers import plain_failures
+from replispec.replay.watch.alone import cuts_between, cuts_so_far, decode_alone
+
+FORMAT: Final = "replispec.segments"
+SPARK_NAME: Final = "spark"
+# How often Spark asks whether segments were cut: each time is a look at the ledger.
+TRIGGER: Final = "300 milliseconds"
+
+
+@dataclass(frozen=True)
+class _Part(InputPartition):
+    """One segment."""
+
+    number: int
+
+
+class SegmentsSource(DataSource):
+    """Option: `checkpoint`, the folder of a watch."""
+
+    @classmethod
+    def name(cls) -> str:
+        """What format() is given."""
+        return FORMAT
+
+    def schema(self) -> str:
+        """A row a segment that was decoded."""
+        return "segment int"
+
+    def streamReader(self, schema: Any) -> DataSourceStreamReader:  # noqa: N802, ARG002 (Spark's)
+        """See DataSource."""
+        return _SegmentsReader(Path(self.options["checkpoint"]))
+
+
+class _SegmentsReader(DataSourceStreamReader):
+    def __init__(self, checkpoint: Path) -> None:
+        self._checkpoint = checkpoint
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802 (Spark's)
+        """Before the first cut."""
+        return {"cuts": 0}
+
+    def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802, ARG002
+        """All that was cut."""
+        return {"cuts": max(start["cuts"], cuts_so_far(self._checkpoint))}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+        """The segments that were cut between the two."""
+        return [_Part(number) for number in cuts_between(self._checkpoint, start["cuts"], end["cuts"])]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[int]]:
+        """Decode one, and name it."""
+        if not isinstance(partition, _Part):
+            raise TypeError(f"{partition!r} is no segment")
+        decode_alone(self._checkpoint, partition.number)
+        yield (partition.number,)
+
+
+@contextmanager
+def streaming(
+    checkpoint: Path, out: Path, cluster: Cluster, judge: Callable[[], None]
+) -> Iterator[Callable[[], None]]:
+    """A stream over the segments of a watch. What it gives waits until all that was cut is
+    decoded and judged. Raises ClusterError."""
+    session = spark_session(cluster, log=out / SPARK_LOG_NAME)
+    session.dataSource.register(SegmentsSource)
+
+    def batch(segments: DataFrame, _number: int) -> None:
+        segments.collect()
+        judge()
+
+    query = _segments(session, checkpoint).writeStream.foreachBatch(batch)
+    query = query.option("checkpointLocation", str((checkpoint / SPARK_NAME).absolute()))
+    running = query.trigger(processingTime=TRIGGER).start()
+    try:
+        with plain_failures():
+            yield running.processAllAvailable
+    finally:
+        running.stop()
+
+
+def _segments(session: SparkSession, checkpoint: Path) -> DataFrame:
+    return session.readStream.format(FORMAT).option("checkpoint", str(checkpoint.absolute())).load()

@@ -1,0 +1,149 @@
+"""`replispec watch` as users start it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import CAPTURES, command, replispec
+
+LOST = CAPTURES / "hung_master.pcap"
+
+
+def fed(tmp_path: Path, *captures: Path) -> Path:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for capture in captures:
+        shutil.copy(capture, folder)
+    return folder
+
+
+def test_a_loss_is_a_sentence_on_standard_output_and_a_line_of_json_and_the_exit_code(tmp_path: Path) -> None:
+    folder = fed(tmp_path, LOST)
+    done = replispec("watch", folder, "--out", tmp_path / "out", "--until-quiet", "0", "--every", "0.05")
+    assert done.returncode == 1, done.stderr
+    first = done.stdout.splitlines()[0]
+    assert first.startswith("ALERT ")
+    assert "2 acknowledged messages of masterEpoch 1 lost" in first
+    (line,) = (tmp_path / "out/alerts.jsonl").read_text().splitlines()
+    assert f"ALERT {json.loads(line)['text']}" == first
+    assert "this process decodes; --engine spark uses all cores" in done.stderr
+    assert (tmp_path / "out/report.html").exists()
+    again = replispec(
+        *("watch", folder, "--out", tmp_path / "out", "--until-quiet", "0", "--every", "0.05"),
+        *("--format", "json"),
+    )
+    assert again.returncode == 1
+    (end,) = map(json.loads, again.stdout.splitlines())
+    assert (end["kind"], end["losses"], end["exit_code"]) == ("end", 1, 1)
+    assert "going on after 1 files and 1 alerts" in again.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_watch_with_its_verdict(tmp_path: Path, number: signal.Signals) -> None:
+    folder = fed(tmp_path, LOST)
+    options = ("--out", tmp_path / "out", "--every", "0.05")
+    with subprocess.Popen(
+        command("watch", folder, *options), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ALERT ")
+        process.send_signal(number)
+        rest = process.stdout.read()
+    assert process.returncode == 1
+    assert "2 acknowledged messages" in rest
+
+
+def test_a_watch_that_was_killed_goes_on_and_tells_nothing_twice(tmp_path: Path) -> None:
+    folder = fed(tmp_path, LOST)
+    options = ("--out", tmp_path / "out", "--every", "0.05", "-q")
+    with subprocess.Popen(command("watch", folder, *options), stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ALERT ")
+        process.kill()
+    done = replispec("watch", folder, *options, "--until-quiet", "0")
+    assert done.returncode == 1
+    assert "ALERT" not in done.stdout
+    assert len((tmp_path / "out/alerts.jsonl").read_text().splitlines()) == 1
+
+
+def test_a_file_that_could_not_be_read_wholly_is_exit_code_2(tmp_path: Path) -> None:
+    folder = fed(tmp_path, LOST)
+    shutil.copy(LOST, folder / "the-same.pcap")
+    done = replispec("watch", folder, "--out", tmp_path / "out", "--until-quiet", "0", "--every", "0.05")
+    assert done.returncode == 2
+    assert "the-same.pcap: begins" in done.stderr
+    assert "two captures side by side are not one" in done.stderr
+
+
+def test_what_cannot_be_watched_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    folder = fed(tmp_path)
+    state = tmp_path / "old" / "state"
+    state.parent.mkdir(mode=0o700)
+    state.write_bytes(b"replispec-watch 999 feed\n{}")
+    for arguments, line in (
+        ((), "name a FOLDER to watch, or an interface with -i"),
+        ((folder, "-i", "lo"), "name a FOLDER to watch, or an interface with -i"),
+        ((tmp_path / "none",), "does not exist"),
+        ((folder, "--until-quiet", "0"), "no packet was captured"),
+        ((folder, "--checkpoint", folder), "is the folder that is watched"),
+        ((folder, "--checkpoint", state.parent), "a checkpoint of format 999, this replispec has 1"),
+    ):
+        done = replispec("watch", *arguments, "--out", tmp_path / "out", "-q", "--every", "0.05")
+        assert done.returncode == 2
+        assert line in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_an_interface_needs_dumpcap_and_the_right_to_capture(tmp_path: Path) -> None:
+    """Both are one line and exit code 2; a program of its name that refuses stands for the missing right."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    environment = {"PATH": str(programs)}
+    options = ("watch", "-i", "lo", "--out", tmp_path / "out", "-q")
+    done = replispec(*options, environment=environment)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "dumpcap is not on this machine: install it" in done.stderr
+    refusing = programs / "dumpcap"
+    refusing.write_text('#!/bin/sh\necho "dumpcap: You don\'t have permission to capture." >&2\nexit 1\n')
+    refusing.chmod(0o755)
+    done = replispec(*options, environment=environment)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "dumpcap does not capture on lo: dumpcap: You don't have permission to capture." in done.stderr
+
+
+def test_what_an_interface_carries_is_watched_in_a_private_folder(tmp_path: Path) -> None:
+    """A program of its name writes a capture, in parts, as dumpcap does; it is ended with the watch."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    capturing = programs / "dumpcap"
+    capturing.write_text(
+        "#!/bin/sh\n"
+        'while [ "$1" != -w ]; do shift; done\n'
+        f'/bin/cp "{LOST}" "$2"\n'
+        f"echo $$ > {tmp_path}/pid\n"
+        "exec /bin/sleep 600\n"
+    )
+    capturing.chmod(0o755)
+    options = ("watch", "-i", "lo", "--out", tmp_path / "out", "-q", "--every", "0.05")
+    with subprocess.Popen(
+        command(*options),
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"},
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("ALERT ")
+        process.send_signal(signal.SIGINT)
+        process.stdout.read()
+    assert process.returncode == 1
+    ring = tmp_path / "out/checkpoint/ring"
+    assert ring.stat().st_mode & 0o077 == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -1,0 +1,170 @@
+"""The same exploration without columns, one state after the other: slow, and easy to believe."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from replispec.explorer.composed import Composed, Occasion, Outcome
+from replispec.explorer.packets import Packet, PacketKind
+from replispec.explorer.tables import frozen
+from replispec.runtime.primitives.systems import Read, System
+
+
+@dataclass(frozen=True)
+class State:
+    """Instances by place, what is left of the budgets, messages in no order."""
+
+    values: tuple[Any, ...]
+    budgets: tuple[tuple[str, int], ...]
+    packets: tuple[Packet, ...]
+
+    def key(self) -> Hashable:
+        """What tells it from other states."""
+        return frozen(self.values), self.budgets, tuple(sorted(map(repr, self.packets)))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One way on; `harm` takes from a budget, `arrives` is a message that reached whom it was for."""
+
+    after: State
+    harm: bool
+    arrives: bool
+
+
+class Plain:
+    """All states of a system within its bounds, with their depths and the steps between them."""
+
+    def __init__(self, system: System) -> None:
+        self.composed = Composed(system)
+        self.system = system
+        start = State(tuple(self.composed.start()), tuple(system.budgets.items()), ())
+        self.depths = {start.key(): 0}
+        self.states = {start.key(): start}
+        self.steps: dict[Hashable, list[tuple[Hashable, bool, bool]]] = {}
+        self.cut: set[Hashable] = set()
+        waiting = deque([start])
+        while waiting:
+            state = waiting.popleft()
+            if system.within is not None and not self.holds(system.within, state):
+                continue
+            found = self.steps[state.key()] = []
+            for step in self.all_from(state):
+                if len(step.after.packets) > system.messages_max:
+                    self.cut.add(state.key())
+                    continue
+                key = step.after.key()
+                found.append((key, step.harm, step.arrives))
+                if key not in self.depths:
+                    self.depths[key] = self.depths[state.key()] + 1
+                    self.states[key] = step.after
+                    waiting.append(step.after)
+
+    def holds(self, read: Read, state: State) -> bool:
+        """Whether a condition holds in a state."""
+        return self.composed.holds(read, dict(enumerate(state.values)))
+
+    def stuck(self, whenever: Read, holds: Read) -> set[Hashable]:
+        """States in which `whenever` holds and from which no harmless way leads to where `holds` does."""
+        able = self.cut | (self.states.keys() - self.steps.keys())
+        able |= {key for key, state in self.states.items() if self.holds(holds, state)}
+        grown = True
+        while grown:
+            more = {
+                key
+                for key, steps in self.steps.items()
+                if key not in able and any(after in able for after, harm, _ in steps if not harm)
+            }
+            able |= more
+            grown = bool(more)
+        return {key for key, state in self.states.items() if key not in able and self.holds(whenever, state)}
+
+    def circles(self) -> bool:
+        """Whether messages alone go round in a circle."""
+        left = {key: {after for after, _, arrives in steps if arrives} for key, steps in self.steps.items()}
+        while True:
+            rest = {key: {each for each in after if each in left} for key, after in left.items()}
+            rest = {key: after for key, after in rest.items() if after}
+            if rest == left:
+                return bool(left)
+            left = rest
+
+    def all_from(self, state: State) -> Iterator[Step]:
+        """Everything that can happen."""
+        for packet in dict.fromkeys(state.packets):
+            yield from self._deliver(state, packet)
+            yield from self._harm(state, packet)
+        for occasion in self.composed.occasions:
+            yield from self._act(state, occasion)
+
+    def _deliver(self, state: State, packet: Packet) -> Iterator[Step]:
+        outcome = self.composed.delivered(packet, dict(enumerate(state.values)))
+        arrives = packet.kind is not PacketKind.SILENCE
+        yield from self._after(without(state, packet), outcome, harm=False, arrives=arrives)
+
+    def _harm(self, state: State, packet: Packet) -> Iterator[Step]:
+        left = dict(state.budgets)
+        silence = [packet.silence()] if packet.question is not None else []
+        if left.get("lost") and packet.kind is not PacketKind.SILENCE:
+            yield from self._sent(taken(without(state, packet), "lost"), silence, harm=True)
+        if left.get("late") and packet.kind is PacketKind.REQUEST and packet.waited:
+            given_up = [*silence, packet.given_up()]
+            yield from self._sent(taken(without(state, packet), "late"), given_up, harm=True)
+
+    def _act(self, state: State, occasion: Occasion) -> Iterator[Step]:
+        act, me = occasion.act, occasion.instances["self"]
+        if act.budget and not dict(state.budgets)[act.budget]:
+            return
+        if act.quiet and any(each.asker == me for each in state.packets):
+            return
+        outcome = self.composed.happened(occasion, dict(enumerate(state.values)))
+        if outcome is None:
+            return
+        if act.forgets:
+            state = replace(state, packets=tuple(forgotten(state.packets, me)))
+        if act.budget:
+            state = taken(state, act.budget)
+        yield from self._after(state, outcome, harm=bool(act.budget), arrives=False)
+
+    def _after(self, state: State, outcome: Outcome, *, harm: bool, arrives: bool) -> Iterator[Step]:
+        assert not outcome.fault, outcome.fault
+        values = [outcome.values.get(place, value) for place, value in enumerate(state.values)]
+        packets = list(state.packets)
+        for sent in outcome.sent:
+            if sent.newest:
+                packets = [
+                    each.given_up() if each.question == sent.packet.question else each
+                    for each in packets
+                    if each.question != sent.packet.question or each.kind is PacketKind.REQUEST
+                ]
+            if not (sent.once and sent.packet in packets):
+                packets.append(sent.packet)
+        yield Step(State(tuple(values), state.budgets, tuple(packets)), harm, arrives)
+
+    def _sent(self, state: State, packets: Sequence[Packet], *, harm: bool) -> Iterator[Step]:
+        yield Step(replace(state, packets=(*state.packets, *packets)), harm, arrives=False)
+
+
+def without(state: State, packet: Packet) -> State:
+    """The state without one of its messages."""
+    packets = list(state.packets)
+    packets.remove(packet)
+    return replace(state, packets=tuple(packets))
+
+
+def taken(state: State, budget: str) -> State:
+    """The state with less of a budget."""
+    left = tuple((name, count - (name == budget)) for name, count in state.budgets)
+    return replace(state, budgets=left)
+
+
+def forgotten(packets: Sequence[Packet], place: int) -> Iterator[Packet]:
+    """The messages when nobody at this place waits for answers any more."""
+    for each in packets:
+        if each.question is None or each.asker != place:
+            yield each
+        elif each.kind is PacketKind.REQUEST:
+            yield each.given_up()

@@ -1,0 +1,104 @@
+"""Errors that the explorer found in the specification: each is put back, and found again, by its promise.
+
+A copy of the specification is edited in one place, compiled and explored in a process of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replispec.compiler.generate import generate, write
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Error:
+    """An edit, wherever it fits, that puts an error back; the promise that finds it, in how many steps."""
+
+    file: str
+    now: str
+    before: str
+    system: str
+    asked: tuple[str, ...]
+    promise: str
+    steps: int
+
+
+ERRORS = {
+    "what an older notification says ends a doubt": Error(
+        "broker_role",
+        "outlasted and event.is_answer and",
+        "doubtful and",
+        "sync_state_set",
+        (),
+        "counts_with_the_set",
+        10,
+    ),
+    "a refusal in doubt ends it": Error(
+        "broker_role",
+        "    if: doubtful\n    to: MASTER\n    do: [ask_who_is_master, wait_out_the_doubt]",
+        "    if: doubtful and outlasted\n    to: MASTER\n    do: [ask_who_is_master, wait_out_the_doubt]",
+        "sync_state_set",
+        (),
+        "counts_with_the_set",
+        12,
+    ),
+    "nobody asks for a master where an administrator removed it": Error(
+        "broker_role",
+        "event.master == none and event.master_epoch >= master_epoch",
+        "event.master == none and event.master_epoch > master_epoch",
+        "sync_state_set",
+        ("--set", "lost=0", "--set", "removals=1"),
+        "some_day_a_master",
+        9,
+    ),
+    "a refused registration is sent again at once": Error(
+        "broker_registration",
+        "    do: [retry_later]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
+        "    do: [send_registration]\n    clause: [BID-REGISTER-2, BID-REGISTER-3]",
+        "registration",
+        ("--set", "lost=0", "--set", "crashes=0", "--set", "removals=1"),
+        "nobody_repeats_without_pause",
+        13,
+    ),
+}
+
+
+def explored(error: Error, folder: Path) -> dict[str, Any]:
+    """What the explorer finds in the specification with an error."""
+    spec = folder / "spec"
+    shutil.copytree(ROOT / "spec", spec)
+    path = spec / "statemachines" / "rocketmq" / f"{error.file}.yaml"
+    text = path.read_text("utf-8")
+    assert error.now in text, f"{error.file}: {error.now!r}"
+    path.write_text(text.replace(error.now, error.before), "utf-8")
+    write(generate(spec), folder / "generated")
+    out = folder / "found.json"
+    command = [sys.executable, "-m", "replispec.cli", "spec", "explore", error.system, *error.asked]
+    environment = {**os.environ, "PYTHONPATH": str(folder / "generated")}
+    ended = subprocess.run(  # our own command, with arguments from above
+        [*command, "--json", str(out)], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    found: dict[str, Any] = json.loads(out.read_text("utf-8"))
+    return found
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+def test_an_error_that_was_mended_is_found_by_the_promise_that_it_breaks(
+    error: Error, tmp_path: Path
+) -> None:
+    found = explored(error, tmp_path)
+    assert [(each["promise"], len(each["steps"])) for each in found["stories"]] == [
+        (error.promise, error.steps)
+    ]

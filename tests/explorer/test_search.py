@@ -1,0 +1,81 @@
+"""Exploring by columns reaches the very states that plain sets reach, as deep, and judges them alike."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from replispec.explorer.composed import Composed
+from replispec.explorer.moves import Moves
+from replispec.explorer.report import Bounds, bounded, explored, system_named
+from replispec.explorer.search import Search
+from replispec.explorer.ways import judge_ways
+from replispec.runtime.primitives.systems import System
+from tests.explorer.plain import Plain
+
+SMALL = {
+    "sync_state_set, nothing lost": ("sync_state_set", Bounds(budgets={"lost": 0}, messages=2)),
+    "sync_state_set, lost and late": ("sync_state_set", Bounds(budgets={"lost": 1, "late": 1}, messages=2)),
+    "sync_state_set, silences": ("sync_state_set", Bounds(budgets={"lost": 0, "silences": 1}, messages=2)),
+    "sync_state_set, removals": ("sync_state_set", Bounds(budgets={"lost": 0, "removals": 1}, messages=2)),
+    "registration": ("registration", Bounds(budgets={"lost": 1, "late": 1, "crashes": 1}, messages=2)),
+    "registration, removals": ("registration", Bounds(budgets={"lost": 0, "crashes": 0, "removals": 1})),
+}
+
+
+def columns(system: System) -> Search:
+    search = Search(Moves(Composed(system)), 1_000_000, 600.0)
+    search.run(to_the_end=True)
+    return search
+
+
+@pytest.mark.parametrize(("name", "bounds"), SMALL.values(), ids=SMALL)
+def test_columns_reach_the_states_that_plain_sets_reach(name: str, bounds: Bounds) -> None:
+    system = bounded(system_named(name), bounds)
+    plain, search = Plain(system), columns(system)
+    assert search.finished
+    assert search.states == len(plain.states)
+    by_depth = Counter(plain.depths.values())
+    reached = [*search.graph.depths, search.states]
+    assert [by_depth[depth] for depth in sorted(by_depth)] == np.diff([0, *reached]).tolist()[: len(by_depth)]
+    broken = {each.promise for each in (*search.broken, *judge_ways(search))}
+    assert broken == broken_plainly(plain)
+
+
+def broken_plainly(plain: Plain) -> set[str]:
+    """The promises that are broken, by plain sets."""
+    found = set()
+    for promise in plain.system.properties:
+        match promise.shape:
+            case "always":
+                assert promise.holds is not None
+                is_kept = all(plain.holds(promise.holds, state) for state in plain.states.values())
+            case "eventually":
+                assert promise.whenever is not None
+                assert promise.holds is not None
+                is_kept = not plain.stuck(promise.whenever, promise.holds)
+            case _:
+                is_kept = not plain.circles()
+        found |= set() if is_kept else {promise.name}
+    return found
+
+
+def test_an_exploration_is_the_same_twice() -> None:
+    system, bounds = system_named("registration"), Bounds(budgets={"removals": 1}, messages=3)
+    first, second = (explored(system, bounds)[0] for _ in range(2))
+    assert (first.states, first.depth, first.cut, first.stories) == (
+        second.states,
+        second.depth,
+        second.cut,
+        second.stories,
+    )
+
+
+def test_an_exploration_ends_at_a_bound_that_is_said() -> None:
+    report, _ = explored(system_named("sync_state_set"), Bounds(states=500))
+    assert not report.finished
+    assert not report.kept
+    names = {each.name for each in system_named("sync_state_set").properties}
+    assert set(report.open) == {"every_event_has_an_edge", *names}
