@@ -228,7 +228,7 @@ def test_without_the_compiler_it_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: Run
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("replispec.cli.spec.find_spec", lambda _name: None)
+    monkeypatch.setattr("replispec.cli.compiling.find_spec", lambda _name: None)
     assert said(spec("diff", "HEAD")) == "this command needs the compiler: pip install '.[compiler]'"
 
 

@@ -136,17 +136,17 @@ def test_a_reason_why_nothing_checks_a_clause_is_refused_once_something_does(tmp
 
 
 PAGE = [
-    "| SMALL | 5 | 0 | 1 | 1 | 1 | 1 | 0 | 1 | 3 |",
-    "| all | 5 | 0 | 1 | 1 | 1 | 1 | 0 | 1 | 3 |",
+    "| SMALL | 5 | 0 | 1 | 1 | 1 | 0 | 1 | 0 | 1 | 3 |",
+    "| all | 5 | 0 | 1 | 1 | 1 | 0 | 1 | 0 | 1 | 3 |",
     "- [SMALL-NONE-1](clauses.md#small-none-1): not yet: nothing here listens",
     "- [SMALL-CASE-1](clauses.md#small-case-1): waits for a case: wait",
     "- [SMALL-BARE-1](clauses.md#small-bare-1): nobody says why",
     (
         "| [SMALL-CALL-1](clauses.md#small-call-1) |  | [caller](machines/caller.md): BUSY on answer "
         "| [caller.fits](machines/caller.md) "
-        "| [one-caller](invariants.md#one-caller), [numbers-grow](invariants.md#numbers-grow) |  |  |"
+        "| [one-caller](invariants.md#one-caller), [numbers-grow](invariants.md#numbers-grow) |  |  |  |"
     ),
-    "| [SMALL-HALF-1](clauses.md#small-half-1) |  |  |  |  | [half](rules.md#half) (2) |  |",
+    "| [SMALL-HALF-1](clauses.md#small-half-1) |  |  |  |  |  | [half](rules.md#half) (2) |  |",
     "3 paragraphs, of which 2 demand something.",
     f"| because it is a title | 1 (`{HASHES[0]}`) |",
     f"| 3 | `{HASHES[2]}` | [SMALL-HALF-1](clauses.md#small-half-1) |",

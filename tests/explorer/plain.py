@@ -27,7 +27,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Step:
+class StoryStep:
     """One way on; `harm` takes from a budget, `arrives` is a message that reached whom it was for."""
 
     after: State
@@ -45,7 +45,6 @@ class Plain:
         self.depths = {start.key(): 0}
         self.states = {start.key(): start}
         self.steps: dict[Hashable, list[tuple[Hashable, bool, bool]]] = {}
-        self.cut: set[Hashable] = set()
         waiting = deque([start])
         while waiting:
             state = waiting.popleft()
@@ -54,7 +53,6 @@ class Plain:
             found = self.steps[state.key()] = []
             for step in self.all_from(state):
                 if len(step.after.packets) > system.messages_max:
-                    self.cut.add(state.key())
                     continue
                 key = step.after.key()
                 found.append((key, step.harm, step.arrives))
@@ -69,7 +67,7 @@ class Plain:
 
     def stuck(self, whenever: Read, holds: Read) -> set[Hashable]:
         """States in which `whenever` holds and from which no harmless way leads to where `holds` does."""
-        able = self.cut | (self.states.keys() - self.steps.keys())
+        able = self.states.keys() - self.steps.keys()
         able |= {key for key, state in self.states.items() if self.holds(holds, state)}
         grown = True
         while grown:
@@ -92,7 +90,7 @@ class Plain:
                 return bool(left)
             left = rest
 
-    def all_from(self, state: State) -> Iterator[Step]:
+    def all_from(self, state: State) -> Iterator[StoryStep]:
         """Everything that can happen."""
         for packet in dict.fromkeys(state.packets):
             yield from self._deliver(state, packet)
@@ -100,12 +98,12 @@ class Plain:
         for occasion in self.composed.occasions:
             yield from self._act(state, occasion)
 
-    def _deliver(self, state: State, packet: Packet) -> Iterator[Step]:
+    def _deliver(self, state: State, packet: Packet) -> Iterator[StoryStep]:
         outcome = self.composed.delivered(packet, dict(enumerate(state.values)))
         arrives = packet.kind is not PacketKind.SILENCE
         yield from self._after(without(state, packet), outcome, harm=False, arrives=arrives)
 
-    def _harm(self, state: State, packet: Packet) -> Iterator[Step]:
+    def _harm(self, state: State, packet: Packet) -> Iterator[StoryStep]:
         left = dict(state.budgets)
         silence = [packet.silence()] if packet.question is not None else []
         if left.get("lost") and packet.kind is not PacketKind.SILENCE:
@@ -114,7 +112,7 @@ class Plain:
             given_up = [*silence, packet.given_up()]
             yield from self._sent(taken(without(state, packet), "late"), given_up, harm=True)
 
-    def _act(self, state: State, occasion: Occasion) -> Iterator[Step]:
+    def _act(self, state: State, occasion: Occasion) -> Iterator[StoryStep]:
         act, me = occasion.act, occasion.instances["self"]
         if act.budget and not dict(state.budgets)[act.budget]:
             return
@@ -129,7 +127,7 @@ class Plain:
             state = taken(state, act.budget)
         yield from self._after(state, outcome, harm=bool(act.budget), arrives=False)
 
-    def _after(self, state: State, outcome: Outcome, *, harm: bool, arrives: bool) -> Iterator[Step]:
+    def _after(self, state: State, outcome: Outcome, *, harm: bool, arrives: bool) -> Iterator[StoryStep]:
         assert not outcome.fault, outcome.fault
         values = [outcome.values.get(place, value) for place, value in enumerate(state.values)]
         packets = list(state.packets)
@@ -142,10 +140,10 @@ class Plain:
                 ]
             if not (sent.once and sent.packet in packets):
                 packets.append(sent.packet)
-        yield Step(State(tuple(values), state.budgets, tuple(packets)), harm, arrives)
+        yield StoryStep(State(tuple(values), state.budgets, tuple(packets)), harm, arrives)
 
-    def _sent(self, state: State, packets: Sequence[Packet], *, harm: bool) -> Iterator[Step]:
-        yield Step(replace(state, packets=(*state.packets, *packets)), harm, arrives=False)
+    def _sent(self, state: State, packets: Sequence[Packet], *, harm: bool) -> Iterator[StoryStep]:
+        yield StoryStep(replace(state, packets=(*state.packets, *packets)), harm, arrives=False)
 
 
 def without(state: State, packet: Packet) -> State:

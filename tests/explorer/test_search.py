@@ -9,30 +9,30 @@ import pytest
 
 from replispec.explorer.composed import Composed
 from replispec.explorer.moves import Moves
-from replispec.explorer.report import Bounds, bounded, explored, system_named
+from replispec.explorer.report import Extent, bounded, explored, system_named
 from replispec.explorer.search import Search
 from replispec.explorer.ways import judge_ways
 from replispec.runtime.primitives.systems import System
 from tests.explorer.plain import Plain
 
 SMALL = {
-    "sync_state_set, nothing lost": ("sync_state_set", Bounds(budgets={"lost": 0}, messages=2)),
-    "sync_state_set, lost and late": ("sync_state_set", Bounds(budgets={"lost": 1, "late": 1}, messages=2)),
-    "sync_state_set, silences": ("sync_state_set", Bounds(budgets={"lost": 0, "silences": 1}, messages=2)),
-    "sync_state_set, removals": ("sync_state_set", Bounds(budgets={"lost": 0, "removals": 1}, messages=2)),
-    "registration": ("registration", Bounds(budgets={"lost": 1, "late": 1, "crashes": 1}, messages=2)),
-    "registration, removals": ("registration", Bounds(budgets={"lost": 0, "crashes": 0, "removals": 1})),
+    "sync_state_set, nothing lost": ("sync_state_set", Extent(budgets={"lost": 0}, messages=2)),
+    "sync_state_set, lost and late": ("sync_state_set", Extent(budgets={"lost": 1, "late": 1}, messages=2)),
+    "sync_state_set, silences": ("sync_state_set", Extent(budgets={"lost": 0, "silences": 1}, messages=2)),
+    "sync_state_set, removals": ("sync_state_set", Extent(budgets={"lost": 0, "removals": 1}, messages=2)),
+    "registration": ("registration", Extent(budgets={"lost": 1, "late": 1, "crashes": 1}, messages=2)),
+    "registration, removals": ("registration", Extent(budgets={"lost": 0, "crashes": 0, "removals": 1})),
 }
 
 
 def columns(system: System) -> Search:
-    search = Search(Moves(Composed(system)), 1_000_000, 600.0)
+    search = Search(Moves(Composed(system)), 1_000_000, 600.0, lambda: 0.0)
     search.run(to_the_end=True)
     return search
 
 
 @pytest.mark.parametrize(("name", "bounds"), SMALL.values(), ids=SMALL)
-def test_columns_reach_the_states_that_plain_sets_reach(name: str, bounds: Bounds) -> None:
+def test_columns_reach_the_states_that_plain_sets_reach(name: str, bounds: Extent) -> None:
     system = bounded(system_named(name), bounds)
     plain, search = Plain(system), columns(system)
     assert search.finished
@@ -63,8 +63,8 @@ def broken_plainly(plain: Plain) -> set[str]:
 
 
 def test_an_exploration_is_the_same_twice() -> None:
-    system, bounds = system_named("registration"), Bounds(budgets={"removals": 1}, messages=3)
-    first, second = (explored(system, bounds)[0] for _ in range(2))
+    system, bounds = system_named("registration"), Extent(budgets={"removals": 1}, messages=3)
+    first, second = (explored(system, bounds, lambda: 0.0)[0] for _ in range(2))
     assert (first.states, first.depth, first.cut, first.stories) == (
         second.states,
         second.depth,
@@ -74,7 +74,7 @@ def test_an_exploration_is_the_same_twice() -> None:
 
 
 def test_an_exploration_ends_at_a_bound_that_is_said() -> None:
-    report, _ = explored(system_named("sync_state_set"), Bounds(states=500))
+    report, _ = explored(system_named("sync_state_set"), Extent(states=500), lambda: 0.0)
     assert not report.finished
     assert not report.kept
     names = {each.name for each in system_named("sync_state_set").properties}

@@ -158,6 +158,13 @@ LAYERS = (
         ("replispec.replay", *BELOW_ROLES),
         (*NETWORK, *COMMAND_LINE, *COMPILING, *PROTOBUF),
     ),
+    # Steps machines and calls rules, which it finds by family; its clock is handed in.
+    Layer(
+        "replispec.explorer",
+        ("replispec.explorer", FAMILIES, WIRE, PRIMITIVES),
+        (*WORLD, *_ANYTHING_ELSE),
+        pure=True,
+    ),
     # The suite judges by what is specified: rules and roles would be our own reading of it.
     Layer(
         "replispec.conformance",
@@ -345,6 +352,7 @@ def test_no_test_sleeps_or_looks_at_the_clock() -> None:
         ),
         ("compiler/ruff.toml", ["replispec.compiler"]),
         ("spark_replay/ruff.toml", ["replispec.replay"]),
+        ("explorer/ruff.toml", ["replispec.explorer"]),
         ("conformance/ruff.toml", ["replispec.conformance"]),
         ("handbook/ruff.toml", ["replispec.handbook"]),
         ("cli/ruff.toml", ["replispec.cli"]),

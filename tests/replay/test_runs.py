@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Acknowledged, Alive, Observation, ObservationKind
 from replispec.replay.events.rocketmq.groups import learn_groups
 from replispec.replay.events.rocketmq.runs import connections_of_brokers
 from replispec.replay.events.rocketmq.runs_by_cause import RECORDS_MIN, RUNS_MAX, runs_by_cause
@@ -28,7 +28,7 @@ def runs(*rows: Observation, record: int | None = RECORD) -> dict[str, int | Non
     groups = learn_groups(told)
     known = [
         replace(row, group=groups.group(row), epoch=1)
-        if row.kind == ObservationKind.ACKNOWLEDGED
+        if isinstance(row, Acknowledged)
         else replace(row, group=groups.group(row))
         for row in told
     ]
@@ -82,7 +82,9 @@ def test_who_begins_at_an_end_from_which_the_log_grew_was_in_that_run() -> None:
 
 
 def test_a_connection_that_was_there_before_the_capture_is_of_the_run_before() -> None:
-    old = replace(beat(40, 300, "old"), from_start=False)
+    beaten = beat(40, 300, "old")
+    assert isinstance(beaten, Alive)
+    old = replace(beaten, from_start=False)
     again = [*registered(11, "d", 2), beat(12, 150, "d")]
     assert runs(old, *again, *sent("a", 100, 200)) == {"old": 0, "a": 0}
     young = replace(old, from_start=True)

@@ -18,7 +18,7 @@ Examples:
   replispec spec explore sync_state_set                explore one, within its own bounds
   replispec spec explore sync_state_set --set lost=1 --set silences=1
   replispec spec explore sync_state_set --count broker=3 --messages 5 --seconds 600
-  replispec spec explore sync_state_set --json found.json
+  replispec spec explore sync_state_set --json found.json --html story.html
 
 \b
 A broken promise, as it is printed (shortened):
@@ -63,6 +63,11 @@ A broken promise, as it is printed (shortened):
 @click.option(
     "--json", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found as JSON."
 )
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write a page to step through the stories, and to choose what happens instead.",
+)
 def explore(
     system: str | None,
     budgets: tuple[str, ...],
@@ -71,25 +76,31 @@ def explore(
     states: int,
     seconds: float,
     out: Path | None,
+    html: Path | None,
     *,
     to_the_end: bool,
     never: bool,
 ) -> int:
     """Explore a system, or list all."""
-    from replispec.explorer.report import Bounds, ExplorationError, explored, system_named, to_plain
+    from replispec.explorer.page import page_of
+    from replispec.explorer.report import ExplorationError, Extent, explored, system_named, to_plain
+    from replispec.runtime.net.clock import now_s
 
     if system is None:
         _list()
         return 0
-    asked = Bounds(_numbers(counts), _numbers(budgets), messages, states, seconds, to_the_end)
+    asked = Extent(_numbers(counts), _numbers(budgets), messages, states, seconds, to_the_end)
     try:
-        report, _ = explored(system_named(system), asked, _progress())
+        report, search = explored(system_named(system), asked, now_s, _progress())
+        page = None if html is None else page_of(report, search)
     except ExplorationError as error:
         raise click.ClickException(str(error)) from None
     for line in report_lines(report, never=never):
         click.echo(line)
     if out is not None:
         out.write_text(json.dumps(to_plain(report), indent=1, ensure_ascii=False) + "\n", "utf-8")
+    if html is not None and page is not None:
+        html.write_text(page, "utf-8")
     return EXIT_BROKEN if report.stories else 0
 
 

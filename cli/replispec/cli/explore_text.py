@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from replispec.explorer.report import Report
-    from replispec.explorer.stories import Step, Story
+    from replispec.explorer.report import Findings
+    from replispec.explorer.stories import Story, StoryStep
 
 
-def report_lines(report: Report, *, never: bool) -> Iterator[str]:
+def report_lines(report: Findings, *, never: bool) -> Iterator[str]:
     """The whole report; `never` names every edge that was not taken."""
     rate = report.states / max(report.seconds, 1e-9)
     end = "all of them" if report.finished else "not to the end"
@@ -26,20 +26,22 @@ def report_lines(report: Report, *, never: bool) -> Iterator[str]:
     for name in report.open:
         yield f"open    {name}: holds as far as was explored"
     for story in report.stories:
-        yield from _story_lines(story)
+        yield from story_lines(story)
     for each in report.coverage:
-        yield f"edges   {each.machine} of {each.party}: {each.taken} of {each.taken + len(each.never)} taken"
+        edges = f"{len(each.taken)} of {len(each.taken) + len(each.never)} taken"
+        yield f"edges   {each.machine} of {each.party}: {edges}"
         if never:
             yield from (f"  never {text}" for text in each.never)
 
 
-def _bounds(report: Report) -> str:
+def _bounds(report: Findings) -> str:
     counts = ", ".join(f"{count} {name}" for name, count in report.bounds["instances"].items())
     budgets = ", ".join(f"{name} {count}" for name, count in report.bounds["budgets"].items())
     return f"{counts}; at most {report.bounds['messages']} messages on their way; {budgets}"
 
 
-def _story_lines(story: Story) -> Iterator[str]:
+def story_lines(story: Story) -> Iterator[str]:
+    """A broken promise with its story."""
     yield f"BROKEN  {story.promise}: {story.about}"
     for number, step in enumerate(story.steps, 1):
         yield from _step_lines(step, f"{number:>4}. ")
@@ -56,7 +58,7 @@ def _story_lines(story: Story) -> Iterator[str]:
         yield f"        {name}: {known}"
 
 
-def _step_lines(step: Step, head: str) -> Iterator[str]:
+def _step_lines(step: StoryStep, head: str) -> Iterator[str]:
     yield f"{head}{step.says}"
     yield from (f"        {change}" for change in step.changes)
     yield from (f"        sends {said}" for said in step.sends)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from replispec.cli.compiling import ask_for_compiler
 from replispec.cli.explore import explore
+from replispec.cli.what_if import what_if
 
 if TYPE_CHECKING:
     from replispec.compiler.evolution.report import Report
@@ -22,6 +23,7 @@ Examples:
   replispec spec diff ../mine/spec spec           two folders
   replispec spec diff HEAD --format json          for scripts
   replispec spec check                            what `make spec-check` asks
+  replispec spec explore                          which systems of machines there are
 
 \b
 One change, as it is printed:
@@ -38,7 +40,6 @@ KINDS = """\
     other. "changes behaviour": the bytes stay readable, and something else is done, answered, waited for or
     judged. "compatible": whoever follows the old specification notices nothing. "only words": nothing but
     prose. What the command does not know is said to change behaviour, never left out."""
-MISSING = "this command needs the compiler: pip install '.[compiler]'"
 
 
 @click.group(
@@ -52,6 +53,7 @@ def spec() -> None:
 
 
 spec.add_command(explore)
+spec.add_command(what_if)
 
 
 @spec.command(
@@ -100,7 +102,7 @@ def diff(old: str, new: str, style: str, *, everything: bool, strict: bool) -> i
 @click.option("--against", metavar="REVISION", help="Compare with this instead of the last tag.")
 def check(against: str | None) -> int:
     """Compare with the last tag."""
-    _ask_for_compiler()
+    ask_for_compiler()
     from replispec.compiler.evolution.revisions import last_tag
 
     old = against or last_tag(Path())
@@ -123,7 +125,7 @@ def check(against: str | None) -> int:
 
 def _compared(old: str, new: str) -> Report:
     """The report. The compiler is imported here: the core install has not what it needs."""
-    _ask_for_compiler()
+    ask_for_compiler()
     from replispec.compiler.evolution.report import compare_sides
     from replispec.compiler.evolution.revisions import Unreadable
 
@@ -131,11 +133,6 @@ def _compared(old: str, new: str) -> Report:
         return compare_sides(old, new, repository=Path())
     except Unreadable as fault:
         raise click.ClickException(str(fault)) from None
-
-
-def _ask_for_compiler() -> None:
-    if any(find_spec(name) is None for name in ("grpc_tools", "google.protobuf", "yaml")):
-        raise click.ClickException(MISSING)
 
 
 def _show(report: Report, style: str, *, everything: bool) -> None:

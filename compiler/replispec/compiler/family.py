@@ -25,6 +25,7 @@ from replispec.compiler.emit.docs.invariants import invariants_document
 from replispec.compiler.emit.docs.machines import machine_document
 from replispec.compiler.emit.docs.parameters import parameters_document
 from replispec.compiler.emit.docs.rules import rules_document
+from replispec.compiler.emit.docs.systems import system_document
 from replispec.compiler.emit.python.bindings import BindingsEmitter, wire_module
 from replispec.compiler.emit.python.constants import constants_text
 from replispec.compiler.emit.python.data import clauses_text, vectors_text
@@ -88,7 +89,13 @@ def compile_family(model: Model, spec_dir: Path) -> dict[str, bytes]:
     clauses = read_clauses(written)
     family = _read(model, trees, sources)
     uses = check_citations(
-        clauses, family.model, family.machines, family.rules, family.invariants, family.examples
+        clauses,
+        family.model,
+        family.machines,
+        family.rules,
+        family.invariants,
+        family.examples,
+        family.systems,
     )
     coverages: tuple[Coverage, ...] = ()
     with attempt():
@@ -284,8 +291,10 @@ def _python(family: FamilySpec) -> dict[str, str]:
     for name, system in family.systems.items():
         own = _only(given_by, f"systems/{family.model.family}/{name}.yaml")
         texts[f"{root}/systems/{name}.py"] = system_text(system, family.model, own)
-    if family.rules:
-        texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, _rule_sources(family))
+    if family.rules or any(each.bindings.is_answering for each in family.machines.values()):
+        # Who answers for instances is handed rules, whether its family has some or not.
+        given_by = _rule_sources(family) or _only(family.sources, "statemachines/")
+        texts[f"{root}/rules.py"] = rules_text(family.rules, family.model, given_by)
     if family.configuration.roles:
         given = family.configuration, family.model.family, _only(family.sources, "parameters/")
         texts[f"{root}/options.py"] = options_text(*given)
@@ -343,6 +352,9 @@ def _documents(family: FamilySpec) -> dict[str, str]:
     for name, machine in family.machines.items():
         source = f"statemachines/{family.model.family}/{name}.yaml"
         pages[f"{root}/machines/{name}.md"] = machine_document(machine, _only(family.sources, source))
+    for name, system in family.systems.items():
+        source = f"systems/{family.model.family}/{name}.yaml"
+        pages[f"{root}/systems/{name}.md"] = system_document(system, _only(family.sources, source))
     if family.invariants:
         sources = _only(family.sources, "invariants/")
         sources |= _only(family.sources, "statemachines/")

@@ -24,7 +24,7 @@ from replispec.runtime.primitives.systems import (
     Assigns,
     Meaning,
     Part,
-    Party,
+    PartyKind,
     Raises,
     Read,
     System,
@@ -35,7 +35,7 @@ EVENTS_MAX = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class Outgoing:
     """A message that leaves; `once`: unless the same is on its way already; `newest`: what was asked by its
     code before is given up."""
 
@@ -52,16 +52,16 @@ class Outcome:
     """
 
     values: Mapping[int, Any]
-    sent: tuple[Sent, ...] = ()
+    sent: tuple[Outgoing, ...] = ()
     edges: tuple[tuple[str, Edge[Any]], ...] = ()
     fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Spot:
     """One instance: its party and its number from 1."""
 
-    party: Party
+    party: PartyKind
     number: int
 
     @property
@@ -83,10 +83,9 @@ class Composed:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.rules = families.part("runtime", system.family, "rules")
-        self.places = tuple(
-            Place(each, number + 1) for each in system.parties for number in range(each.count)
-        )
+        has_rules = system.family in families.with_part("runtime", "rules")
+        self.rules = families.part("runtime", system.family, "rules") if has_rules else None
+        self.places = tuple(Spot(each, number + 1) for each in system.parties for number in range(each.count))
         self._first = {each.name: self._places_of(each.name)[0] for each in system.parties}
         self.occasions = tuple(_occasions(system, self.places_of))
 
@@ -112,7 +111,7 @@ class Composed:
         world = self.world(shells)
         return [self._begun(place, shell, world) for place, shell in zip(self.places, shells, strict=True)]
 
-    def _begun(self, place: Place, shell: Any, world: Any) -> Any:
+    def _begun(self, place: Spot, shell: Any, world: Any) -> Any:
         given = {"self": shell, "world": world, "rules": self.rules}
         return replace(shell, **{name: called(read, given) for name, read in place.party.begins.items()})
 
@@ -157,7 +156,7 @@ class Composed:
         return bool(called(read, {"world": self.world(listed), "rules": self.rules}))
 
 
-def _shell(place: Place) -> Any:
+def _shell(place: Spot) -> Any:
     """An instance in the initial states of its machines."""
     parts = {
         part.name: Configuration(part.machine.initial, part.machine.variables) for part in place.party.parts
@@ -234,7 +233,7 @@ class Turn:
         self._party = composed.places[me].party
         self._local = _Local(self._known)
         self._waiting: deque[tuple[Part, Any]] = deque()
-        self._sent: list[Sent] = []
+        self._sent: list[Outgoing] = []
         self._edges: list[tuple[str, Edge[Any]]] = []
 
     def outcome(self, does: Callable[[], None]) -> Outcome:
@@ -308,7 +307,7 @@ class Turn:
     def _answer(self, answer: Answer) -> None:
         packet = self._packet
         if packet is not None and packet.kind is PacketKind.REQUEST and packet.waited:
-            self._sent.append(Sent(packet.answered(answer, packet.name)))
+            self._sent.append(Outgoing(packet.answered(answer, packet.name)))
 
     # An act
 
@@ -396,7 +395,7 @@ class Turn:
                 packet = Packet(
                     kind, place, self._me, int(code), name, fields, body, waited=not means.is_notice
                 )
-                self._sent.append(Sent(packet, means.once, means.newest))
+                self._sent.append(Outgoing(packet, means.once, means.newest))
 
     def _said(self, says: Callable[..., Any], given: Mapping[str, Any]) -> Call[Any]:
         """What is sent, made of what its function reads."""

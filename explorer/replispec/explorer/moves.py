@@ -53,7 +53,8 @@ class Successors:
 
 @dataclass
 class Known:
-    """The outcomes of one kind of turn: by the number of the combination that it reads."""
+    """The outcomes of one kind of turn: by the number of the combination that it reads. `faults` are those
+    that have none."""
 
     width: int
     combinations: Combinations
@@ -61,20 +62,23 @@ class Known:
     values: Column = field(default_factory=lambda: Column(1, -1))
     sent: Column = field(default_factory=lambda: Column(0, 0))
     ways: Column = field(default_factory=lambda: Column(0, 0, np.int8))
+    faults: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A machine had no edge for what a move brought."""
+    """A machine had no edge for what a move brought; `parents` are rows of the population."""
 
     move: Move
     text: str
+    parents: Numbers
 
 
 class Moves:
     """The numbers of one system's values, messages and outcomes, and how its states are laid out.
 
-    `edges` counts how often each edge of each machine was computed, once for each different turn.
+    `edges` counts how often each edge of each machine was computed, once for each different turn. `faults`
+    are those of the last population, one for each different turn.
     """
 
     def __init__(self, composed: Composed) -> None:
@@ -150,6 +154,7 @@ class Moves:
 
     def all_from(self, rows: Rows) -> Iterator[Successors]:
         """Everything that can happen in these states, one kind of move after the other."""
+        self.faults.clear()
         for move in self._moves:
             if move.kind == ACT:
                 yield from self._acts(move, rows)
@@ -202,7 +207,7 @@ class Moves:
             row = rows[parents[index]]
             packet = self._packets[int(row[slot])]
             outcome = self.composed.delivered(packet, self._read(read, row))
-            self._remember(known, int(numbers[index]), read, outcome, move)
+            self._remember(known, int(numbers[index]), read, outcome)
         yield from self._followed(known, numbers, read, parents, rows, move)
 
     def _acts(self, move: Move, rows: Rows) -> Iterator[Successors]:
@@ -221,7 +226,7 @@ class Moves:
         for index in fresh:
             row = rows[parents[index]]
             outcome = self.composed.happened(occasion, self._read(read, row))
-            self._remember(known, int(numbers[index]), read, outcome, move)
+            self._remember(known, int(numbers[index]), read, outcome)
         yield from self._followed(known, numbers, read, parents, rows, move)
 
     def _budget(self, name: str) -> int:
@@ -235,12 +240,10 @@ class Moves:
     def _read(self, places: list[int], row: Numbers) -> Mapping[int, Any]:
         return {place: self._values[place][int(row[place])] for place in places}
 
-    def _remember(
-        self, known: Known, number: int, read: list[int], outcome: Outcome | None, move: Move
-    ) -> None:
+    def _remember(self, known: Known, number: int, read: list[int], outcome: Outcome | None) -> None:
         """Keep what came of one turn."""
         if outcome is not None and outcome.fault:
-            self.faults.append(Fault(move, outcome.fault))
+            known.faults[number] = outcome.fault
         possible = outcome is not None and not outcome.fault
         faulty = outcome is not None and bool(outcome.fault)
         known.possible.put(number, [1 if possible else 2 if faulty else 0])
@@ -274,6 +277,10 @@ class Moves:
         self, known: Known, numbers: Numbers, read: list[int], parents: Numbers, rows: Rows, move: Move
     ) -> Iterator[Successors]:
         """The states after the turns with these numbers."""
+        for number, text in known.faults.items():
+            stuck = parents[numbers == number]
+            if len(stuck):
+                self.faults.append(Fault(move, text, stuck))
         possible = known.possible.values[numbers, 0] == 1
         numbers, parents = numbers[possible], parents[possible]
         if not len(parents):

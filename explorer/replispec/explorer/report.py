@@ -10,11 +10,11 @@ from typing import Any, Final
 from replispec.explorer.composed import Composed
 from replispec.explorer.moves import Moves
 from replispec.explorer.search import Search
-from replispec.explorer.stories import Story, story_of
+from replispec.explorer.stories import Story, StoryStep, story_of
 from replispec.explorer.ways import judge_ways
 from replispec.runtime import families
 from replispec.runtime.primitives.machines import Machine
-from replispec.runtime.primitives.systems import Party, System
+from replispec.runtime.primitives.systems import PartyKind, System
 
 STATES_MAX: Final = 20_000_000
 """States of one exploration: more do not fit in the memory of an ordinary machine."""
@@ -27,7 +27,7 @@ class ExplorationError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Extent:
     """What is asked for beside what the system says: None and empty are what it says itself."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -39,18 +39,18 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
-    """The edges of a party's machine: how many were taken, and which never, as `STATE, EVENT: to STATE`."""
+class EdgesTaken:
+    """The edges of a party's machine: which were taken, and which never, as `STATE, EVENT: to STATE`."""
 
     party: str
     part: str
     machine: str
-    taken: int
+    taken: tuple[str, ...]
     never: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class Findings:
     """What one exploration came to."""
 
     system: str
@@ -66,7 +66,7 @@ class Report:
     stories: tuple[Story, ...]
     kept: tuple[str, ...]
     open: tuple[str, ...]
-    coverage: tuple[Coverage, ...]
+    coverage: tuple[EdgesTaken, ...]
 
 
 def systems() -> dict[str, str]:
@@ -91,7 +91,7 @@ def system_named(name: str) -> System:
     return found
 
 
-def bounded(system: System, bounds: Bounds) -> System:
+def bounded(system: System, bounds: Extent) -> System:
     """The system with other counts and budgets. Raises ExplorationError for names that it has not."""
     parties = {each.name for each in system.parties}
     for name in bounds.counts:
@@ -99,6 +99,8 @@ def bounded(system: System, bounds: Bounds) -> System:
             raise ExplorationError(
                 f"{system.name} has no party {name!r}: it has {', '.join(sorted(parties))}"
             )
+        if not bounds.counts[name]:
+            raise ExplorationError(f"no {name} at all: {system.name} needs at least one")
         if next(each.count for each in system.parties if each.name == name) == 1 != bounds.counts[name]:
             raise ExplorationError(f"{system.name} speaks of one {name}: leave its count")
     for name in bounds.budgets:
@@ -113,20 +115,23 @@ def bounded(system: System, bounds: Bounds) -> System:
     )
 
 
-def _counted(party: Party, counts: Mapping[str, int]) -> Party:
+def _counted(party: PartyKind, counts: Mapping[str, int]) -> PartyKind:
     return replace(party, count=counts[party.name]) if party.name in counts else party
 
 
 def explored(
     system: System,
-    bounds: Bounds,
+    bounds: Extent,
+    now_s: Callable[[], float],
     said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None,
-) -> tuple[Report, Search]:
-    """Explore a system, and report. Raises ExplorationError."""
+) -> tuple[Findings, Search]:
+    """Explore a system, and report; `now_s` is a clock. Raises ExplorationError."""
     if not 0 < bounds.states <= STATES_MAX:
         raise ExplorationError(f"{bounds.states:,} states cannot be explored: ask for at most {STATES_MAX:,}")
+    if not bounds.seconds < float("inf"):
+        raise ExplorationError(f"{bounds.seconds} seconds are no bound: give a number")
     system = bounded(system, bounds)
-    search = Search(Moves(Composed(system)), bounds.states, bounds.seconds, said)
+    search = Search(Moves(Composed(system)), bounds.states, bounds.seconds, now_s, said)
     search.run(to_the_end=bounds.to_the_end)
     if not search.broken or bounds.to_the_end:
         search.broken += judge_ways(search)
@@ -137,7 +142,7 @@ def explored(
     # After a broken promise nothing else was explored to its end.
     is_known = search.finished and (not broken or bounds.to_the_end)
     kept, left = (others, ()) if is_known else ((), others)
-    report = Report(
+    report = Findings(
         system.name,
         system.family,
         system.about,
@@ -156,9 +161,15 @@ def explored(
     return report, search
 
 
-def to_plain(report: Report) -> dict[str, Any]:
+def to_plain(report: Findings) -> dict[str, Any]:
     """The report as plain data, for JSON."""
     return asdict(report)
+
+
+def story_from(plain: Mapping[str, Any]) -> Story:
+    """A story that `to_plain` made plain."""
+    steps, circle = (tuple(StoryStep(**each) for each in plain[key]) for key in ("steps", "circle"))
+    return Story(plain["promise"], plain["about"], plain["start"], steps, circle)
 
 
 def _bounds_said(system: System) -> dict[str, Any]:
@@ -172,13 +183,14 @@ def _bounds_said(system: System) -> dict[str, Any]:
     }
 
 
-def _coverage(moves: Moves) -> Iterator[Coverage]:
+def _coverage(moves: Moves) -> Iterator[EdgesTaken]:
     for party in moves.composed.system.parties:
         for part in party.parts:
             taken = {number for name, each, number in moves.edges if (name, each) == (party.name, part.name)}
             every = dict(_edges_of(part.machine))
+            met = tuple(text for number, text in every.items() if number in taken)
             never = tuple(text for number, text in every.items() if number not in taken)
-            yield Coverage(party.name, part.name, part.machine.name, len(every) - len(never), never)
+            yield EdgesTaken(party.name, part.name, part.machine.name, met, never)
 
 
 def _edges_of(machine: Machine[Any, Any]) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -69,11 +68,12 @@ class Graph:
 
 @dataclass
 class Search:
-    """One exploration. `finished`: every state within the bounds was reached."""
+    """One exploration. `finished`: every state within the bounds was reached. `now_s` is a clock."""
 
     moves: Moves
     states_max: int
     seconds_max: float
+    now_s: Callable[[], float]
     said: Callable[[int, int, int], None] = lambda _depth, _states, _waiting: None
     graph: Graph = field(default_factory=Graph)
     states: int = 0
@@ -86,6 +86,8 @@ class Search:
     _numbers: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     _marks: dict[str, list[Mask]] = field(default_factory=dict)
     _ends: list[Mask] = field(default_factory=list)
+    _began_s: float = 0.0
+    _is_cut: bool = False
 
     @property
     def promises(self) -> tuple[Property, ...]:
@@ -99,7 +101,7 @@ class Search:
 
     def run(self, *, to_the_end: bool = False) -> None:
         """Explore until a promise is broken, or (`to_the_end`) all is reached or a bound is met."""
-        began = time.perf_counter()
+        self._began_s = self.now_s()
         rows = self.moves.start()
         self._hashes, self._numbers = hashes_of(rows), np.zeros(1, np.int32)
         self.graph.parents.append(np.full(1, -1, np.int32))
@@ -107,36 +109,40 @@ class Search:
         self.states, first, depth = 1, 0, 0
         self._judge(rows, 0)
         while len(rows) and (to_the_end or not self.broken):
-            self.seconds = time.perf_counter() - began
-            if self.states > self.states_max or self.seconds > self.seconds_max:
+            if self._is_over():
                 break
             self.said(depth, self.states, len(rows))
             self.graph.depths.append(self.states)
             rows, first = self._deeper(rows, first)
             depth += 1
-        self.finished = not len(rows)
-        self.seconds = time.perf_counter() - began
+        self.finished = not len(rows) and not self._is_cut
+        self.seconds = self.now_s() - self._began_s
+
+    def _is_over(self) -> bool:
+        """Whether the search has met a bound."""
+        self.seconds = self.now_s() - self._began_s
+        return self.states > self.states_max or self.seconds > self.seconds_max
 
     def _deeper(self, rows: Rows, first: int) -> tuple[Rows, int]:
         """All states that follow these and were not reached before; `first` is the first one's number."""
-        begins = self.states
-        found = [
-            self._population(rows[at : at + POPULATION], first + at) for at in range(0, len(rows), POPULATION)
-        ]
+        begins, found = self.states, []
+        for at in range(0, len(rows), POPULATION):
+            # A step can multiply the states: the bound is asked for before each population, not each step.
+            self._is_cut = bool(at) and self._is_over()
+            if self._is_cut:
+                break
+            found.append(self._population(rows[at : at + POPULATION], first + at))
         return np.concatenate(found), begins
 
     def _population(self, rows: Rows, first: int) -> Rows:
         inside = self._inside(rows)
-        ends = ~inside
-        self._ends.append(ends)
+        self._ends.append(~inside)
         self.outside += int(len(rows) - inside.sum())
         chosen = np.flatnonzero(inside).astype(np.int32)
         rows = rows[chosen]
-        faults = len(self.moves.faults)
         after = list(self.moves.all_from(rows))
+        faults = tuple(self.moves.faults)
         found = rows[:0]
-        for each in after:
-            ends[chosen[each.cut]] = True
         if after:
             codes = [
                 np.full(len(each.parents), self._codes.setdefault(each.move, len(self._codes)), np.int32)
@@ -146,8 +152,10 @@ class Search:
             found = self._reached(
                 np.concatenate([each.rows for each in after]), parents, np.concatenate(codes)
             )
-        for fault in self.moves.faults[faults:]:
-            self.broken.append(Broken("every_event_has_an_edge", first, fault.text, fault.move))
+        for fault in faults:
+            if all(fault.text != each.text for each in self.broken):
+                state = int(chosen[fault.parents[0]]) + first
+                self.broken.append(Broken("every_event_has_an_edge", state, fault.text, fault.move))
         return found
 
     def _inside(self, rows: Rows) -> Mask:
@@ -204,7 +212,7 @@ class Search:
         return np.concatenate(self._marks[name])
 
     def ends(self) -> Mask:
-        """For every state whether something that follows it was left out, for a bound or for want of time."""
+        """For every state whether what follows it was left out: out of bounds, or not reached yet."""
         ends = np.concatenate(self._ends) if self._ends else np.zeros(0, np.bool_)
         return np.concatenate([ends, np.ones(self.states - len(ends), np.bool_)])
 

@@ -18,7 +18,7 @@ Facts = dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class StoryStep:
     """One step: what happens, what changes by it, what is sent, and all that is then on its way."""
 
     says: str
@@ -35,8 +35,8 @@ class Story:
     promise: str
     about: str
     start: Mapping[str, Facts]
-    steps: tuple[Step, ...]
-    circle: tuple[Step, ...] = ()
+    steps: tuple[StoryStep, ...]
+    circle: tuple[StoryStep, ...] = ()
 
 
 def story_of(search: Search, broken: Broken) -> Story:
@@ -44,7 +44,7 @@ def story_of(search: Search, broken: Broken) -> Story:
     way = search.way_to(broken.state)
     moves = search.moves
     steps = list(_steps(moves, way))
-    circle: tuple[Step, ...] = ()
+    circle: tuple[StoryStep, ...] = ()
     if broken.circle:
         back = broken.circle.index(broken.circle[-1])
         round_about = search.walked(way[-1], broken.circle[1:])
@@ -52,7 +52,9 @@ def story_of(search: Search, broken: Broken) -> Story:
         steps, circle = [*steps, *after[:back]], tuple(after[back:])
     if broken.move is not None:
         row = _row_of_fault(search, broken)
-        steps.append(Step(move_text(moves, row, broken.move), (broken.text,), (), facts_of(moves, row), ()))
+        steps.append(
+            StoryStep(move_text(moves, row, broken.move), (broken.text,), (), facts_of(moves, row), ())
+        )
     return Story(broken.promise, broken.text, facts_of(moves, way[0].row), tuple(steps), circle)
 
 
@@ -60,7 +62,7 @@ def _row_of_fault(search: Search, broken: Broken) -> Any:
     return search.way_to(broken.state)[-1].row
 
 
-def _steps(moves: Moves, way: list[Stop]) -> Iterator[Step]:
+def _steps(moves: Moves, way: list[Stop]) -> Iterator[StoryStep]:
     for before, after in pairwise(way):
         assert after.move is not None, "only the start has no move before it"
         known, now = facts_of(moves, before.row), facts_of(moves, after.row)
@@ -71,7 +73,7 @@ def _steps(moves: Moves, way: list[Stop]) -> Iterator[Step]:
                 left.remove(packet)
             else:
                 sent.append(packet)
-        yield Step(
+        yield StoryStep(
             move_text(moves, before.row, after.move),
             tuple(_changes(known, now)),
             tuple(packet_text(moves.composed, each) for each in sent),

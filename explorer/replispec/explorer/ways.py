@@ -65,7 +65,12 @@ def _judge_eventually(search: Search, promise: Property) -> list[Broken]:
     stuck = np.flatnonzero(search.marks(f"{promise.name}?") & ~able)
     if not len(stuck):
         return []
-    return [Broken(promise.name, int(stuck[0]), f"{promise.about} From {len(stuck):,} states it never does.")]
+    room = ", with room for so few messages" if search.moves.cut else ""
+    return [
+        Broken(
+            promise.name, int(stuck[0]), f"{promise.about} From {len(stuck):,} states it never does{room}."
+        )
+    ]
 
 
 def _judge_pauses(search: Search, promise: Property) -> list[Broken]:

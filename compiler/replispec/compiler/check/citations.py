@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from replispec.compiler.model.clause import ClauseSpec
 from replispec.compiler.model.example import Example
@@ -11,6 +12,7 @@ from replispec.compiler.model.invariant import InvariantSpec
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleSource
+from replispec.compiler.model.system import SystemSpec
 
 
 def check_citations(
@@ -20,12 +22,14 @@ def check_citations(
     rules: Mapping[str, RuleSource],
     invariants: Mapping[str, InvariantSpec],
     examples: Sequence[Example] = (),
+    systems: Mapping[str, SystemSpec] = MappingProxyType({}),
 ) -> dict[str, list[str]]:
     """Where each clause is cited. Raises SpecificationError when a cited clause is not defined."""
     uses: dict[str, list[str]] = {name: [] for name in clauses}
     for name, where, place in (
         *_citations(model, machines, rules, invariants),
         *((name, f"example: {each.name}", each.place) for each in examples for name in each.clauses),
+        *_of_systems(systems),
     ):
         if name not in uses:
             with attempt(name):
@@ -53,6 +57,13 @@ def _citations(
     for invariant in invariants.values():
         for name in invariant.clauses:
             yield name, f"invariant {invariant.id}", invariant.place
+
+
+def _of_systems(systems: Mapping[str, SystemSpec]) -> Iterator[tuple[str, str, Place]]:
+    for system in systems.values():
+        for promise in system.properties:
+            for name in promise.clauses:
+                yield name, f"promise {system.name}.{promise.name}", promise.place
 
 
 _Cited = tuple[tuple[str, ...], str, Place]

@@ -125,7 +125,13 @@ def _family(spec: Path, parsed: Sequence[_File], name: str) -> SpecNode:
     parts["clauses"] = read_clauses(trees)
     parts["documents"] = {each.document: each for each in read_coverage(covering, parts["clauses"])}
     check_citations(
-        parts["clauses"], model, family.machines, family.rules, family.invariants, family.examples
+        parts["clauses"],
+        model,
+        family.machines,
+        family.rules,
+        family.invariants,
+        family.examples,
+        family.systems,
     )
     compared = {each: part for each, part in parts.items() if each not in _NOT_COMPARED}
     return tree(name, {**compared, **declared_parts(spec, name, declared)})

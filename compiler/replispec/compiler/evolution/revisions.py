@@ -45,7 +45,7 @@ def read_side(name: str, *, repository: Path, is_past: bool) -> Side:
     Raises Unreadable when there is no such folder or revision, when it holds no specification, or when the
     specification does not compile; of a past revision it says that the language may have changed since.
     """
-    with _checked_out(name, repository) as folder:
+    with checked_out(name, repository) as folder:
         try:
             spec = specification_folder(folder)
         except NoSpecification as fault:
@@ -69,8 +69,8 @@ def _refusal(name: str, fault: str, *, is_past: bool) -> str:
 
 
 @contextmanager
-def _checked_out(name: str, repository: Path) -> Iterator[Path]:
-    """The folder `name`, or the files of the revision `name` in a temporary one."""
+def checked_out(name: str, repository: Path) -> Iterator[Path]:
+    """The folder `name`, or the files of the revision `name` in a temporary one. Raises Unreadable."""
     if Path(name).is_dir():
         yield Path(name)
         return

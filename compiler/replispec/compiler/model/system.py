@@ -73,7 +73,7 @@ class LocalSpec:
 
 @dataclass(frozen=True, slots=True)
 class PartySpec:
-    """One kind of instance; `effects` of no meaning are empty."""
+    """One kind of instance; `effects` of no meaning are empty, and `reasons` say why."""
 
     name: str
     about: str
@@ -83,6 +83,7 @@ class PartySpec:
     keeps: Mapping[str, VariableSpec] = field(default_factory=dict)
     local: Mapping[str, LocalSpec] = field(default_factory=dict)
     effects: Mapping[str, tuple[MeaningSpec, ...]] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,14 @@ from replispec.compiler.read.yaml_source import Sequence, Tree
 Parse = Callable[[str, Place, Mapping[str, InstanceType]], ex.Expression]
 TO: Final = "to"
 """How `where` calls the instance that would be told."""
-_KEYS: Final = ("asks", "tells", "says", "once", "newest", "where", "raises", "with", "assign", "nothing")
+_KEYS: Final[Mapping[str, tuple[str, ...]]] = {
+    "asks": ("says", "once", "newest", "where"),
+    "tells": ("says", "once", "where"),
+    "raises": ("with", "where"),
+    "assign": (),
+    "nothing": (),
+}
+"""What an effect may mean, with what may be said beside."""
 
 
 def check_effects(party: PartySpec, place: Place) -> None:
@@ -63,7 +70,10 @@ def _said_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
 
 
 class MeaningReader:
-    """Reads the meanings of one party's effects, or of an act of its instances."""
+    """Reads the meanings of one party's effects, or of an act of its instances.
+
+    `reasons` say of effects why they mean nothing.
+    """
 
     def __init__(
         self,
@@ -78,6 +88,7 @@ class MeaningReader:
         self._machines = machines
         self._scope = scope
         self._parse = parse
+        self.reasons: dict[str, str] = {}
 
     def effects(self, tree: Tree) -> dict[str, tuple[MeaningSpec, ...]]:
         """The meaning of each effect that is named."""
@@ -112,12 +123,12 @@ class MeaningReader:
         return replace(self._scope, event=shared, event_name=f"an event of {effect}")
 
     def _one(self, tree: Tree, effect: str, scope: Scope) -> Iterator[MeaningSpec]:
-        tree.only(*_KEYS)
-        kinds = [key for key in ("asks", "tells", "raises", "assign", "nothing") if key in tree.items]
+        kinds = [key for key in _KEYS if key in tree.items]
         if len(kinds) != 1:
             raise SpecificationError(
                 tree.place, f"{effect} means {' and '.join(kinds) or 'nothing'}", "say one thing, or a list"
             )
+        tree.only(kinds[0], *_KEYS[kinds[0]])
         match kinds[0]:
             case "asks" | "tells" as word:
                 yield self._asks(tree, effect, word, scope)
@@ -126,7 +137,7 @@ class MeaningReader:
             case "assign":
                 yield self._assigns(tree.tree("assign"), {"self": self._party.name}, scope, bare=True)
             case _:
-                tree.text("nothing")
+                self.reasons[effect] = tree.text("nothing")
 
     def _asks(self, tree: Tree, effect: str, word: str, scope: Scope) -> AsksSpec:
         party = tree.text(word)

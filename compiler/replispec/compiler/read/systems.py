@@ -9,7 +9,7 @@ from typing import Final
 from replispec.compiler.language.check import InstanceType, Scope, require, type_of
 from replispec.compiler.model import expressions as ex
 from replispec.compiler.model.binding import Each
-from replispec.compiler.model.faults import attempt
+from replispec.compiler.model.faults import attempt, failures, whole_since
 from replispec.compiler.model.machine import MachineSpec, VariableSpec
 from replispec.compiler.model.message import Model, Place, SpecificationError
 from replispec.compiler.model.rule import RuleType
@@ -78,21 +78,25 @@ class _Reader:
         tree = self._tree
         tree.only(*_SYSTEM_KEYS)
         place = tree.place_of("system")
+        if not tree.tree("parties").items:
+            raise SpecificationError(place, "a system of nobody", "name its parties under parties")
+        before = failures()
         for name, entry in tree.trees("parties"):
             with attempt(name):
                 self._parties[name] = self._party(name, entry, tree.tree("parties").place_of(name))
-        if not self._parties:
-            raise SpecificationError(place, "a system of nobody", "name its parties under parties")
+        # Whatever speaks of a party that was refused would be refused for that alone.
+        whole_since(before)
         kinds = {name: _instance_type(each) for name, each in self._parties.items()}
         single = {name: kinds[name] for name, each in self._parties.items() if each.count == 1}
         self._scope = replace(self._scope, parties=kinds, instances=single)
         for name, entry in tree.trees("parties"):
-            if name in self._parties:
-                with attempt(name):
-                    self._parties[name] = self._with_meaning(self._parties[name], entry)
+            with attempt(name):
+                self._parties[name] = self._with_meaning(self._parties[name], entry)
+        whole_since(before)
         budgets = self._numbers("budgets", BUDGET_MAX)
         within = self._condition(tree, "within", {}) if "within" in tree.items else None
         acts = tuple(self._acts(budgets))
+        self._check_done(acts)
         promises = tuple(self._promises())
         if not promises:
             raise SpecificationError(place, "nothing is promised", "say under promises what must hold")
@@ -101,6 +105,20 @@ class _Reader:
         return SystemSpec(
             tree.text("system"), about, place, self._parties, acts, promises, budgets, messages, within
         )
+
+    def _check_done(self, acts: tuple[ActSpec, ...]) -> None:
+        """Refuse effects that neither a machine nor an act does."""
+        for name, tree in self._tree.trees("parties"):
+            party = self._parties[name]
+            done = {effect for part in party.parts.values() for effect in part.machine.effects()}
+            done |= {effect for act in acts if act.party == name for effect in act.does}
+            for effect in party.effects:
+                if effect not in done:
+                    with attempt(name):
+                        place = tree.tree("effects").place_of(effect)
+                        raise SpecificationError(
+                            place, f"no machine and no act of {name} does {effect}", "leave it out"
+                        )
 
     def _number(self, tree: Tree, key: str, most: int) -> int:
         node = tree.items.get(key)
@@ -185,7 +203,7 @@ class _Reader:
         local = {each.name: each for each in self._local(party, tree.tree("local"), me)}
         reader = MeaningReader(party, self._parties, self._machines, self._inside(me), self._expression)
         effects = reader.effects(tree.tree("effects"))
-        party = replace(party, local=local, effects=effects)
+        party = replace(party, local=local, effects=effects, reasons=reader.reasons)
         check_effects(party, tree.place_of("effects"))
         for name in needed_local(party, self._machines):
             if name not in local:
@@ -241,11 +259,17 @@ class _Reader:
         elements = self._expression(tree.text(EACH), place, me)
         scope = self._inside(me)
         kind = type_of(elements, scope, place)
-        if kind.item is None or kind.optional:
+        if kind.item is None or kind.kind not in ("list", "set") or kind.optional:
             raise SpecificationError(place, f"each of {kind}", "give it a list or set that is not none")
         inner = replace(scope, variables={EACH: kind.item})
         message = self._model.messages[wanted.item.name]
-        return Each(elements, read_values(message, tree.tree("of"), inner))
+        values = read_values(message, tree.tree("of"), inner)
+        for name, value in values.items():
+            if not isinstance(value, ex.Expression):
+                raise SpecificationError(
+                    tree.tree("of").place_of(name), f"{name} is a message", "say it by an expression"
+                )
+        return Each(elements, values)
 
     # Acts and promises
 
@@ -254,12 +278,12 @@ class _Reader:
         acts = self._tree.tree("acts")
         for name, tree in acts.entries():
             with attempt(name):
+                used.add(tree.text("budget", ""))
                 act = self._act(name, tree, acts.place_of(name))
                 if act.budget and act.budget not in budgets:
                     raise SpecificationError(
                         tree.place_of("budget"), f"no budget is named {act.budget!r}", ", ".join(budgets)
                     )
-                used.add(act.budget)
                 yield act
         for name in budgets:
             if name not in used:
@@ -285,6 +309,8 @@ class _Reader:
                 raise SpecificationError(
                     tree.place_of("do"), f"{by} has no effect {effect!r}", ", ".join(party.effects)
                 )
+        if "with" in tree.items and "raises" not in tree.items:
+            raise SpecificationError(tree.place_of("with"), "with, but nothing is raised", "say raises")
         means = tuple(reader.of_an_act(tree, names))
         if not does and not means:
             raise SpecificationError(place, f"{name} does nothing", "say do, raises or assign")

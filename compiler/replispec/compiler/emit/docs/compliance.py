@@ -19,6 +19,7 @@ _COLUMNS: Final = {
     "edges": ("edge",),
     "guards": ("guard",),
     "invariants": ("invariant",),
+    "promises": ("promise",),
     "vectors": ("rule", "example:"),
 }
 
@@ -57,10 +58,10 @@ def compliance_document(view: Compliance, sources: Mapping[str, bytes]) -> str:
     lines = [*banner(sources), "# Compliance", ""]
     lines += [
         "Where this specification checks each [clause](clauses.md). A codec checks *bytes*, a machine",
-        "*edges* and *guards*, a judge of traffic *invariants*, and an implementation of an algorithm its",
-        "*vectors*. Of a clause *by bytes alone* the form of a message is checked; nothing judges when it is",
-        "sent. Where *a case waits* only the conformance suite can tell; what it found is in",
-        "docs/compliance.md.",
+        "*edges* and *guards*, a judge of traffic *invariants*, the explorer *promises* of systems, and an",
+        "implementation of an algorithm its *vectors*. Of a clause *by bytes alone* the form of a message is",
+        "checked; nothing judges when it is sent. Where *a case waits* only the conformance suite can tell;",
+        "what it found is in docs/compliance.md.",
         "",
     ]
     if view.findings:
@@ -141,6 +142,8 @@ def _link(view: Compliance, kind: str, what: str) -> str:
             return f"[{what}](machines/{owner}.md)"
         case "invariant":
             return f"[{what}](invariants.md#{what})"
+        case "promise":
+            return f"[{what}](systems/{owner}.md)"
         case "rule":
             return f"[{what}](rules.md#{what}) ({len(view.rules[what].vectors)})"
         case _:

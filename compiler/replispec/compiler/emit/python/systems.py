@@ -90,7 +90,7 @@ class _Emitter:
         ]
         yield Class("World", "All instances.", decorators=[str(_IMMUTABLE)], body=fields)
         for party in self._system.parties.values():
-            kind = f"{TYPING.Final}[{_SYSTEMS.Party}]"
+            kind = f"{TYPING.Final}[{_SYSTEMS.PartyKind}]"
             yield Constant(_constant(party.name), self._party(party), kind)
         for act in self._system.acts:
             yield Constant(_constant(act.name), self._act(act), f"{TYPING.Final}[{_SYSTEMS.Act}]")
@@ -216,7 +216,7 @@ class _Emitter:
             f"{{{', '.join(effects)}}}",
             strings(tuple(sorted(self._party_reads(party)))),
         ]
-        return f"{_SYSTEMS.Party}({', '.join(given)})"
+        return f"{_SYSTEMS.PartyKind}({', '.join(given)})"
 
     def _party_reads(self, party: PartySpec) -> set[str]:
         """The parties that its role's knowledge and its effects may read."""

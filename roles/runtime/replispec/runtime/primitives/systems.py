@@ -80,7 +80,7 @@ Meaning = Asks | Raises | Assigns
 
 
 @dataclass(frozen=True, slots=True)
-class Party:
+class PartyKind:
     """One kind of instance. `kind` is its class, `begins` the values of its fields that differ at the start.
 
     `local` answers what its machines ask of their role; `effects` says what each effect means here, nothing
@@ -146,7 +146,7 @@ class System:
     family: str
     about: str
     world: type[Any]
-    parties: tuple[Party, ...]
+    parties: tuple[PartyKind, ...]
     acts: tuple[Act, ...]
     properties: tuple[Property, ...]
     budgets: Mapping[str, int]

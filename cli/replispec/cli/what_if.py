@@ -1,0 +1,175 @@
+"""`replispec spec what-if`: what an edit of the specification does to a system's promises."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from replispec.cli.compiling import ask_for_compiler
+
+EXIT_BROKEN = 1
+Found = Mapping[str, Any]
+"""What `replispec spec explore --json` writes."""
+EXAMPLES = """\b
+Examples:
+  replispec spec what-if sync_state_set --spec ../mine    a folder with spec/ in it, or that folder
+  replispec spec what-if sync_state_set --spec HEAD~3     a revision of the git repository here
+  replispec spec what-if sync_state_set --spec ../mine --set lost=0 --messages 3
+"""
+
+
+@click.command(
+    "what-if",
+    epilog=EXAMPLES,
+    short_help="Say which promises an edit of the specification breaks or mends.",
+    help="""Explore a system before and after an edit of the specification, and say what changed.
+
+    Before is what this command was installed with; after is the specification that --spec names, which is
+    compiled into a temporary folder and explored in a process of its own. Each is explored within its own
+    bounds, unless --set, --count and --messages say others for both.
+
+    Exit codes: 0 no promise is broken after the edit that was not before, 1 one is, 2 what cannot be
+    compiled or explored.""",
+)
+@click.argument("system")
+@click.option("--spec", "edited", metavar="FOLDER", required=True, help="The edited specification.")
+@click.option("--set", "budgets", metavar="NAME=N", multiple=True, help="How often something may happen.")
+@click.option("--count", "counts", metavar="PARTY=N", multiple=True, help="How many instances there are.")
+@click.option("--messages", type=int, help="How many messages are on their way at once.")
+@click.option("--states", type=int, help="End each exploration after this many states.")
+@click.option("--seconds", type=float, help="End each exploration after this time.")
+@click.option("--to-the-end", is_flag=True, help="Find all broken promises, not only the nearest.")
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the page of the exploration after the edit.",
+)
+def what_if(
+    system: str,
+    edited: str,
+    budgets: tuple[str, ...],
+    counts: tuple[str, ...],
+    messages: int | None,
+    states: int | None,
+    seconds: float | None,
+    html: Path | None,
+    *,
+    to_the_end: bool,
+) -> int:
+    """Compare two explorations."""
+    ask_for_compiler()
+    asked = [*(f"--set={each}" for each in budgets), *(f"--count={each}" for each in counts)]
+    limits = {"messages": messages, "states": states, "seconds": seconds}
+    asked += [f"--{name}={value}" for name, value in limits.items() if value is not None]
+    asked += ["--to-the-end"] * to_the_end
+    with tempfile.TemporaryDirectory(prefix="replispec-what-if-") as folder:
+        place = Path(folder)
+        _compile(edited, place / "generated")
+        before = _explored(system, asked, place, "before the edit")
+        page = [] if html is None else [f"--html={html}"]
+        after = _explored(system, [*asked, *page], place, "after the edit", place / "generated")
+    for line in _lines(before, after):
+        click.echo(line)
+    return EXIT_BROKEN if set(_broken(after)) - set(_broken(before)) else 0
+
+
+def _compile(edited: str, generated: Path) -> None:
+    """Write what the edited specification becomes; the compiler is no part of every install."""
+    from replispec.compiler.evolution.read import NoSpecification, specification_folder
+    from replispec.compiler.evolution.revisions import Unreadable, checked_out
+    from replispec.compiler.generate import generate, write
+    from replispec.compiler.model.message import SpecificationError
+
+    try:
+        with checked_out(edited, Path()) as folder:
+            write(generate(specification_folder(folder)), generated)
+    except (NoSpecification, Unreadable) as fault:
+        raise click.ClickException(str(fault)) from None
+    except SpecificationError as fault:
+        first, *others = str(fault).splitlines()
+        more = f" (and {len(others)} more)" if others else ""
+        raise click.ClickException(f"{edited} does not compile: {first}{more}") from None
+
+
+def _explored(
+    system: str, asked: Sequence[str], folder: Path, when: str, generated: Path | None = None
+) -> Found:
+    """What is found by a process of its own, which looks for modules in `generated` first."""
+    out = folder / "found.json"
+    out.unlink(missing_ok=True)
+    paths = [str(generated)] * (generated is not None) + [os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    command = [sys.executable, "-m", "replispec.cli", "spec", "explore", f"--json={out}", *asked, system]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    if not out.is_file():
+        said = done.stderr.strip().splitlines() or [f"it ended with code {done.returncode}"]
+        raise click.ClickException(f"{when}: {said[-1].removeprefix('Error: ')}")
+    found: Found = json.loads(out.read_text("utf-8"))
+    return found
+
+
+def _broken(found: Found) -> dict[str, Found]:
+    return {each["promise"]: each for each in found["stories"]}
+
+
+def _lines(before: Found, after: Found) -> Iterator[str]:
+    """What changed, for people."""
+    from replispec.cli.explore_text import story_lines
+    from replispec.explorer.report import story_from
+
+    for when, found in (("before", before), ("after", after)):
+        end = "all of them" if found["finished"] else "not to the end"
+        states = f"{found['states']:,} states, {end}; {found['depth']} steps deep"
+        yield f"{when + ':':<8}{found['system']}: {states}"
+    if before["bounds"] != after["bounds"]:
+        yield f"        bounds: {_bounds(before)} before, {_bounds(after)} after"
+    was, now = _broken(before), _broken(after)
+    for name in (*before["kept"], *before["open"]):
+        if name not in now and name not in (*after["kept"], *after["open"]):
+            yield f"gone    {name}: nothing promises it after the edit"
+    for name in was:
+        yield f"still   {name}: broken before and after" if name in now else f"mended  {name}"
+    for name in (*after["kept"], *after["open"]):
+        if name not in was:
+            yield f"{'holds' if name in after['kept'] else 'open':<8}{name}{_how(name, before)}"
+    for name, story in now.items():
+        if name not in was:
+            yield from story_lines(story_from(story))
+    yield from _edges(before, after)
+
+
+def _how(name: str, before: Found) -> str:
+    return "" if name in (*before["kept"], *before["open"]) else ": promised only after the edit"
+
+
+def _bounds(found: Found) -> str:
+    bounds = found["bounds"]
+    return ", ".join(
+        f"{name} {value}"
+        for name, value in (*bounds["instances"].items(), *bounds["budgets"].items(), *_others(bounds))
+    )
+
+
+def _others(bounds: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield "messages", bounds["messages"]
+    if bounds["within"]:
+        yield "within", bounds["within"]
+
+
+def _edges(before: Found, after: Found) -> Iterator[str]:
+    """How many edges of each machine were never taken before and after, and which are taken in one alone."""
+    was = {(each["party"], each["machine"]): each for each in before["coverage"]}
+    for each in after["coverage"]:
+        old = was.get((each["party"], each["machine"]), {"taken": [], "never": []})
+        counts = f"{len(old['never'])} never taken before, {len(each['never'])} after"
+        yield f"edges   {each['machine']} of {each['party']}: {counts}"
+        yield from (f"  only before  {text}" for text in old["taken"] if text not in each["taken"])
+        yield from (f"  only after   {text}" for text in each["taken"] if text not in old["taken"])

@@ -1,0 +1,130 @@
+"""`replispec spec what-if`: promises before and after an edit of the specification."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from replispec.compiler.generate import generate, write
+from tests.cli.command import replispec
+from tests.explorer.walkthrough import environment
+
+WRONG, RIGHT = "event.purchase >= last", "event.purchase > last"
+MACHINE, SYSTEM = "statemachines/till/till.yaml", "systems/till/one_sale.yaml"
+
+
+@pytest.fixture
+def edited(till: Path, tmp_path: Path) -> Path:
+    """A folder with a copy of the specification in it."""
+    shutil.copytree(till / "spec", tmp_path / "edited" / "spec")
+    return tmp_path / "edited"
+
+
+@pytest.fixture(scope="module")
+def mended(till: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the walkthrough after the guard was mended and compiled."""
+    folder = tmp_path_factory.mktemp("mended")
+    shutil.copytree(till / "spec", folder / "spec")
+    edit(folder, MACHINE, WRONG, RIGHT)
+    write(generate(folder / "spec"), folder / "generated")
+    return folder
+
+
+def edit(folder: Path, name: str, before: str, after: str) -> None:
+    path = folder / "spec" / name
+    assert path.read_text().count(before) == 1
+    path.write_text(path.read_text().replace(before, after))
+
+
+def what_if(
+    installed: Path, spec: Path | str, *arguments: str | Path, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command with the code of one folder and the specification of another."""
+    command = ("spec", "what-if", "one_sale", "--spec", spec, *arguments)
+    return replispec(*command, environment=environment(installed), cwd=cwd)
+
+
+def test_an_edit_that_breaks_a_promise_is_told_with_its_story(mended: Path, edited: Path) -> None:
+    page = edited / "story.html"
+    done = what_if(mended, edited, "--html", page)
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("before: one_sale: 19 states, all of them; ")
+    assert lines[1].startswith("after:  one_sale: 14 states, not to the end; ")
+    (broken,) = [at for at, line in enumerate(lines) if line.startswith("BROKEN")]
+    assert lines[broken].startswith("BROKEN  sold_as_often_as_wanted: ")
+    assert lines[broken + 1].startswith("   1. customer wants: ")
+    assert "edges   till of till: 1 never taken before, 2 after" in lines
+    assert f"  only after   NEW, bought if {WRONG}: SELLING" in lines
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_the_folder_may_be_that_of_the_specification_itself(mended: Path, edited: Path) -> None:
+    done = what_if(mended, edited / "spec")
+    assert "BROKEN  sold_as_often_as_wanted" in done.stdout, done.stderr
+
+
+def test_an_edit_that_mends_is_no_fault_and_what_stays_broken_is_said(till: Path, edited: Path) -> None:
+    before = what_if(till, edited)
+    assert (before.returncode, "still   sold_as_often_as_wanted" in before.stdout) == (0, True)
+    edit(edited, MACHINE, WRONG, RIGHT)
+    edit(edited, SYSTEM, "wishes: 2", "wishes: 1")
+    after = what_if(till, edited)
+    assert (after.returncode, "mended  sold_as_often_as_wanted" in after.stdout) == (0, True)
+    (bounds,) = [line for line in after.stdout.splitlines() if line.startswith("        bounds: ")]
+    assert "wishes 2" in bounds.partition(" before, ")[0]
+    assert "wishes 1" in bounds.partition(" before, ")[2]
+
+
+def test_a_promise_that_is_taken_back_or_made_is_said(mended: Path, edited: Path) -> None:
+    edit(edited, MACHINE, WRONG, RIGHT)
+    edit(edited, SYSTEM, "  some_day_content:", "  some_time_content:")
+    done = what_if(mended, edited)
+    assert done.returncode == 0, done.stderr
+    assert "gone    some_day_content: nothing promises it after the edit" in done.stdout
+    assert "holds   some_time_content: promised only after the edit" in done.stdout
+
+
+def test_a_revision_of_git_is_taken_as_the_edited_specification(mended: Path, edited: Path) -> None:
+    identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org", "-c", "commit.gpgsign=false"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "a guard that is wrong"]):
+        subprocess.run(["git", *identity, *command], cwd=edited, check=True)
+    shutil.rmtree(edited / "spec")
+    done = what_if(mended, "HEAD", cwd=edited)
+    assert "BROKEN  sold_as_often_as_wanted" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "says"),
+    [
+        (MACHINE, WRONG, "event.purchas >= last", f"does not compile: {MACHINE}:20: "),
+        (SYSTEM, "lost: 1", "lost: 1, lots: 1", f"does not compile: {SYSTEM}:19: nothing takes from"),
+        (SYSTEM, "system: one_sale", "system: [", "does not compile: "),
+    ],
+)
+def test_a_specification_that_does_not_compile_is_one_line(
+    mended: Path, edited: Path, name: str, before: str, after: str, says: str
+) -> None:
+    edit(edited, name, before, after)
+    refused(what_if(mended, edited), says)
+
+
+def test_what_is_no_specification_or_no_system_is_one_line(mended: Path, tmp_path: Path) -> None:
+    refused(what_if(mended, tmp_path), "no specification")
+    refused(what_if(mended, tmp_path / "nowhere"), "neither a folder nor a revision")
+    refused(what_if(mended, mended, "--set", "floods=1"), "before the edit: one_sale has no budget 'floods'")
+    spec = shutil.copytree(mended / "spec", tmp_path / "spec")
+    path = spec / SYSTEM
+    path.write_text(path.read_text().replace("one_sale", "two_sales"))
+    path.rename(path.with_name("two_sales.yaml"))
+    refused(what_if(mended, tmp_path), "after the edit: no system is named 'one_sale'")
+
+
+def refused(done: subprocess.CompletedProcess[str], says: str) -> None:
+    assert (done.returncode, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("Error: ")
+    assert says in line
