@@ -21,17 +21,27 @@ from replispec.replay.engines.local import capture_row
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.spread import SPREAD
 from replispec.replay.engines.spread import Round, Spread, judged_in_parts
-from replispec.replay.events.observation import Acknowledged
+from replispec.replay.events.observation import Acknowledged, Batch, Observation
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import Events, to_tables
 from replispec.replay.report.summary import CaptureRow
+from tests.replay import expectations as rule
 from tests.replay.event_rows import from_tables
+from tests.replay.faults import taken, written
+from tests.replay.pcap_writer import pcap
+from tests.replay.seeded import SEEDED, Fault
 from tests.replay.test_stream_tables import damaged
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
 NAMES = sorted(path.stem for path in CAPTURES.glob("*.pcap"))
 DAMAGED = ("failover_lost", "hung_master", "older_copy", "power_cut", "g_mqadmin")
 PARTS = 4
+BETWEEN_CONNECTIONS = [
+    fault
+    for fault in SEEDED
+    if {rule.BODY_STORED, rule.SAME_BYTES, rule.CONFIRM_HOLDS, rule.SEND_SURVIVES} & fault.breaks
+]
+"""Faults that break rules which compare what several connections tell."""
 
 
 @cache
@@ -100,6 +110,39 @@ def test_parts_of_a_damaged_capture_come_to_what_it_comes_to(name: str, seed: in
     rows = [other for row in from_tables(events) for other in damaged(row, chance)]
     options = Options(all_ack=seed == 1, learners=("2",) if seed == 2 else ())
     assert_same(capture, to_tables(rows), options, seed, PARTS)
+
+
+@pytest.mark.parametrize(
+    "fault", BETWEEN_CONNECTIONS, ids=lambda fault: f"{fault.edit.__name__}-{fault.capture}"
+)
+def test_a_seeded_fault_is_told_by_parts_as_by_the_whole(fault: Fault, tmp_path: Path) -> None:
+    path = tmp_path / f"{fault.capture}.pcap"
+    path.write_bytes(pcap(written(fault.edit(taken(CAPTURES / path.name)))))
+    decoded = decode_capture(path)
+    events = observe(decoded.frames, decoded.holes, decoded.streams)
+    assert_same(capture_row(path, decoded), events, Options(all_ack=fault.all_ack), 1, PARTS)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bodies_that_differ_are_told_with_the_same_frames(seed: int) -> None:
+    """Several messages of one transfer, of several epochs and connections, some in missing bytes."""
+    chance = random.Random(seed)
+    name = DAMAGED[seed % len(DAMAGED)]
+    capture, events = seen(name)
+    rows = [altered(row, chance) for row in from_tables(events)]
+    whole = judged(capture, to_tables(rows), Options())
+    (found,) = {each.verdict.value for each in whole.findings if each.invariant == rule.BODY_STORED}
+    assert found == "violated"
+    assert_same(capture, to_tables(rows), Options(), seed, PARTS)
+
+
+def altered(row: Observation, chance: random.Random) -> Observation:
+    """Now and then a message had another body, or bytes of a transfer are missing."""
+    if isinstance(row, Acknowledged) and chance.random() < 0.3:
+        return replace(row, body_crc=chance.choice((None, 1)))
+    if isinstance(row, Batch) and chance.random() < 0.2:
+        return replace(row, body_digest=None, records=None)
+    return row
 
 
 def test_the_captures_have_what_has_to_meet() -> None:

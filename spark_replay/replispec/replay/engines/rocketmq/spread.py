@@ -36,12 +36,12 @@ from replispec.replay.events.rocketmq.stream_events import (
     history_of,
     judged_of,
     name_events,
-    told_epochs,
 )
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     RUNS,
     longest_records,
+    told_epochs,
     with_epochs,
     with_groups,
 )
@@ -133,7 +133,7 @@ class Known:
         events = CaptureEvents(_with(self.rare, self.tables))
         frames = with_groups(events.columns(*FRAMES), self.named.groups)
         sends = with_groups(events.columns(_STORED), self.named.groups)
-        sends = told_epochs(sends, self.named, self.history)
+        sends = told_epochs(sends, self.history.offices, self.named.rows)
         measured = Measured(self.records, self.fallen)
         all_ack = self.options.all_ack
         return judged_of(events, self.named, frames, sends, self.history, measured, all_ack=all_ack)

@@ -46,11 +46,10 @@ from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     GivenAgain,
     longest_records,
-    places_by_address,
     replication_table,
     sends_table,
     telling_of_logs,
-    with_epochs,
+    told_epochs,
     with_groups,
     witnesses_of,
     written,
@@ -229,7 +228,7 @@ def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = Fa
     frames = with_groups(events.columns(*FRAMES), named.groups)
     history = history_of(named, frames, learners)
     sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), named.groups)
-    sends = told_epochs(sends, named, history)
+    sends = told_epochs(sends, history.offices, named.rows)
     measured = Measured(longest_records(sends), fallen_to(frames))
     joined = judged_of(events, named, frames, sends, history, measured, all_ack=all_ack)
     messages = joined.given.sends(sends)
@@ -249,13 +248,6 @@ def name_events(few: list[Observation]) -> Named:
     rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in called]
     groups.identities = Identities(rows)
     return Named(rows, groups)
-
-
-def told_epochs(sends: Columns, named: Named, history: History) -> Columns:
-    """Acknowledged messages with their epochs, of which all tell where brokers wrote. `sends` may be those
-    alone that tell as much as all (telling.py); none was only passed on."""
-    _hear_messages(history.offices, sends, named.rows)
-    return with_epochs(sends, history.offices)
 
 
 def judged_of(
@@ -365,14 +357,6 @@ def history_of(named: Named, frames: Columns, learners: Collection[str]) -> Hist
             partial(groups.identities.perhaps, group),
         )
     return history
-
-
-def _hear_messages(offices: Mapping[str, Offices], sends: Columns, rows: Iterable[Observation]) -> None:
-    """Tell the offices of each group where messages were acknowledged, and where some were not seen."""
-    places = places_by_address(sends)
-    torn = {row.address for row in rows if row.kind == ObservationKind.UNSEEN}
-    for group, each in offices.items():
-        each.hear(places.get(group, {}), torn)
 
 
 def _present(

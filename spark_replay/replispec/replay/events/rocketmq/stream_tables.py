@@ -78,6 +78,16 @@ def with_epochs(sends: Columns, offices: Mapping[str, Offices]) -> Columns:
     return sends.having("epoch", sends.told_alike(between_borders(sends, offices), told))
 
 
+def told_epochs(sends: Columns, offices: Mapping[str, Offices], rows: Iterable[Observation]) -> Columns:
+    """Acknowledged messages with their epochs, where they are all there are, or those alone that tell as much
+    as all (telling.py). None was only passed on; `rows`: what is rare."""
+    places = places_by_address(sends)
+    torn = {row.address for row in rows if row.kind == ObservationKind.UNSEEN}
+    for group, each in offices.items():
+        each.hear(places.get(group, {}), torn)
+    return with_epochs(sends, offices)
+
+
 def between_borders(sends: Columns, offices: Mapping[str, Offices]) -> Codes:
     """One code for all messages of a connection that are of one epoch whatever else was acknowledged."""
     codes = np.zeros(len(sends), np.int64)
