@@ -30,6 +30,7 @@ from tests.replay.event_rows import from_tables
 from tests.replay.faults import taken, written
 from tests.replay.pcap_writer import pcap
 from tests.replay.seeded import SEEDED, Fault
+from tests.replay.test_confirms import falling
 from tests.replay.test_stream_tables import damaged
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
@@ -121,6 +122,19 @@ def test_a_seeded_fault_is_told_by_parts_as_by_the_whole(fault: Fault, tmp_path:
     decoded = decode_capture(path)
     events = observe(decoded.frames, decoded.holes, decoded.streams)
     assert_same(capture_row(path, decoded), events, Options(all_ack=fault.all_ack), 1, PARTS)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_report_in_another_part_explains_what_a_master_takes_back(seed: int, tmp_path: Path) -> None:
+    """It is neither the first one of its connection, nor the last, nor the least."""
+    path = tmp_path / "taken_back.pcap"
+    path.write_bytes(pcap(falling(around=(1, 1))))
+    decoded = decode_capture(path)
+    events = observe(decoded.frames, decoded.holes, decoded.streams)
+    capture = capture_row(path, decoded)
+    findings = judged(capture, events, Options()).findings
+    assert [each.verdict.value for each in findings if each.invariant == rule.CONFIRM_HOLDS] == ["unknown"]
+    assert_same(capture, events, Options(), seed, 23)
 
 
 @pytest.mark.parametrize("seed", range(4))
