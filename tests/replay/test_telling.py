@@ -10,14 +10,22 @@ import numpy as np
 from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import Coded, Flags
 from replispec.replay.events.observation import Observation, ObservationKind, of_kind
-from replispec.replay.events.rocketmq.recounts import Recounts, Replicas, fallen_of, fallen_to, of_recounts
+from replispec.replay.events.rocketmq.recounts import (
+    Members,
+    Recounts,
+    Replicas,
+    fallen_of,
+    fallen_to,
+    of_recounts,
+)
 from replispec.replay.events.rocketmq.stream_tables import FRAMES, told_epochs, with_epochs
 from replispec.replay.events.rocketmq.telling import of_logs
 from replispec.replay.events.rocketmq.tenures import Offices, Tenure
 from replispec.replay.events.tables import to_tables
 
 GROUP = "set"
-MEMBERS = {GROUP: ["1", "2", "3"]}
+MEMBERS: Members = {GROUP: ["1", "2", "3"]}
+MASTERS: Members = {GROUP: ["1"]}
 SEEDS = range(40)
 CONNECTIONS, FRAMES_OF_EACH = 8, 30
 HERE, ELSEWHERE = "127.0.0.1:1", "127.0.0.1:2"
@@ -66,7 +74,7 @@ def connection(number: int, chance: random.Random) -> Iterator[Observation]:
 
 def explained(frames: Columns, of: Columns) -> Flags:
     """Which falls of some connections the replicas of `of` explain."""
-    return Recounts(frames, Replicas(of, MEMBERS, {GROUP: ["1"]}, fallen_to(of))).explained()
+    return Recounts(frames, Replicas(of, MEMBERS, MASTERS, fallen_to(of))).explained()
 
 
 def test_few_reports_explain_the_falls_that_all_explain() -> None:
@@ -81,7 +89,7 @@ def test_few_reports_explain_the_falls_that_all_explain() -> None:
         rare = frames.are(ObservationKind.OPENED, ObservationKind.HANDSHAKE, ObservationKind.ANSWER)
         few = frames.take(np.flatnonzero(np.isin(frames.places, np.concatenate(places)) | rare))
         assert len(few) < len(frames)
-        replicas = Replicas(few, MEMBERS, {GROUP: ["1"]}, fallen)
+        replicas = Replicas(few, MEMBERS, MASTERS, fallen)
         for part in parts:
             own = np.isin(frames.places, part.places)
             assert Recounts(part, replicas).explained().tolist() == whole[own].tolist(), seed
