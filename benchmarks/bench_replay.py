@@ -247,11 +247,11 @@ def medians(runs: Sequence[Figures]) -> Figures:
     """The median of each figure, and the rates that follow, in 10^6 bytes a second."""
     found = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     found["frames_mb_s"] = found["bytes"] / MEGABYTE / found["frames_wall_s"]
+    seconds = found["frames_wall_s"] + found.get("events_wall_s", 0.0)
     if "events_wall_s" in found:
-        seconds = found["frames_wall_s"] + found["events_wall_s"]
         found["both_mb_s"] = found["bytes"] / MEGABYTE / seconds
-        if "verdicts_wall_s" in found:
-            found["all_mb_s"] = found["bytes"] / MEGABYTE / (seconds + found["verdicts_wall_s"])
+    if "verdicts_wall_s" in found:
+        found["all_mb_s"] = found["bytes"] / MEGABYTE / (seconds + found["verdicts_wall_s"])
     return found
 
 

@@ -1,9 +1,9 @@
 """The measured process: replays captures that it is told on standard input, and answers with figures.
 
-One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames and of
-events apart (both to Parquet), locally of verdicts too, the rows of each, what Spark shuffled, and the
-peak memory of the processes. It ends with its input. What is loaded on first use is loaded before anything
-is measured.
+One line in, `CAPTURE<tab>OUT`; one JSON line out, with the seconds and CPU seconds of frames, of events (both
+to Parquet) and of verdicts apart, on Spark of events and verdicts together, the rows of each, what Spark
+shuffled, and the peak memory of the processes. It ends with its input. What is loaded on first use is loaded
+before anything is measured.
 """
 
 from __future__ import annotations
@@ -91,8 +91,11 @@ def local(capture: Path, out: Path) -> Figures:
 def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], Figures]:
     """The Spark engine's stages in a session that is started now."""
     from replispec.replay.engines.cluster import Cluster
-    from replispec.replay.engines.spark_events import make_folders, observed, unpacked, write_events
+    from replispec.replay.engines.spark import capture_rows
+    from replispec.replay.engines.spark_events import Folders, observed
     from replispec.replay.engines.spark_frames import decode_on_spark
+    from replispec.replay.engines.spark_judging import judgements
+    from replispec.replay.engines.spark_parts import Parts
     from replispec.replay.engines.spark_session import spark_session
 
     events_log = Path(tempfile.mkdtemp(prefix="replispec-bench-"))
@@ -113,16 +116,15 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
         figures = watch.read("frames") | shuffled.read("frames")
         watch.read("")
 
-        def write(rows: pa.Table) -> pa.Table:
-            write_events(unpacked(rows), out.absolute(), 0)
-            return rows.select(["kind"])
-
         shutil.rmtree(out / EVENTS_NAME, ignore_errors=True)
-        make_folders(out)
+        captures = capture_rows([capture], decoded)
         with tempfile.TemporaryDirectory(prefix="replispec-judging-") as passing:
-            events = observed(decoded.frames, decoded.holes, decoded.streams, Path(passing))
-            events.groupBy("capture").applyInArrow(write, "kind string").collect()
-        figures |= watch.read("events") | shuffled.read("events")
+            folders = Folders((out / FRAMES_NAME).absolute(), out.absolute(), Path(passing))
+            parts = Parts.of(captures, cores)
+            events = observed(spark, folders, parts, decoded.holes, decoded.streams)
+            judgements(spark, events, folders, parts, Options())
+        # Events are observed in the job that judges them.
+        figures |= watch.read("verdicts") | shuffled.read("events")
         return figures | {"frames": _rows(out, FRAMES_NAME), "events": _rows(out, EVENTS_NAME)}
 
     return replay

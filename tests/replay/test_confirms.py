@@ -9,7 +9,7 @@ from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.runtime.primitives.unknown import UNKNOWN
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaHandshakeAnswer, HaHandshakeId, HaTransferHeader
 from tests.replay.expectations import CONFIRM_HOLDS
-from tests.replay.pcap_writer import pcap
+from tests.replay.pcap_writer import Packet, pcap
 from tests.replay.scenarios import two_brokers
 from tests.replay.test_order import judged
 from tests.replay.world import World
@@ -65,10 +65,17 @@ def connected_again(world: World, wait_s: float) -> None:
 
 
 def fallen(by: int = 0, *, says_more: bool = False) -> str:
-    """The verdict where a master takes back what it confirmed, on the connection of broker 3, to so much less
-    than broker 2 holds, which is connected again.
+    """The verdict where a master takes back what it confirmed, as `falling` has it."""
+    found = judged(pcap(falling(by, says_more=says_more)))
+    return next(each.verdict.value for each in found.findings if each.invariant == CONFIRM_HOLDS)
+
+
+def falling(by: int = 0, *, says_more: bool = False, around: tuple[int, ...] = ()) -> list[Packet]:
+    """A master takes back what it confirmed, on the connection of broker 3, to so much less than broker 2
+    holds, which is connected again.
 
     `says_more`: broker 3 is told twice more, without bytes, that there is nothing behind what it has.
+    `around`: what broker 2 reports last on each connection, and first on the second one.
     """
     world = two_brokers(World(patient=True))
     world.come_up(3)
@@ -76,18 +83,26 @@ def fallen(by: int = 0, *, says_more: bool = False) -> str:
     world.follow(3)
     world.replicate(3)
     world.alter((1, 2, 3))
+    world.send(1)
+    world.replicate(2)
+    world.replicate(3)
     held = world.brokers[2].end
     world.send(3)
     world.replicate(3)
     world.traffic.wait(30)
+    for reported in around:
+        world.report(2, reported)
     connected_again(world, 8)
+    for reported in around:
+        world.report(2, reported)
     other = world.brokers[3]
     beyond = other.end + 1 if says_more else world.brokers[1].end
     for confirmed in (beyond, held - by, *[held - by] * says_more):
         world._master_says(other, HaTransferHeader(other.end, 1, 0, confirmed).encode())
         world.report(2)
-    found = judged(pcap(world.traffic.packets()))
-    return next(each.verdict.value for each in found.findings if each.invariant == CONFIRM_HOLDS)
+    for reported in around:
+        world.report(2, reported)
+    return world.traffic.packets()
 
 
 def test_a_member_that_reports_late_on_its_new_connection_may_take_back_what_was_confirmed() -> None:

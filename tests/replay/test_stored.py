@@ -18,7 +18,7 @@ from replispec.replay.events.capture_events import CaptureEvents, Columns
 from replispec.replay.events.event_tables import INT64_MAX, Coded
 from replispec.replay.events.observation import Acknowledged, Batch, Observation, ObservationKind, Place
 from replispec.replay.events.rocketmq.sends import body_crc
-from replispec.replay.events.rocketmq.stored import Ends, ends_of, stored
+from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored
 from replispec.replay.events.tables import to_tables
 from replispec.replay.frames.digests import digest
 from replispec.replay.frames.rocketmq.log_records import records_in
@@ -201,7 +201,8 @@ def ends(*rows: tuple[int, Any], falls: Sequence[Any] = (), starts: Mapping[int,
     )
     cut = Coded(np.arange(len(rows)), [end for _, end in rows])
     told = [SimpleNamespace(**{"group": "g", "epoch": 1, "fell_from": None, **each}) for each in falls]
-    return ends_of(sends, cut, told, {"g": starts or {1: 0}}).get(("g", 1), INT64_MAX)
+    due = least_of([ends_of(told, {"g": starts or {1: 0}}), cuts_of(sends, cut)])
+    return due.get(("g", 1), INT64_MAX)
 
 
 def test_comparing_ends_where_a_log_fell_and_where_a_later_epoch_starts() -> None:

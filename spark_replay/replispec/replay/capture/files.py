@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
@@ -28,11 +29,14 @@ from replispec.replay.capture.records import (
     Interface,
     Records,
     Split,
+    release,
 )
 
 GZIP_MAGIC = b"\x1f\x8b"
 GZIP_BYTES_MAXIMUM = 64 * 1024**3
 COPY_BYTES = 1 << 20
+# So much of a file is walked at a time where all of it need not be held.
+STRETCH_BYTES = 16 << 20
 # zlib's window argument for a gzip header and trailer.
 GZIP_WINDOW = 31
 
@@ -60,6 +64,12 @@ class Capture:
         records, warnings = walk(self.data, self.whole)
         self.warnings.extend(warnings)
         return records
+
+    def stretches(self) -> Iterator[Records]:
+        """The records of the file, a stretch at a time: no more of it is held."""
+        for split in cuts(self.data, self.whole, STRETCH_BYTES)[0]:
+            yield walk(self.data, split)[0]
+            release(self.data, split.start, split.end)
 
     def cuts(self, split_bytes: int) -> list[Split]:
         """Splits of about `split_bytes` bytes that together hold every record exactly once."""
@@ -116,18 +126,17 @@ def cuts(data: mmap.mmap, whole: Split, split_bytes: int) -> tuple[list[Split], 
         raise ValueError(f"split_bytes must be positive, not {split_bytes}")
     warnings: list[CaptureWarning] = []
     borders: list[tuple[int, ByteOrder, tuple[Interface, ...]]] = []
-    due = whole.start
     if whole.container == "pcap":
-        for at in capture_pcap.offsets(data, whole, warnings):
-            if at >= due:
-                borders.append((at, whole.byte_order, whole.interfaces))
-                due = at + split_bytes
+        found = capture_pcap.borders(data, whole, split_bytes, warnings)
+        borders += ((at, whole.byte_order, whole.interfaces) for at in found)
     else:
+        due = released = whole.start
         reader = capture_pcapng.BlockWalk(data, whole, warnings)
         for kind, at in reader:
             if at >= due and kind in capture_pcapng.PACKET_BLOCK_MINIMUM:
                 borders.append((at, reader.byte_order, tuple(reader.interfaces)))
-                due = at + split_bytes
+                release(data, released, at)
+                released, due = at, at + split_bytes
     if not borders:
         return [whole], warnings
     ends = [at for at, _, _ in borders[1:]] + [whole.end]

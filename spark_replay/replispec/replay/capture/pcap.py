@@ -8,6 +8,8 @@ from __future__ import annotations
 import mmap
 import struct
 from array import array
+from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,6 +23,7 @@ from replispec.replay.capture.records import (
     Records,
     Split,
     Words,
+    release,
 )
 
 MAGICS: dict[bytes, tuple[ByteOrder, int]] = {
@@ -69,6 +72,21 @@ def offsets(data: mmap.mmap, split: Split, warnings: list[CaptureWarning]) -> ar
     elif last < at < split.end:
         warnings.append(CaptureWarning(split.name, at, "the file ends inside a record header", unread=True))
     return found
+
+
+def borders(data: mmap.mmap, whole: Split, split_bytes: int, warnings: list[CaptureWarning]) -> Iterator[int]:
+    """File offsets of records about `split_bytes` apart, the first one included; one stretch is held
+    at a time."""
+    at, known = whole.start, len(warnings)
+    after = struct.Struct(whole.byte_order + "I").unpack_from
+    while at < whole.end and len(warnings) == known:
+        stretch = replace(whole, start=at, end=min(at + split_bytes, whole.end))
+        found = offsets(data, stretch, warnings)
+        if not found:
+            return
+        yield at
+        release(data, at, found[-1])
+        at = found[-1] + RECORD_HEADER_SIZE + int(after(data, found[-1] + 8)[0])
 
 
 def columns(data: mmap.mmap, split: Split, at: Integers) -> Records:

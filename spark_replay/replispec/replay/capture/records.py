@@ -143,6 +143,12 @@ class JoinedBytes:
         return data[where.start - base : where.stop - base]
 
 
+def release(data: mmap.mmap, start: int, end: int) -> None:
+    """Let go of the pages of a stretch of a mapped file: they are read again when somebody asks for them."""
+    first = start - start % mmap.PAGESIZE
+    data.madvise(mmap.MADV_DONTNEED, first, min(end, len(data)) - first)
+
+
 class Words:
     """Unsigned 32-bit integers of one byte order, gathered at any file offsets at once."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.engines.spread import Spread
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.tables import Events
 from replispec.replay.report.summary import CaptureRow
@@ -19,16 +20,24 @@ ROOM = "replay.engines"
 class JudgedFamily:
     """How one family is judged; lies in `replispec.replay.engines.<family>.family` as `FAMILY`.
 
-    `judge` is given the figures of a capture and all its events, and tells what these come to.
+    `judge` is given the figures of a capture and all its events, and tells what these come to. `spread`: how
+    it tells the same from parts, if it can.
     """
 
     judge: Callable[[CaptureRow, Events, Options], CaptureResult]
+    spread: Spread | None = None
 
 
 @cache
 def judged_families() -> tuple[JudgedFamily, ...]:
     """Every family that is judged."""
     return tuple(families.part(ROOM, name).FAMILY for name in families.with_part(ROOM))
+
+
+def spread_of_all() -> Spread | None:
+    """How judging is spread, where one family alone is judged."""
+    every = judged_families()
+    return every[0].spread if len(every) == 1 else None
 
 
 def judged(capture: CaptureRow, events: Events, options: Options) -> CaptureResult:

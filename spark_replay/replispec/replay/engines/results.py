@@ -45,7 +45,7 @@ class Options:
     `split_bytes`: size of a Spark split; `cluster`: where Spark runs. `command`: the command line, which the
     report names. `window`: only packets captured then are replayed; `groups`: patterns, only groups that
     fit one of them are told of; `compared`: the content of an older summary.json, with which the outcome
-    is compared.
+    is compared. `events_together`: of a capture with more frequent events Spark judges parts.
     """
 
     learners: Collection[str] = ()
@@ -59,6 +59,7 @@ class Options:
     window: Window = ALL_TIME
     groups: Collection[str] = ()
     compared: Mapping[str, Any] | None = None
+    events_together: int = 1 << 16
 
 
 @dataclass(slots=True)

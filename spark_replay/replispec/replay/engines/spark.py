@@ -21,8 +21,10 @@ from replispec.replay.engines.results import (
     Progress,
     unusable,
 )
-from replispec.replay.engines.spark_events import judgements, observed
+from replispec.replay.engines.spark_events import Folders, observed
 from replispec.replay.engines.spark_frames import SparkFrames, decode_on_spark, sweep
+from replispec.replay.engines.spark_judging import judgements
+from replispec.replay.engines.spark_parts import Parts
 from replispec.replay.engines.spark_session import spark_session
 from replispec.replay.engines.spark_workers import check_workers, plain_failures
 from replispec.replay.events.observe import REMOTING
@@ -73,12 +75,13 @@ def _replayed(
     decoded = decode_on_spark(
         spark, sources, folder, hints(options), split_bytes=options.split_bytes, window=options.window
     )
-    captures = _capture_rows(sources, decoded)
+    captures = capture_rows(sources, decoded)
     _tell(progress, 2)
     with tempfile.TemporaryDirectory(prefix="replispec-judging-") as folder_name:
-        passing = Path(folder_name)
-        events = observed(decoded.frames, decoded.holes, decoded.streams, passing)
-        results = judgements(events, captures, options, out, passing)
+        folders = Folders(folder.absolute(), out.absolute(), Path(folder_name))
+        parts = Parts.of(captures, spark.sparkContext.defaultParallelism)
+        events = observed(spark, folders, parts, decoded.holes, decoded.streams)
+        results = judgements(spark, events, folders, parts, options)
     for name in (FRAMES_NAME, EVENTS_NAME):
         sweep(out / name)
     return results
@@ -88,7 +91,7 @@ def _tell(progress: Progress, stage: int) -> None:
     progress(_STAGES[stage], stage, len(_STAGES))
 
 
-def _capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, CaptureRow]:
+def capture_rows(sources: Iterable[Source], decoded: SparkFrames) -> dict[str, CaptureRow]:
     """The figures of each capture, by name."""
     counts: dict[tuple[str, bool], int] = defaultdict(int)
     for (capture, protocol), count in decoded.counts.items():

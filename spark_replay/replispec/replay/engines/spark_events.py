@@ -1,128 +1,155 @@
-"""The stages of the Spark engine after the frames: events by connection, judgement by capture.
+"""The stage of the Spark engine after the frames: events, by parts of the connections of captures.
 
-Both run the plain functions of `observe.py` and `results.py` on the executors. Frames are shuffled by
-connection as rows without bodies; events by capture, a table as one row.
+No frame passes through the JVM as a row: what a file of frames has of a part is one Arrow stream, without
+bodies. Each part is observed by one task, which writes its events; what is rare of them goes on to where its
+capture is judged. The folders must be seen by all workers.
 """
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 (the name everybody knows)
-from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql import DataFrame, SparkSession
 
-from replispec.replay.engines.family import judged
-from replispec.replay.engines.results import CaptureResult, Options, events_file
+from replispec.replay.engines.results import events_file
 from replispec.replay.engines.spark_frames import unfinished_file
-from replispec.replay.events.observation import ObservationKind
+from replispec.replay.engines.spark_parts import (
+    PASSED,
+    Batches,
+    Parts,
+    Passed,
+    as_batch,
+    from_bytes,
+    keep,
+    numbers_in,
+    passed,
+    rows_in,
+    shared,
+    spark_schema,
+    squeezed,
+    to_bytes,
+)
+from replispec.replay.events.capture_events import MANY
 from replispec.replay.events.observe import observe
-from replispec.replay.events.tables import SCHEMAS, Events, joined_events, no_events
-from replispec.replay.report.summary import CaptureRow
+from replispec.replay.events.tables import SCHEMAS, Events, joined_events
+from replispec.replay.frames.tables import FRAMES
 
-# Connections are observed in this many groups: one group per connection costs twice the CPU.
-BUCKETS = 64
-# What the driver puts into the folder that workers read: tables of all captures, and a file for each capture.
-HOLES_NAME, STREAMS_NAME, CAPTURES_NAME = "holes", "streams", "captures"
-ROWS_AT_ONCE = 1 << 16
-# The events of one kind from one group of connections, as an Arrow stream.
-EVENTS = pa.schema([("capture", pa.string()), ("kind", pa.string()), ("payload", pa.binary())])
-_RESULTS = pa.schema([("result", pa.binary())])
+HOLES_NAME, STREAMS_NAME, PARTS_NAME = "holes", "streams", "parts"
+WITHOUT_BODIES: pa.Schema = pa.schema([each for each in FRAMES if each.name != "body"])
+# A task reads so many frames before it hands on what each part gets of them.
+FRAMES_AT_ONCE = 1 << 16
+COUNTS = "counts"
+"""The name of the row that says how many frequent events a part has; other rows are named by their kind."""
 
 
-def observed(frames: DataFrame, holes: pa.Table, streams: pa.Table, passing: Path) -> DataFrame:
-    """The events of all captures in `frames` (FRAMES), as rows of EVENTS.
+@dataclass(frozen=True, slots=True)
+class Folders:
+    """Where things lie: `frames` and `out` (with a folder of events) are results, `passing` goes away."""
 
-    `holes` and `streams` (HOLES, STREAMS) of the same captures have rows for each direction: they are put
-    into the folder `passing`, which workers see, and each worker reads what its connections need.
+    frames: Path
+    out: Path
+    passing: Path
+
+    def parts(self) -> Parts:
+        """The parts of all captures."""
+        found: Parts = shared(self.passing / PARTS_NAME)
+        return found
+
+
+def observed(
+    spark: SparkSession, folders: Folders, parts: Parts, holes: pa.Table, streams: pa.Table
+) -> DataFrame:
+    """Write the events of all captures, and give the rare ones as rows of PASSED, by captures.
+
+    `holes` and `streams` (HOLES, STREAMS) have rows for each direction: they are put into the folder
+    `passing`, where each worker reads what its part needs.
     """
-    for table, path in ((holes, passing / HOLES_NAME), (streams, passing / STREAMS_NAME)):
-        with pa.ipc.new_file(path, table.schema) as writer:
-            writer.write_table(table, max_chunksize=ROWS_AT_ONCE)
-    bucket = F.pmod(F.xxhash64("connection"), F.lit(BUCKETS))
-    grouped = frames.drop("body").withColumn("bucket", bucket).groupBy("capture", "bucket")
-    return grouped.applyInArrow(_observer(passing), from_arrow_schema(EVENTS))
+    make_folders(folders.out)
+    keep(folders.passing / PARTS_NAME, parts)
+    for table, name in ((holes, HOLES_NAME), (streams, STREAMS_NAME)):
+        _keep_by_slots(table, folders.passing / name, parts)
+    files = len(_files(folders))
+
+    def cut(batches: Batches) -> Batches:
+        for number in numbers_in(batches):
+            yield from _cut(folders, number)
+
+    def look(batches: Batches) -> Batches:
+        yield as_batch(list(_observed(folders, rows_in(batches))))
+
+    pieces = passed(spark, files).mapInArrow(cut, spark_schema(PASSED))
+    return pieces.repartitionById(max(1, parts.slots), "slot").mapInArrow(look, spark_schema(PASSED))
 
 
-def _observer(passing: Path) -> Callable[[pa.Table], pa.Table]:
-    def observe_bucket(frames: pa.Table) -> pa.Table:
-        capture = frames.column("capture")[0]
-        connections = pc.unique(frames.column("connection"))
-        own = (pc.field("capture") == capture) & pc.field("connection").isin(connections)
-        holes, streams = (_read(passing / name, own) for name in (HOLES_NAME, STREAMS_NAME))
-        events = observe(frames.drop_columns(["bucket"]), holes, streams)
-        return _packed(capture.as_py(), events)
-
-    return observe_bucket
+def _files(folders: Folders) -> list[Path]:
+    return sorted(folders.frames.glob("part-*.parquet"))
 
 
-def _read(path: Path, wanted: pc.Expression) -> pa.Table:
-    """Some rows of a table; no more of it is held than ROWS_AT_ONCE."""
+def _by_slots(table: pa.Table, parts: Parts) -> Iterator[tuple[int, pa.Table]]:
+    """What of the rows, of any captures, each slot has."""
+    if not table.num_rows:
+        return
+    slots = np.empty(table.num_rows, np.int64)
+    captures = table.column("capture").combine_chunks().dictionary_encode()
+    connections = table.column("connection").combine_chunks().dictionary_encode()
+    names = connections.dictionary.to_pylist()
+    for at, capture in enumerate(captures.dictionary.to_pylist()):
+        rows = np.flatnonzero(np.asarray(captures.indices) == at)
+        slots[rows] = parts.slots_of(capture, names)[np.asarray(connections.indices)[rows]]
+    order = np.argsort(slots, kind="stable")
+    borders = np.flatnonzero(np.diff(slots[order])) + 1
+    for rows in np.split(order, borders):
+        yield int(slots[rows[0]]), table.take(pa.array(rows))
+
+
+def _keep_by_slots(table: pa.Table, path: Path, parts: Parts) -> None:
+    """Write the rows of each slot as a batch, whose number is the slot's."""
+    found = dict(_by_slots(table, parts))
+    with pa.ipc.new_file(path, table.schema) as writer:
+        for slot in range(parts.slots):
+            own = found.get(slot, table.schema.empty_table()).combine_chunks()
+            batches = own.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
+            assert len(batches) == 1, "combined chunks are one batch"
+            writer.write_batch(batches[0])
+
+
+def _of_slot(path: Path, slot: int) -> pa.Table:
     with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-        batches = (reader.get_batch(at) for at in range(reader.num_record_batches))
-        found = [pa.Table.from_batches([batch]).filter(wanted) for batch in batches]
-        return pa.concat_tables([reader.schema.empty_table(), *found])
+        return pa.Table.from_batches([reader.get_batch(slot)])
 
 
-def _packed(capture: str, events: Events) -> pa.Table:
-    """Events as rows of EVENTS; kinds without any have none."""
-    found = {kind: table for kind, table in events.items() if table.num_rows}
-    payloads = []
-    for kind, table in found.items():
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, SCHEMAS[kind]) as writer:
-            writer.write_table(table)
-        payloads.append(sink.getvalue().to_pybytes())
-    return pa.table([[capture] * len(found), list(map(str, found)), payloads], schema=EVENTS)
+def _cut(folders: Folders, number: int) -> Batches:
+    """What the parts get of one file of frames."""
+    parts = folders.parts()
+    with pq.ParquetFile(_files(folders)[number]) as file:
+        for batch in file.iter_batches(FRAMES_AT_ONCE, columns=WITHOUT_BODIES.names):
+            for slot, own in _by_slots(pa.Table.from_batches([batch]), parts):
+                payload = to_bytes([own.select(WITHOUT_BODIES.names)], WITHOUT_BODIES)
+                yield as_batch([(slot, parts.owner(slot).number, "", payload)])
 
 
-def unpacked(rows: pa.Table) -> Events:
-    """The inverse, for all rows (of EVENTS) of one capture."""
-    kinds, payloads = rows.column("kind").to_pylist(), rows.column("payload")
-    return joined_events(
-        (ObservationKind(kind), pa.ipc.open_stream(payload.as_buffer()).read_all())
-        for kind, payload in zip(kinds, payloads, strict=True)
-    )
-
-
-def judgements(
-    events: DataFrame, captures: Mapping[str, CaptureRow], options: Options, out: Path, passing: Path
-) -> dict[str, CaptureResult]:
-    """What each capture comes to, by file name; its events are written below `out`.
-
-    Captures without any event are judged here. `passing`: as for `observed`.
-    """
-    make_folders(out)
-    (passing / CAPTURES_NAME).mkdir()
-    for number, (file, capture) in enumerate(captures.items()):
-        (passing / CAPTURES_NAME / file).write_bytes(pickle.dumps((number, capture), 5))
-    grouped = events.groupBy("capture")
-    judge = _judge(replace(options, compared=None), out.absolute(), passing)
-    rows = grouped.applyInArrow(judge, from_arrow_schema(_RESULTS)).collect()
-    results = [pickle.loads(row.result) for row in rows]
-    found = {result.capture.file: result for result in results}
-    for file, capture in captures.items():
-        if file not in found:
-            found[file] = judged(capture, no_events(), options)
-    return found
-
-
-def _judge(options: Options, out: Path, passing: Path) -> Callable[[pa.Table], pa.Table]:
-    def judge_events(rows: pa.Table) -> pa.Table:
-        file = rows.column("capture")[0].as_py()
-        number, capture = pickle.loads((passing / CAPTURES_NAME / file).read_bytes())
-        events = unpacked(rows)
-        write_events(events, out, number)
-        result = judged(capture, events, options)
-        return pa.table({"result": [pickle.dumps(result)]}, schema=_RESULTS)
-
-    return judge_events
+def _observed(folders: Folders, rows: Iterator[Passed]) -> Iterator[Passed]:
+    """The rare events of one part, if it has any frame, and how many others there are."""
+    pieces = [(slot, from_bytes(payload)) for slot, _, _, payload in rows]
+    if not pieces:
+        return
+    slot = pieces[0][0]
+    assert all(each == slot for each, _ in pieces), "a partition is one slot"
+    owner = folders.parts().owner(slot)
+    holes, streams = (_of_slot(folders.passing / name, slot) for name in (HOLES_NAME, STREAMS_NAME))
+    events = observe(pa.concat_tables([table for _, table in pieces]), holes, streams)
+    pieces.clear()
+    write_events(events, folders.out, owner.number, slot - owner.first)
+    frequent = sum(events[kind].num_rows for kind in MANY)
+    yield owner.number, owner.number, COUNTS, squeezed(frequent)
+    for kind, table in events.items():
+        if kind not in MANY and table.num_rows:
+            yield owner.number, owner.number, str(kind), to_bytes([table], SCHEMAS[kind])
 
 
 def make_folders(out: Path) -> None:
@@ -133,14 +160,28 @@ def make_folders(out: Path) -> None:
         pq.write_table(schema.empty_table(), folder / "part-none.parquet")
 
 
-def write_events(events: Events, out: Path, number: int) -> None:
-    """Write the events of one capture, a part of each kind that has any.
+def write_events(events: Events, out: Path, capture: int, part: int) -> None:
+    """Write the events of a part of a capture, a file of each kind that has any.
 
-    A part takes its name when it is whole: a task may be run again, or twice at once.
+    A file takes its name when it is whole: a task may be run again, or twice at once.
     """
     for kind, table in events.items():
         if table.num_rows:
-            part = events_file(out, kind) / f"part-{number:05d}.parquet"
-            unfinished = unfinished_file(part)
+            path = events_file(out, kind) / _file_name(capture, part)
+            unfinished = unfinished_file(path)
             pq.write_table(table, unfinished)
-            unfinished.replace(part)
+            unfinished.replace(path)
+
+
+def read_events(out: Path, capture: int, parts: range) -> Events:
+    """The events of some parts of a capture, in the order of the whole."""
+    return joined_events(
+        (kind, pq.ParquetFile(path).read())
+        for kind in SCHEMAS
+        for part in parts
+        if (path := events_file(out, kind) / _file_name(capture, part)).exists()
+    )
+
+
+def _file_name(capture: int, part: int) -> str:
+    return f"part-{capture:05d}-{part:05d}.parquet"

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from replispec.replay.capture.files import walk
 from replispec.replay.judges.findings import FindingRow
 from replispec.replay.judges.parts import Proof
 from replispec.replay.report.frame_rows import Place, frames_at
@@ -22,8 +21,6 @@ from replispec.runtime.primitives.invariants import Verdict
 
 # So many numbers fit into a filter that somebody copies.
 NUMBERS_MAXIMUM = 50
-# So much of a file is looked at together.
-LOOK_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +75,8 @@ def _numbers(source: Source, offsets: Collection[int]) -> Mapping[int, tuple[str
     with open_rotation(source) as rotation:
         for file in rotation.files:
             before = 0
-            for split in file.cuts(LOOK_BYTES):
-                at = walk(file.data, split)[0].record_offset + file.whole.base
+            for records in file.stretches():
+                at = records.record_offset + file.whole.base
                 for row in np.flatnonzero(np.isin(at, wanted)).tolist():
                     found[int(at[row])] = (file.whole.name, before + row + 1)
                 before += len(at)

@@ -96,7 +96,7 @@ class Witnesses:
 
     def epochs(self) -> Collection[int]:
         """All epochs that somebody told."""
-        return self._told.keys()
+        return frozenset(self._told)
 
     def believed(self, named: Collection[int]) -> Mapping[int, int]:
         """The start of each epoch; of several the smallest: a master that starts again tells a later one.

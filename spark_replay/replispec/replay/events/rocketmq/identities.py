@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from functools import partial
 from itertools import chain
 
 from replispec.replay.events.observation import Observation, ObservationKind
@@ -20,7 +21,7 @@ class Identities:
 
     def __init__(self, rows: Iterable[Observation] = ()) -> None:
         """`rows`: in the order of the capture, each with its group."""
-        self._ids: dict[str, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._ids: dict[str, dict[str, set[int]]] = defaultdict(partial(defaultdict, set))
         self._addresses: dict[tuple[str, int], dict[str, None]] = defaultdict(dict)
         for row in rows:
             if row.kind in _OWN_WORD and row.group and row.address and row.broker_id is not None:

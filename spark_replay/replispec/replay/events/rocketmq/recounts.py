@@ -8,14 +8,14 @@ offset that none of them can have reported last is a fault, whenever it was capt
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
-from replispec.replay.events.event_tables import Counted, Flags, Rows, split
+from replispec.replay.events.event_tables import Counted, Flags, Numbers, Rows, split
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.facts import BY_ID
 
@@ -24,6 +24,10 @@ SAME_MAX: Final = 64
 """Connections with the same report that are looked at; where there are more, one of them may be counted."""
 Members = Mapping[str | None, Collection[str]]
 """By group all ids that a controller told to be in its SyncStateSet."""
+Master = tuple[str | None, str | None]
+"""A group, and the address at which a master of it accepts replicas."""
+Fallen = Mapping[Master, Numbers]
+"""The confirmOffsets to which those of each master fell, ascending."""
 
 
 def members_told(rows: Sequence[Observation]) -> Members:
@@ -35,47 +39,175 @@ def members_told(rows: Sequence[Observation]) -> Members:
     return found
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Link:
-    """One replication connection: its rows by kind in their order, who the replica is, and how long the
-    master's log was when it began."""
+    """One replication connection: its rows by kind in their order."""
 
+    name: str
+    master: Master
     rows: Rows
     headers: Rows
     reports: Rows
-    replica: str | None = None
+
+
+def _links(frames: Columns) -> Iterator[_Link]:
+    connection, group, address = (frames.coded(name) for name in ("connection", "group", "address"))
+    headers, reports = frames.are(*HEADERS), frames.are(ObservationKind.REPORT)
+    for code, rows in split(connection.codes):
+        master = group.values[group.codes[rows[0]]], address.values[address.codes[rows[0]]]
+        yield _Link(connection.values[code], master, rows, rows[headers[rows]], rows[reports[rows]])
+
+
+def _falls(link: _Link, confirms: Numbers) -> Rows:
+    """The headers with a smaller confirmOffset than in the one before."""
+    told = confirms[link.headers]
+    return link.headers[1:][told[1:] < told[:-1]]
+
+
+def fallen_to(frames: Columns) -> Fallen:
+    """To what the masters' confirmOffsets fell. `frames`: of replication, with their groups, of any whole
+    connections."""
+    confirms = frames.numbers("confirm_offset").numbers
+    return fallen_of({link.master: confirms[_falls(link, confirms)]} for link in _links(frames))
+
+
+def fallen_of(parts: Iterable[Fallen]) -> Fallen:
+    """The same of all parts together."""
+    found: dict[Master, list[Numbers]] = defaultdict(list)
+    for part in parts:
+        for master, ends in part.items():
+            if len(ends):
+                found[master].append(ends)
+    return {master: np.unique(np.concatenate(each)) for master, each in found.items()}
+
+
+def of_recounts(frames: Columns, fallen: Fallen) -> Rows:
+    """The frames that tell of replicas as much as all: of each connection to a master that is in `fallen` a
+    header, the last report, and the first one of each end to which a confirmOffset fell."""
+    reported = frames.numbers("max_offset").numbers
+    found = [np.zeros(0, np.int64)]
+    for link in _links(frames):
+        if link.master in fallen:
+            same = link.reports[np.isin(reported[link.reports], fallen[link.master])]
+            firsts = same[np.unique(reported[same], return_index=True)[1]]
+            found += [link.headers[:1], link.reports[-1:], firsts]
+    return np.unique(np.concatenate(found))
+
+
+@dataclass(slots=True)
+class _Replica:
+    """Who the replica on a connection is, how long the master's log was when it began, and what the replica
+    reported last."""
+
+    name: str | None = None
     is_learner: bool = False
     begun_at: int | None = None
     is_whole: bool = False
+    was_served: bool = False
+    last: int | None = None
+
+
+class Replicas:
+    """The replicas of those masters of a capture whose confirmOffsets fell."""
+
+    def __init__(self, frames: Columns, members: Members, masters: Members, fallen: Fallen) -> None:
+        """`frames`: of replication, with their groups, or those that tell as much of all (of_recounts);
+        `members`: none where bytes of controllers' connections were lost; `masters`: by group the ids that
+        were master of an epoch; `fallen`: of the whole capture."""
+        self._on: dict[str, _Replica] = {}
+        self._reporters: dict[Master, dict[int, list[str]]] = {}
+        links: dict[Master, list[_Link]] = defaultdict(list)
+        for link in _links(frames):
+            if link.master in fallen:
+                links[link.master].append(link)
+        self._read(frames, links)
+        for master, own in links.items():
+            told = members.get(master[0], ())
+            if self._all_seen(own, told, masters.get(master[0], ())):
+                self._reporters[master] = self._ends(frames, own, told, fallen[master])
+
+    def reporters(self, master: Master) -> Mapping[int, Sequence[str]] | None:
+        """On which connections each end was reported to a master, of those that may be in the SyncStateSet;
+        None where not all that may be counted was seen."""
+        return self._reporters.get(master)
+
+    def may_be_new(self, other: str, link: str, confirmed: int) -> bool:
+        """Whether the master may have begun to count another connection when it confirmed so much.
+
+        Not one of the same replica, opened when the log was shorter and served: a replica has one connection
+        at a time. What counts of it, if it is not closed, is its last word.
+        """
+        each, own = self._on[other], self._on[link]
+        is_before = (
+            each.name == own.name
+            and each.begun_at is not None
+            and own.begun_at is not None
+            and each.begun_at < own.begun_at
+            and each.was_served
+        )
+        return not is_before or each.last == confirmed
+
+    def _read(self, frames: Columns, links: Mapping[Master, Iterable[_Link]]) -> None:
+        opened, gaps = frames.are(ObservationKind.OPENED), frames.are(ObservationKind.GAP)
+        shakes = frames.are(ObservationKind.HANDSHAKE, ObservationKind.ANSWER)
+        reported = frames.numbers("max_offset").numbers
+        for link in (each for own in links.values() for each in own):
+            each = self._on[link.name] = _Replica()
+            each.is_whole = bool(opened[link.rows].any()) and not bool(gaps[link.rows].any())
+            each.was_served = len(link.headers) > 0
+            each.last = int(reported[link.reports[-1]]) if len(link.reports) else None
+            for row in frames.rows(link.rows[shakes[link.rows]]):
+                if row.kind == ObservationKind.ANSWER:
+                    each.begun_at = row.max_offset
+                else:
+                    each.name = str(row.broker_id) if row.text is None else row.text
+                    each.is_learner = row.async_learner is True
+
+    def _all_seen(self, links: Sequence[_Link], members: Collection[str], masters: Collection[str]) -> bool:
+        """True when the members were told, and all that they and others reported to this master was seen."""
+        every = [self._on[link.name] for link in links]
+        connected = {each.name for each in every}
+        return (
+            bool(members)
+            and all(each.is_whole for each in every)
+            and connected | set(masters) >= set(members)
+        )
+
+    def _ends(
+        self, frames: Columns, links: Sequence[_Link], members: Collection[str], fallen: Numbers
+    ) -> dict[int, list[str]]:
+        """Who reported which of the ends to which the confirmOffset fell."""
+        reported = frames.numbers("max_offset").numbers
+        found: dict[int, list[str]] = defaultdict(list)
+        for link in links:
+            each = self._on[link.name]
+            if not each.is_learner or each.name in members:
+                for end in np.intersect1d(reported[link.reports], fallen).tolist():
+                    found[end].append(link.name)
+        return dict(found)
 
 
 class Recounts:
-    """The replication connections of a capture, by the master that accepted them."""
+    """The headers of any whole replication connections of a capture, beside its replicas."""
 
-    def __init__(self, frames: Columns, members: Members, masters: Members, *, whole: bool) -> None:
-        """`frames`: of replication, with their groups; `masters`: by group the ids that were master of an
-        epoch; `whole`: no bytes of controllers' connections were lost."""
+    def __init__(self, frames: Columns, replicas: Replicas) -> None:
+        """`frames`: of replication, with their groups."""
         self._frames = frames
-        self._members = members if whole else {}
-        self._masters = masters
+        self._replicas = replicas
         self._confirms = frames.numbers("confirm_offset").numbers
         self._reported = frames.numbers("max_offset").numbers
         self._offsets = frames.numbers("offset").numbers
-        self._links: dict[tuple[str | None, str | None], list[_Link]] = defaultdict(list)
-        self._read_links()
+        self._links = [*_links(frames)]
 
     def explained(self) -> Flags:
         """At which headers a smaller confirmOffset than in the one before may be the report of a replica that
         is counted anew; True also where not all that may be counted was seen."""
         found = np.zeros(len(self._frames), np.bool_)
-        for (group, _), links in self._links.items():
-            falls = [(link, self._falls(link)) for link in links]
-            if not any(len(own) for _, own in falls):
-                continue
-            is_seen = self._all_seen(group, links)
-            reporters = self._reporters(group, links) if is_seen else {}
-            for link, own in falls:
-                found[own] = True if not is_seen else self._may_be_counted(link, own, reporters)
+        for link in self._links:
+            falls = _falls(link, self._confirms)
+            if len(falls):
+                reporters = self._replicas.reporters(link.master)
+                found[falls] = True if reporters is None else self._may_be_counted(link, falls, reporters)
         return found
 
     def log_ends(self) -> Counted:
@@ -85,7 +217,7 @@ class Recounts:
         epochs = self._frames.coded("epoch").codes
         empty = self._frames.are(ObservationKind.HEARTBEAT)
         breaks = self._frames.are(ObservationKind.GAP, ObservationKind.HANDSHAKE, ObservationKind.ANSWER)
-        for link in (each for links in self._links.values() for each in links):
+        for link in self._links:
             own = link.headers
             part = np.cumsum(breaks[link.rows])[np.searchsorted(link.rows, own)]
             same = (part[1:] == part[:-1]) & (epochs[own[1:]] == epochs[own[:-1]])
@@ -99,55 +231,15 @@ class Recounts:
             numbers[own[told]], absent[own[told]] = self._offsets[own[behind[told]]], 0
         return Counted(numbers, absent)
 
-    def _read_links(self) -> None:
-        frames = self._frames
-        connection, group, address = (frames.coded(name) for name in ("connection", "group", "address"))
-        headers, reports = frames.are(*HEADERS), frames.are(ObservationKind.REPORT)
-        opened, gaps = frames.are(ObservationKind.OPENED), frames.are(ObservationKind.GAP)
-        shakes = frames.are(ObservationKind.HANDSHAKE, ObservationKind.ANSWER)
-        for _, rows in split(connection.codes):
-            link = _Link(rows, rows[headers[rows]], rows[reports[rows]])
-            link.is_whole = bool(opened[rows].any()) and not bool(gaps[rows].any())
-            for row in frames.rows(rows[shakes[rows]]):
-                if row.kind == ObservationKind.ANSWER:
-                    link.begun_at = row.max_offset
-                else:
-                    link.replica = str(row.broker_id) if row.text is None else row.text
-                    link.is_learner = row.async_learner is True
-            key = group.values[group.codes[rows[0]]], address.values[address.codes[rows[0]]]
-            self._links[key].append(link)
-
-    def _falls(self, link: _Link) -> Rows:
-        told = self._confirms[link.headers]
-        return link.headers[1:][told[1:] < told[:-1]]
-
-    def _all_seen(self, group: str | None, links: Sequence[_Link]) -> bool:
-        """True when the members were told, and all that they and others reported to this master was seen."""
-        members = self._members.get(group)
-        connected = {link.replica for link in links if link.is_whole}
-        return (
-            bool(members)
-            and all(link.is_whole for link in links)
-            and connected | set(self._masters.get(group, ())) >= set(members or ())
-        )
-
-    def _reporters(self, group: str | None, links: Sequence[_Link]) -> Mapping[int, list[_Link]]:
-        """Who reported which end, of those that may be in the SyncStateSet."""
-        found: dict[int, list[_Link]] = defaultdict(list)
-        members = self._members.get(group, ())
-        for link in links:
-            if not link.is_learner or link.replica in members:
-                for end in np.unique(self._reported[link.reports]).tolist():
-                    found[end].append(link)
-        return found
-
     def _may_be_counted(
-        self, link: _Link, falls: Rows, reporters: Mapping[int, Sequence[_Link]]
+        self, link: _Link, falls: Rows, reporters: Mapping[int, Sequence[str]]
     ) -> Sequence[bool]:
         return [
             len(others := reporters.get(int(self._confirms[row]), ())) > SAME_MAX
             or any(
-                self._is_latest(link, row) if each is link else self._may_be_new(each, link, row)
+                self._is_latest(link, row)
+                if each == link.name
+                else self._replicas.may_be_new(each, link.name, int(self._confirms[row]))
                 for each in others
             )
             for row in falls
@@ -159,18 +251,3 @@ class Recounts:
         first, behind = np.searchsorted(link.reports, (before, row))
         own = self._reported[link.reports[max(first - 1, 0) : behind]]
         return bool(np.any(own == self._confirms[row]))
-
-    def _may_be_new(self, other: _Link, link: _Link, row: int) -> bool:
-        """Whether the master may have begun to count another connection between the two headers.
-
-        Not one of the same replica, opened when the log was shorter and served: a replica has one connection
-        at a time. What counts of it, if it is not closed, is its last word.
-        """
-        is_before = (
-            other.replica == link.replica
-            and other.begun_at is not None
-            and link.begun_at is not None
-            and other.begun_at < link.begun_at
-            and len(other.headers) > 0
-        )
-        return not is_before or int(self._reported[other.reports[-1]]) == int(self._confirms[row])

@@ -61,9 +61,9 @@ def _joined(parts: list[_Found]) -> _Found:
     return _Found(*(column[order] for column in every))
 
 
-def ends_of(sends: Columns, cut_to: Coded, falls: Iterable[Any], starts: Starts) -> Ends:
-    """By group and epoch the least place where other bytes may be due: the end of a log that was cut, or fell
-    (as the events `falls` tell), or the start of a later epoch. `cut_to`: where each message's log ended."""
+def ends_of(falls: Iterable[Any], starts: Starts) -> Ends:
+    """By group and epoch the least place where other bytes may be due: the end of a log that fell (as the
+    events `falls` tell), or the start of a later epoch."""
     found: dict[tuple[Any, Any], int] = defaultdict(lambda: INT64_MAX)
     for group, own in starts.items():
         for epoch in own:
@@ -72,12 +72,24 @@ def ends_of(sends: Columns, cut_to: Coded, falls: Iterable[Any], starts: Starts)
         before = event.before
         if event.fell_from is not None or before is UNKNOWN or (before is not None and event.end < before):
             found[event.group, event.epoch] = min(found[event.group, event.epoch], event.end)
+    return dict(found)
+
+
+def cuts_of(sends: Columns, cut_to: Coded) -> Ends:
+    """The same of logs that were cut; `cut_to`: where the log of each message ended."""
     is_cut = np.array([value is not None for value in cut_to.values], np.bool_)[cut_to.codes]
     # Where the end is not known it lies at the message, or before.
     known = [value if isinstance(value, int) else INT64_MAX for value in cut_to.values]
     places = np.minimum(sends.numbers("offset").numbers, np.array(known, np.int64)[cut_to.codes])
-    for key, rows in _by_epoch(sends, np.flatnonzero(is_cut)):
-        found[key] = min(found[key], int(places[rows].min()))
+    return {key: int(places[rows].min()) for key, rows in _by_epoch(sends, np.flatnonzero(is_cut))}
+
+
+def least_of(told: Iterable[Ends]) -> Ends:
+    """The least of what is told of each group and epoch."""
+    found: dict[tuple[Any, Any], int] = {}
+    for each in told:
+        for key, end in each.items():
+            found[key] = min(end, found.get(key, end))
     return found
 
 

@@ -30,19 +30,26 @@ from replispec.replay.events.rocketmq.learners import Learners, succeeded
 from replispec.replay.events.rocketmq.offices import filled, followed, masters_by_handshake
 from replispec.replay.events.rocketmq.overtaking import in_causal_order
 from replispec.replay.events.rocketmq.ranges import ranges
-from replispec.replay.events.rocketmq.recounts import Members, Recounts, members_told
+from replispec.replay.events.rocketmq.recounts import (
+    Fallen,
+    Members,
+    Recounts,
+    Replicas,
+    fallen_to,
+    members_told,
+)
 from replispec.replay.events.rocketmq.relays import told_once
 from replispec.replay.events.rocketmq.runs import main_address
-from replispec.replay.events.rocketmq.short_logs import beginnings, below
-from replispec.replay.events.rocketmq.stored import ends_of, stored
+from replispec.replay.events.rocketmq.short_logs import Beginnings, beginnings, below
+from replispec.replay.events.rocketmq.stored import Ends, cuts_of, ends_of, least_of, stored
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
+    GivenAgain,
     longest_records,
-    places_by_address,
     replication_table,
     sends_table,
     telling_of_logs,
-    with_epochs,
+    told_epochs,
     with_groups,
     witnesses_of,
     written,
@@ -107,18 +114,31 @@ class Judged:
 
     `rows` are those of all kinds but MANY, `sends` acknowledged messages, `frames` those of replication: all
     with their groups, messages with their epochs. `listed` are the events of streams that there is little of,
-    `tables` those of the others, and of them `replication` is the stream `ha`.
+    `tables` those of the others, as far as they were made here.
     """
 
     events: CaptureEvents
     rows: list[Observation]
     sends: Columns
     frames: Columns
-    groups: BrokerGroups
-    history: History
+    given: Given
     listed: list[StreamEvent]
-    replication: EventTable
     tables: list[EventTable]
+
+    @property
+    def groups(self) -> BrokerGroups:
+        """The groups of the capture."""
+        return self.given.groups
+
+    @property
+    def history(self) -> History:
+        """Their history."""
+        return self.given.history
+
+    @cached_property
+    def replication(self) -> EventTable:
+        """The stream `ha`."""
+        return self.given.replication(self.frames)
 
     def for_machines(self, learners: Collection[str]) -> list[Observation]:
         """The rows that machines are walked over: reports only where somebody is a learner."""
@@ -151,60 +171,145 @@ class Judged:
         return [{each.values[code]: rows for code, rows in split(each.codes)} for each in columns]
 
 
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is rare in a capture, in its order, each with its group, and what it tells of groups."""
+
+    rows: list[Observation]
+    groups: BrokerGroups
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What all frequent events tell, and no few of them. `records`: by connection how long the longest record
+    may be; `fallen`: to which ends the confirmOffsets of masters fell."""
+
+    records: Mapping[str, int]
+    fallen: Fallen
+
+
+@dataclass(slots=True)
+class Given:
+    """What has to be known of the whole capture before any part of its frequent events can be judged.
+
+    It is told by what is rare, and by few of the others, whatever these are many. `starts`: of epochs, also
+    those that only a message tells; `begun`: where the logs of masters begin late; `again`: the messages that
+    lost their place to another one; `due`: from where on log bytes are not compared with messages; `listed`:
+    the events that messages are compared with.
+    """
+
+    groups: BrokerGroups
+    history: History
+    falls: ToldFalls
+    replicas: Replicas
+    starts: Mapping[str, Mapping[int, int]]
+    begun: Beginnings
+    again: GivenAgain
+    due: Ends
+    listed: list[StreamEvent]
+
+    def replication(self, frames: Columns) -> EventTable:
+        """The stream `ha` of any whole connections; `frames` are theirs, with their groups."""
+        return replication_table(frames, Recounts(frames, self.replicas))
+
+    def sends(self, sends: Columns) -> EventTable:
+        """The acknowledged messages of any whole connections; these have groups and epochs."""
+        short = below(sends, self.begun)
+        return sends_table(sends, self.falls, self.again, self.starts, self.history.unseen, short)
+
+
 def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = False) -> Judged:
     """Join the events of one capture; `learners` are ids or addresses that the user knows as such.
 
     `all_ack`: the user knows that every member of the SyncStateSet acknowledges what is sent.
     """
     events = CaptureEvents(observed)
-    few = behind_names(events.few)
-    groups = learn_groups(few)
-    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in few]
+    named = name_events(events.few)
+    frames = with_groups(events.columns(*FRAMES), named.groups)
+    history = history_of(named, frames, learners)
+    sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), named.groups)
+    sends = told_epochs(sends, history.offices, named.rows)
+    measured = Measured(longest_records(sends), fallen_to(frames))
+    joined = judged_of(events, named, frames, sends, history, measured, all_ack=all_ack)
+    messages = joined.given.sends(sends)
+    due = least_of([joined.given.due, cuts_of(sends, messages.known["cut_to"])])
+    tables = [joined.replication, messages, ranges(frames), stored(frames, sends, due)]
+    if all_ack:
+        # Without the setting the rule says nothing, and there is an event for every frame.
+        tables.append(confirms_table(named.rows, frames))
+    joined.tables += [each for each in tables if len(each)]
+    return joined
+
+
+def name_events(few: list[Observation]) -> Named:
+    """What is rare in a capture, joined to its groups."""
+    called = behind_names(few)
+    groups = learn_groups(called)
+    rows = [row if row.kind in _ABOUT_NO_GROUP else replace(row, group=groups.group(row)) for row in called]
     groups.identities = Identities(rows)
-    frames = with_groups(events.columns(*FRAMES), groups)
-    history = _history(rows, witnesses_of(frames), groups, learners)
-    sends = with_groups(told_once(events.columns(ObservationKind.ACKNOWLEDGED)), groups)
-    _hear_messages(history.offices, sends, rows)
-    sends = with_epochs(sends, history.offices)
+    return Named(rows, groups)
+
+
+def judged_of(
+    events: CaptureEvents,
+    named: Named,
+    frames: Columns,
+    sends: Columns,
+    history: History,
+    measured: Measured,
+    *,
+    all_ack: bool,
+) -> Judged:
+    """Everything but what is asked of each frequent event. `frames` and `sends` may be those alone that tell
+    as much as all (telling.py); messages have their epochs."""
+    rows, groups = named.rows, named.groups
     starts = _epoch_starts(history.starts, written(sends))
     logs, again = telling_of_logs(sends, frames)
     every = in_capture_order([*rows, *logs])
-    falls = ToldFalls(every, groups, history.tenures, history.starts, history.unseen, longest_records(sends))
+    falls = ToldFalls(every, groups, history.tenures, history.starts, history.unseen, measured.records)
+    ends = [*falls.ends()]
+    epochs = [*_epochs(starts, history)]
+    masters = _addresses(history)
+    offices = followed(frames, groups, masters, starts, history.unseen, all_ack=all_ack)
     listed = [
         *_facts(rows, groups, history),
-        *_epochs(starts, history),
-        *(
-            StreamEvent("offices", "followed", event)
-            for event in followed(
-                frames, groups, _addresses(history), starts, history.unseen, all_ack=all_ack
-            )
-        ),
+        *epochs,
+        *(StreamEvent("offices", "followed", event) for event in offices),
         *(StreamEvent("leaders", "leader_changed", event) for event in leader_changes(rows, groups)),
         *(StreamEvent("grants", "granted", event) for event in grants(rows, groups)),
         *(StreamEvent("offers", "offered", event) for event in offers(rows, groups)),
     ]
-    masters: Members = {
-        group: {each.master for each in tenures.values()} for group, tenures in history.tenures.items()
-    }
-    whole = controllers_were_seen(rows, groups)
-    replication = replication_table(frames, Recounts(frames, members_told(rows), masters, whole=whole))
-    short = below(sends, beginnings(frames, history.tenures))
-    messages = sends_table(sends, falls, again, starts, history.unseen, short)
-    ends = [*falls.ends()]
     tables = [
-        replication,
-        messages,
-        ranges(frames),
-        stored(frames, sends, ends_of(sends, messages.known["cut_to"], ends, starts)),
         _table("sends", "acknowledged", _unseen(rows, groups)),
         _table("logs", "log_end", ends),
     ]
-    if all_ack:
-        # Without the setting the rule says nothing, and there is an event for every frame.
-        every = in_capture_order([*rows, *frames.rows(np.flatnonzero(frames.are(*_HEADERS)))])
-        tables.append(_table("confirms", "confirm", confirms(every, all_ack=all_ack)))
-    tables = [each for each in tables if len(each)]
-    return Judged(events, rows, sends, frames, groups, history, listed, replication, tables)
+    given = Given(
+        groups,
+        history,
+        falls,
+        _replicas(frames, rows, history, measured.fallen, whole=controllers_were_seen(rows, groups)),
+        starts,
+        beginnings(frames, history.tenures),
+        GivenAgain(row for row in again if falls.is_given_again(row)),
+        ends_of(ends, starts),
+        epochs,
+    )
+    return Judged(events, rows, sends, frames, given, listed, [each for each in tables if len(each)])
+
+
+def _replicas(
+    frames: Columns, rows: list[Observation], history: History, fallen: Fallen, *, whole: bool
+) -> Replicas:
+    masters: Members = {
+        group: {each.master for each in tenures.values()} for group, tenures in history.tenures.items()
+    }
+    return Replicas(frames, members_told(rows) if whole else {}, masters, fallen)
+
+
+def confirms_table(rows: list[Observation], frames: Columns) -> EventTable:
+    """The stream `confirms` of whole groups, whose members are known to acknowledge all that is sent."""
+    every = in_capture_order([*rows, *frames.rows(np.flatnonzero(frames.are(*_HEADERS)))])
+    return _table("confirms", "confirm", confirms(every, all_ack=True))
 
 
 def _table(stream: str, name: str, events: Iterable[SimpleNamespace]) -> EventTable:
@@ -212,9 +317,9 @@ def _table(stream: str, name: str, events: Iterable[SimpleNamespace]) -> EventTa
     return table_of(stream, each, _NUMBERS, lambda place: each[place][1].row)
 
 
-def _history(
-    rows: list[Observation], headers: Iterable[Observation], groups: BrokerGroups, learners: Collection[str]
-) -> History:
+def history_of(named: Named, frames: Columns, learners: Collection[str]) -> History:
+    """The history of every group; `frames` are those of replication, or those that tell as much of it."""
+    rows, groups = named.rows, named.groups
     history = History()
     witnesses: dict[str, Witnesses] = defaultdict(Witnesses)
     taken_back = epochs_taken_back(rows)
@@ -229,7 +334,7 @@ def _history(
                 history.tenures[row.group].setdefault(row.master_epoch, tenure)
         else:
             witnesses[row.group].hear(row)
-    for row in headers:
+    for row in witnesses_of(frames):
         witnesses[str(row.group)].hear(row)
     claims = masters_by_handshake(rows, groups)
     for group, offices in claims.items():
@@ -240,9 +345,9 @@ def _history(
     present = _present(rows, groups, taken_back)
     for group in {*witnesses, *history.tenures}:
         each = witnesses[group]
-        named = history.tenures[group].keys()
-        history.starts[group].update(each.believed(named))
-        history.unseen[group] = each.unseen(named)
+        known = history.tenures[group].keys()
+        history.starts[group].update(each.believed(known))
+        history.unseen[group] = each.unseen(known)
         history.offices[group] = Offices(
             history.tenures[group],
             {epoch: address for epoch, (address, _) in claims.get(group, {}).items()},
@@ -252,14 +357,6 @@ def _history(
             partial(groups.identities.perhaps, group),
         )
     return history
-
-
-def _hear_messages(offices: Mapping[str, Offices], sends: Columns, rows: Iterable[Observation]) -> None:
-    """Tell the offices of each group where messages were acknowledged, and where some were not seen."""
-    places = places_by_address(sends)
-    torn = {row.address for row in rows if row.kind == ObservationKind.UNSEEN}
-    for group, each in offices.items():
-        each.acknowledged, each.torn = places.get(group, {}), torn
 
 
 def _present(

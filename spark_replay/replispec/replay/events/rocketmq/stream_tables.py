@@ -6,6 +6,7 @@ has not is None. `message`, `entries` and others are for machines, which walk th
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from types import SimpleNamespace
@@ -68,6 +69,27 @@ def with_epochs(sends: Columns, offices: Mapping[str, Offices]) -> Columns:
 
     It is asked of one message of each connection between the borders that it may depend on.
     """
+    nothing = Offices()
+
+    def told(row: Observation) -> int | None:
+        epoch = offices.get(str(row.group), nothing).epoch_of(row)
+        return None if epoch is UNKNOWN else epoch
+
+    return sends.having("epoch", sends.told_alike(between_borders(sends, offices), told))
+
+
+def told_epochs(sends: Columns, offices: Mapping[str, Offices], rows: Iterable[Observation]) -> Columns:
+    """Acknowledged messages with their epochs, where they are all there are, or those alone that tell as much
+    as all (telling.py). None was only passed on; `rows`: what is rare."""
+    places = places_by_address(sends)
+    torn = {row.address for row in rows if row.kind == ObservationKind.UNSEEN}
+    for group, each in offices.items():
+        each.hear(places.get(group, {}), torn)
+    return with_epochs(sends, offices)
+
+
+def between_borders(sends: Columns, offices: Mapping[str, Offices]) -> Codes:
+    """One code for all messages of a connection that are of one epoch whatever else was acknowledged."""
     codes = np.zeros(len(sends), np.int64)
     group, address = sends.coded("group"), sends.coded("address")
     nothing = Offices()
@@ -78,13 +100,7 @@ def with_epochs(sends: Columns, offices: Mapping[str, Offices]) -> Columns:
             for name, places in own.borders(address.values[address.codes[rows[0]]]).items()
         ]
         codes[rows] = combined(*between)
-
-    def told(row: Observation) -> int | None:
-        epoch = offices.get(str(row.group), nothing).epoch_of(row)
-        return None if epoch is UNKNOWN else epoch
-
-    every = combined(codes, sends.alike("group", "connection", "address"))
-    return sends.having("epoch", sends.told_alike(every, told))
+    return combined(codes, sends.alike("group", "connection", "address"))
 
 
 def _apart(places: Iterable[int]) -> Numbers:
@@ -95,6 +111,11 @@ def _apart(places: Iterable[int]) -> Numbers:
 
 def witnesses_of(frames: Columns) -> list[Observation]:
     """Of the transfer headers that tell the same start of an epoch so many as are needed to believe it."""
+    return frames.rows(witnesses(frames))
+
+
+def witnesses(frames: Columns) -> Rows:
+    """Where these are among the frames."""
     rows = np.flatnonzero(frames.are(*RUNS))
     starts, offsets = (frames.numbers(name) for name in ("epoch_start_offset", "offset"))
     codes = combined(
@@ -103,10 +124,10 @@ def witnesses_of(frames: Columns) -> list[Observation]:
         np.unique(starts.numbers[rows], return_inverse=True)[1],
         (offsets.numbers[rows] < 0).astype(np.int64),
     )
-    return frames.rows(rows[_first_of_each(codes, WITNESSES_MIN)])
+    return rows[first_of_each(codes, WITNESSES_MIN)]
 
 
-def _first_of_each(codes: Codes, count: int) -> Rows:
+def first_of_each(codes: Codes, count: int) -> Rows:
     """The places of the first ones with each code, ascending."""
     return np.sort(np.concatenate([np.zeros(0, np.int64), *(own[:count] for _, own in split(codes))]))
 
@@ -221,17 +242,36 @@ def _any(**told: Any) -> Any:
 # ---- sends -----------------------------------------------------------------------------------------
 
 
+class GivenAgain:
+    """Acknowledged messages that another one keeps the place of."""
+
+    def __init__(self, rows: Iterable[Observation]) -> None:
+        self._messages = Counter(rows)
+        self._offsets = np.unique(np.array([row.offset or 0 for row in self._messages], np.int64))
+
+    def among(self, sends: Columns) -> Rows:
+        """Which of these messages."""
+        perhaps = np.flatnonzero(np.isin(sends.numbers("offset").numbers, self._offsets))
+        left = self._messages.copy()
+        found = []
+        # Of messages that nothing tells apart the first one keeps the place.
+        for at, row in zip(perhaps[::-1].tolist(), reversed(sends.rows(perhaps)), strict=True):
+            if left[row]:
+                left[row] -= 1
+                found.append(at)
+        return np.array(found, np.int64)
+
+
 def sends_table(
     sends: Columns,
     falls: ToldFalls,
-    again: Sequence[Observation],
+    again: GivenAgain,
     starts: Starts,
     unseen: Mapping[str, int],
     short: Flags,
 ) -> EventTable:
-    """The events `acknowledged` of the stream `sends`; `again`: the rows that `repeated` tells; `unseen`: by
-    group the latest epoch of which nothing tells where it starts; `short`: messages that lie below where the
-    log of a later master begins."""
+    """The events `acknowledged` of the stream `sends`; `unseen`: by group the latest epoch of which nothing
+    tells where it starts; `short`: messages that lie below where the log of a later master begins."""
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
@@ -254,7 +294,7 @@ def sends_table(
     ends += places.tolist()
     epoch, group = sends.coded("epoch"), sends.coded("group")
     given = np.zeros(len(sends), np.int64)
-    given[repeated(sends)] = [falls.is_given_again(row) for row in again]
+    given[again.among(sends)] = 1
 
     def followed(row: Observation) -> bool:
         group = str(row.group)
@@ -311,17 +351,17 @@ def telling_of_logs(sends: Columns, frames: Columns) -> tuple[list[Observation],
     """
     many = np.flatnonzero(frames.are(*MANY))
     places = sends.numbers("offset").numbers
-    ends = _ends(sends.alike("connection", "address"), sends.places)
-    logs = _ends(sends.alike("group", "address", "epoch", "connection"), places)
+    ends = ends_of_each(sends.alike("connection", "address"), sends.places)
+    logs = ends_of_each(sends.alike("group", "address", "epoch", "connection"), places)
     again = repeated(sends)
     every = np.union1d(np.union1d(ends, logs), again)
     rows = sends.rows(every)
     known = dict(zip(every.tolist(), rows, strict=True))
-    ends = _ends(frames.alike("connection", "address", "direction")[many], many)
+    ends = ends_of_each(frames.alike("connection", "address", "direction")[many], many)
     return [*rows, *frames.rows(many[ends])], [known[at] for at in again.tolist()]
 
 
-def _ends(codes: Codes, values: Numbers) -> Rows:
+def ends_of_each(codes: Codes, values: Numbers) -> Rows:
     """Of what has each code those with the least values, so many as must agree, and the largest."""
     order = np.lexsort((values, codes))
     parts = split(codes[order])

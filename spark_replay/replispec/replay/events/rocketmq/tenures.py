@@ -131,8 +131,14 @@ class Offices:
             return UNKNOWN
         return min(left)
 
+    def hear(self, acknowledged: Mapping[str | None, Numbers], torn: Collection[str | None]) -> None:
+        """Where messages were acknowledged, and where some of that was not seen; as the attributes."""
+        self.acknowledged, self.torn = acknowledged, torn
+        self._said.clear()
+
     def borders(self, address: str | None) -> dict[str, list[int]]:
-        """Where the epoch of a broker's messages may change, by what is asked of them."""
+        """Where the epoch of a broker's messages may change, by what is asked of them; what was acknowledged
+        where moves none of these."""
         said = self._said_to(address)
         return {
             "order": said.by_order.borders(),

@@ -6,14 +6,14 @@ The invariants are the specification's; this module only feeds them. A finding e
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from replispec.replay.events.rocketmq.stream_events import Judged, join
+from replispec.replay.events.rocketmq.stream_events import Judged, StreamEvent, join
 from replispec.replay.events.tables import Events
 from replispec.replay.judges.findings import FindingRow, finding_of
 from replispec.replay.judges.machines import of_connections, of_machines, of_pairs
-from replispec.replay.judges.parts import PartFinding, add_up
+from replispec.replay.judges.parts import PartFinding, PartFindings, add_up
 from replispec.replay.judges.sends import LossRow, SendsRow, losses_of, sends_of
 from replispec.replay.judges.streams import StreamJudges
 from replispec.replay.machines.rocketmq.findings import machine_findings
@@ -46,20 +46,41 @@ def judge_capture(
 
     `learners` and `all_ack` as in stream_events.join.
     """
-    learners = [rules.canonical_address(each) for each in learners]
+    learners = named_learners(learners)
     joined = join(events, learners, all_ack=all_ack)
-    streams = StreamJudges(INVARIANTS, joined.listed, rules, of_sends=SURVIVAL)
-    found = add_up(
-        [
-            streams.listed(),
-            *map(streams.of, joined.tables),
-            of_machines(machine_findings(joined.for_machines(learners), joined.groups, learners)),
-            *of_connections(walk_replication(joined.replication, joined.groups)),
-        ]
-    )
+    walked = of_connections(walk_replication(joined.replication, joined.groups))
+    return conclude(file, joined, [], walked, of_pairs(joined.events), learners)
+
+
+def named_learners(learners: Collection[str]) -> list[str]:
+    """Brokers that the user calls learners, as all others are called."""
+    return [rules.canonical_address(each) for each in learners]
+
+
+def stream_judges(listed: Iterable[StreamEvent]) -> StreamJudges:
+    """The judges of all streams."""
+    return StreamJudges(INVARIANTS, listed, rules, of_sends=SURVIVAL)
+
+
+def conclude(
+    file: str,
+    joined: Judged,
+    judged: Iterable[PartFindings],
+    walked: Iterable[PartFindings],
+    pairs: PartFinding,
+    learners: Collection[str],
+) -> Judgement:
+    """The result of one capture: of all that was joined, and of what parts come to beside it.
+
+    `judged` by invariants, `walked` by the machines of replication; `pairs`: of requests and answers.
+    """
+    streams = stream_judges(joined.listed)
+    of_tables = add_up([*judged, *map(streams.of, joined.tables)])
+    machines = of_machines(machine_findings(joined.for_machines(learners), joined.groups, learners))
+    found = add_up([streams.listed(), of_tables, machines, *walked])
     judgement = Judgement(file, joined)
     seen = {event.group for event in joined.listed if event.name not in _CONTEXT}
-    seen |= {group for table in joined.tables for group, _ in table.parts("group")}
+    seen |= {group for group, _ in of_tables}
     ended = joined.groups.ended()
     for group in sorted(seen | {group for group, rule in found if rule in WATCHED}):
         for rule in (*INVARIANTS, *WATCHED):
@@ -70,6 +91,6 @@ def judge_capture(
         judgement.losses += losses_of(file, group, survival)
         if survival.messages:
             judgement.sends.append(sends_of(file, group, survival, begun_anew=group in ended))
-    judgement.findings.append(finding_of(file, EVERYTHING, PAIRING, of_pairs(joined.events)))
+    judgement.findings.append(finding_of(file, EVERYTHING, PAIRING, pairs))
     judgement.findings.sort(key=lambda row: (row.group == EVERYTHING, row.group, row.invariant))
     return judgement

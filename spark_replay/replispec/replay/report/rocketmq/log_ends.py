@@ -47,11 +47,20 @@ def curves(own: GroupEvents, span_ns: tuple[int, int]) -> tuple[Curve, ...]:
     return tuple(found)
 
 
+def moments(events: Columns, span_ns: tuple[int, int]) -> Numbers:
+    """The moment of the curves that each event is of."""
+    return _moments(events.numbers("time_ns").numbers, span_ns)
+
+
+def _moments(times: Numbers, span_ns: tuple[int, int]) -> Numbers:
+    return np.asarray((times - span_ns[0]) * MOMENTS // max(span_ns[1] - span_ns[0], 1))
+
+
 def _thinned(times: Numbers, offsets: Numbers, span_ns: tuple[int, int]) -> tuple[tuple[int, int], ...]:
     """The last point of each moment; moments by their first points."""
-    moments = (times - span_ns[0]) * MOMENTS // max(span_ns[1] - span_ns[0], 1)
-    _, first = np.unique(moments, return_index=True)
-    _, from_end = np.unique(moments[::-1], return_index=True)
+    each = _moments(times, span_ns)
+    _, first = np.unique(each, return_index=True)
+    _, from_end = np.unique(each[::-1], return_index=True)
     last = (len(times) - 1 - from_end)[np.argsort(first)]
     return tuple(zip(times[last].tolist(), offsets[last].tolist(), strict=True))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -40,6 +41,25 @@ def overlaps(file: str, judged: Judged) -> list[Overlap]:
                         _overlap(file, group, (before, after), (before_epoch, epoch), (sends, transfers))
                     )
     return found
+
+
+def added(parts: Iterable[Overlap]) -> list[Overlap]:
+    """What parts of one capture tell, together."""
+    found: dict[tuple[str, int, int], Overlap] = {}
+    for part in parts:
+        key = part.group, part.old_epoch, part.new_epoch
+        before = found.get(key)
+        found[key] = part if before is None else _sum(before, part)
+    return [found[key] for key in sorted(found, key=lambda each: (each[0], each[1]))]
+
+
+def _sum(one: Overlap, other: Overlap) -> Overlap:
+    return replace(
+        one,
+        to_ns=max(one.to_ns, other.to_ns),
+        acknowledged=one.acknowledged + other.acknowledged,
+        transfers=one.transfers + other.transfers,
+    )
 
 
 def _acts(

@@ -1,0 +1,158 @@
+"""Which part of its capture each connection is in, and how parts pass through Spark.
+
+A part is any whole connections. Rows between tasks are few, and opaque to the JVM: Arrow streams, or what
+Python keeps. What all tasks of a capture have to know lies in a folder that all workers see.
+"""
+
+from __future__ import annotations
+
+import pickle
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from replispec.replay.engines.spark_frames import unfinished_file
+from replispec.replay.report.summary import CaptureRow
+
+# So many frames are in one part on average: they are held at once, without their bodies.
+FRAMES_TOGETHER = 1 << 16
+# Parts of fewer are made only to give every core some.
+FRAMES_MINIMUM = 1 << 12
+PARTS_A_CORE = 2
+# A row for one task: `slot` says which partition takes it, `owner` the number of its capture.
+PASSED: pa.Schema = pa.schema(
+    [
+        pa.field("slot", pa.int32()),
+        pa.field("owner", pa.int32()),
+        pa.field("name", pa.string()),
+        pa.field("payload", pa.binary()),
+    ]
+)
+Batches = Iterator[pa.RecordBatch]
+Passed = tuple[int, int, str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureParts:
+    """The parts of one capture: `count` slots from `first` on, and its figures."""
+
+    number: int
+    row: CaptureRow
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of all captures, by name."""
+
+    captures: Mapping[str, CaptureParts]
+
+    @classmethod
+    def of(cls, captures: Mapping[str, CaptureRow], cores: int) -> Parts:
+        """As many as the frames of the captures need."""
+        found: dict[str, CaptureParts] = {}
+        first = 0
+        for number, (name, row) in enumerate(captures.items()):
+            frames = row.frames_remoting + row.frames_ha
+            least = min(PARTS_A_CORE * cores, frames // FRAMES_MINIMUM)
+            count = max(1, least, -(-frames // FRAMES_TOGETHER))
+            found[name] = CaptureParts(number, row, first, count)
+            first += count
+        return cls(found)
+
+    @property
+    def slots(self) -> int:
+        """How many there are."""
+        return max((each.first + each.count for each in self.captures.values()), default=0)
+
+    def slots_of(self, capture: str, connections: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """The slot of each connection."""
+        own = self.captures[capture]
+        return np.array([own.first + zlib.crc32(each.encode()) % own.count for each in connections], np.int64)
+
+    def owner(self, slot: int) -> CaptureParts:
+        """The capture of a slot."""
+        return next(each for each in self.captures.values() if each.first <= slot < each.first + each.count)
+
+
+def passed(spark: SparkSession, tasks: int) -> DataFrame:
+    """The numbers of so many tasks, each in a partition of its own."""
+    return spark.range(0, tasks, 1, numPartitions=max(1, tasks))
+
+
+def numbers_in(batches: Batches) -> Iterator[int]:
+    """Those that one task has."""
+    for batch in batches:
+        yield from batch.column(0).to_pylist()
+
+
+def rows_in(batches: Batches) -> Iterator[Passed]:
+    """The rows of PASSED that one task has, one at a time."""
+    for batch in batches:
+        for at in range(batch.num_rows):
+            slot, owner, name, payload = batch.columns
+            yield slot[at].as_py(), owner[at].as_py(), name[at].as_py(), payload[at].as_py()
+
+
+def as_batch(rows: Sequence[Passed]) -> pa.RecordBatch:
+    """Rows for the next task."""
+    columns = zip(*rows, strict=True) if rows else ([] for _ in PASSED)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, PASSED, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=PASSED)
+
+
+def to_bytes(tables: Iterable[pa.Table | pa.RecordBatch], schema: pa.Schema) -> bytes:
+    """Tables as one Arrow stream, compressed."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        for table in tables:
+            writer.write(table)
+    found: bytes = sink.getvalue().to_pybytes()
+    return found
+
+
+def from_bytes(payload: bytes) -> pa.Table:
+    """The inverse."""
+    return pa.ipc.open_stream(payload).read_all()
+
+
+def squeezed(what: Any) -> bytes:
+    """Anything that Python keeps, compressed."""
+    return zlib.compress(pickle.dumps(what, 5), 1)
+
+
+def unsqueezed(payload: bytes) -> Any:
+    """The inverse."""
+    return pickle.loads(zlib.decompress(payload))
+
+
+def keep(path: Path, what: Any) -> None:
+    """Let tasks read something; a task may be run again, or twice at once."""
+    unfinished = unfinished_file(path)
+    unfinished.write_bytes(pickle.dumps(what, 5))
+    unfinished.replace(path)
+
+
+def kept(path: Path) -> Any:
+    """What was kept, for whoever alters it."""
+    return pickle.loads(path.read_bytes())
+
+
+@lru_cache(maxsize=2)
+def shared(path: Path) -> Any:
+    """What was kept, for those who only read it: a worker reads it once."""
+    return kept(path)
+
+
+def spark_schema(schema: pa.Schema) -> Any:
+    """The schema as Spark has it."""
+    return from_arrow_schema(schema)

@@ -1,0 +1,75 @@
+"""How the judging of one capture is spread: parts of its connections, told what the whole capture tells.
+
+What must be whole is small. It is made in rounds: every part is asked something without the others
+(`of_part`), which is small too, and from all that they tell more becomes known of the capture (`together`).
+What has to be compared between parts they bring to meetings, each of which is held by itself. Nothing depends
+on the order of parts, nor on how often a part is asked.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from replispec.replay.engines.results import CaptureResult, Options
+from replispec.replay.events.tables import Events
+from replispec.replay.report.summary import CaptureRow
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What one part says in a round, and what it brings to meetings, by their names."""
+
+    told: Any
+    meetings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Round:
+    """One round. The first argument of each is what is known of the capture.
+
+    `of_part` is given the number of a part and all its events; `meet` what parts bring to one meeting, and
+    says something as well; `together` is given all that was said, of parts in their order, and of meetings.
+    """
+
+    of_part: Callable[[Any, int, Events], Said]
+    together: Callable[[Any, Sequence[Any], Sequence[Any]], Any]
+    meet: Callable[[Any, Sequence[Any]], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """How a family spreads judging. `begin` is given a capture's figures, its events of all kinds that are
+    not `frequent`, how many parts there are, and the options; what is known after the rounds is the result,
+    None as long as another round is needed."""
+
+    frequent: Sequence[str]
+    begin: Callable[[CaptureRow, Events, int, Options], Any]
+    rounds: Sequence[Round]
+    result: Callable[[Any], CaptureResult | None]
+
+
+def judged_in_parts(
+    spread: Spread, capture: CaptureRow, rare: Events, parts: Sequence[Events], options: Options
+) -> CaptureResult:
+    """What a capture comes to; `parts` are all events of any whole connections each, `rare` those of all
+    connections that are not frequent."""
+    known = spread.begin(capture, rare, len(parts), options)
+    for each in spread.rounds:
+        if (result := spread.result(known)) is not None:
+            return result
+        said = [each.of_part(known, number, part) for number, part in enumerate(parts)]
+        known = each.together(known, [part.told for part in said], _met(each, known, said))
+    result = spread.result(known)
+    assert result is not None, "the last round has a result"
+    return result
+
+
+def _met(each: Round, known: Any, said: Iterable[Said]) -> list[Any]:
+    brought: dict[str, list[Any]] = defaultdict(list)
+    for part in said:
+        for name, what in part.meetings.items():
+            brought[name].append(what)
+    return [] if each.meet is None else [each.meet(known, own) for _, own in sorted(brought.items())]
