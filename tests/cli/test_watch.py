@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from replispec.replay.watch.checkpoint import FORMAT
 from tests.cli.command import CAPTURES, command, replispec
 
 LOST = CAPTURES / "hung_master.pcap"
@@ -93,7 +94,7 @@ def test_what_cannot_be_watched_is_one_line_and_exit_code_2(tmp_path: Path) -> N
         ((tmp_path / "none",), "does not exist"),
         ((folder, "--until-quiet", "0"), "no packet was captured"),
         ((folder, "--checkpoint", folder), "is the folder that is watched"),
-        ((folder, "--checkpoint", state.parent), "a checkpoint of format 999, this replispec has 1"),
+        ((folder, "--checkpoint", state.parent), f"a checkpoint of format 999, this replispec has {FORMAT}"),
     ):
         done = replispec("watch", *arguments, "--out", tmp_path / "out", "-q", "--every", "0.05")
         assert done.returncode == 2

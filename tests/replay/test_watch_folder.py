@@ -13,7 +13,7 @@ import pytest
 
 from replispec.replay.engines.results import Options
 from replispec.replay.watch import checkpoint, folder
-from replispec.replay.watch.checkpoint import CheckpointError
+from replispec.replay.watch.checkpoint import FORMAT, CheckpointError
 from replispec.replay.watch.watcher import NothingCapturedError
 from tests.replay.pcap_writer import START_NS, Conversation, Packet, pcap, pcapng
 from tests.replay.random_traffic import command, random_capture
@@ -244,7 +244,7 @@ def test_a_checkpoint_of_another_version_is_refused_by_one_line(
     feed(watched, "a.pcap", pcap(talk(0)))
     watched.look()
     for patched, value, line in (
-        ("FORMAT", 3, "a checkpoint of format 2, this replispec has 3"),
+        ("FORMAT", FORMAT + 1, f"a checkpoint of format {FORMAT}, this replispec has {FORMAT + 1}"),
         ("software_version", lambda: "9.9", "written by replispec"),
         ("specification_digest", lambda: "feed", "which may read captures otherwise"),
     ):

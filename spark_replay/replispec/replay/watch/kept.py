@@ -107,7 +107,7 @@ class KeptSegments:
 
     def outlines(self, number: int) -> Outlines:
         """The outlines of a split that was looked at."""
-        found: Outlines = _stored(self._outlines(number))
+        found: Outlines = _stored(self._survey(number))[2]
         return found
 
     def in_turns(self, splits: Mapping[int, Split], ground: Ground) -> Iterator[tuple[Split, Turns]]:
@@ -167,16 +167,15 @@ class KeptSegments:
         packets = SplitReader({split.number: split}, {}).surveyed(split.number)
         with _beside(packets_files(self.folder, split.number)[0]) as beside:
             keep_packets(packets, beside)
-        _store(self._outlines(split.number), outlines(group(packets)))
         found = survey(packets)
-        _store(self._survey(split.number), (_identity(split), found))
+        _store(self._survey(split.number), (_identity(split), found, outlines(group(packets))))
         return found
 
     def _kept_survey(self, split: Split) -> Survey | None:
         path = self._survey(split.number)
         if not path.exists():
             return None
-        of, found = _stored(path)
+        of, found, _ = _stored(path)
         kept: Survey = found
         return kept if of == _identity(split) else None
 
@@ -188,9 +187,6 @@ class KeptSegments:
 
     def _survey(self, number: int) -> Path:
         return self.folder / f"survey-{number}"
-
-    def _outlines(self, number: int) -> Path:
-        return self.folder / f"outlines-{number}"
 
     def _frames(self, number: int) -> Path:
         return self.folder / f"frames-{number}.parquet"
