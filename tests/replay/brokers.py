@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import dataclass, field
 
-from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.codes import LogMagic, MessageFlag
 from replispec.wire.rocketmq.store import LogRecord, OffsetMessageId
 from replispec.wire.rocketmq.streams import COMMIT_LOG
 from tests.replay.pcap_writer import Endpoint
@@ -75,11 +75,15 @@ class Broker:
         """Store a new message; the offset at which it lies, and the message."""
         offset = self.end
         message = f"message {offset} ".encode().ljust(MESSAGE_SIZE, b".")
+        born, stored = (ipaddress.ip_address(each) for each in (PRODUCER, self.host))
         record = LogRecord(
             magic=LogMagic.MESSAGE_V1,
+            # How wide the addresses are is said by flags; a reader finds the body by them.
+            sys_flag=(born.version == 6) * MessageFlag.BORN_HOST_IPV6
+            | (stored.version == 6) * MessageFlag.STORE_HOST_IPV6,
             physical_offset=offset,
-            born_ip=ipaddress.ip_address(PRODUCER).packed,
-            store_ip=ipaddress.ip_address(self.host).packed,
+            born_ip=born.packed,
+            store_ip=stored.packed,
             store_port=self.endpoint[1],
             body=message,
             topic="TopicA",
