@@ -1,8 +1,12 @@
-"""Captures that Spark judges in parts come to what the local engine comes to, row by row."""
+"""Captures that Spark judges in parts come to what the local engine comes to, row by row.
+
+Every third capture; all of them with REPLISPEC_SPREAD=all, as in `make test-full`.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +26,7 @@ from replispec.replay.engines.run import EngineName, replay
 from replispec.replay.events.tables import SCHEMAS, SORTED_BY
 
 CAPTURES = Path(__file__).parents[2] / "spark_replay/captures"
-FILES = sorted(CAPTURES.glob("*.pcap"))
+FILES = sorted(CAPTURES.glob("*.pcap"))[:: 1 if os.environ.get("REPLISPEC_SPREAD") == "all" else 3]
 SPLIT_BYTES = 64 << 10
 # Such that every capture has several parts.
 FRAMES_OF_A_PART = 32
