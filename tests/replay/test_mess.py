@@ -98,7 +98,7 @@ def assert_no_loss_is_hidden(found: CaptureResult, truth: CaptureResult) -> None
         assert survived[0] <= survived[1]
 
 
-# Known and open (docs/STATUS.md): 20 messages of the run after a restart are taken for lost ones.
+# Known and open (docs/STATUS.md): 40 lost messages from 20070 to 28767, where the clean capture tells 60 up to 24307.
 INVENTS = ("one direction missing", "older_copy", 0)
 
 
@@ -110,7 +110,7 @@ def test_a_messed_capture_invents_nothing_and_hides_nothing(defect: str, name: s
     rng = random.Random(f"{name} {defect} {seed}")
     found = replayed(name, made.make(header_and_packets(name)[1], rng))
     if (defect, name, seed) == INVENTS:
-        pytest.xfail("without the answers to sends a message may be put into another run of its broker")
+        pytest.xfail("losses behind the place at which they end in the clean capture")
     if made.keeps:
         assert told(found) == told(clean(name))
     assert invented(found, clean(name)) == set()
