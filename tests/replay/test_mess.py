@@ -98,7 +98,7 @@ def assert_no_loss_is_hidden(found: CaptureResult, truth: CaptureResult) -> None
         assert survived[0] <= survived[1]
 
 
-# Known and open (docs/STATUS.md): 40 lost messages from 20070 to 28767, where the clean capture tells 60 up to 24307.
+# Known and open (docs/STATUS.md): 40 lost from 20070 to 28767, where the clean capture tells 60 up to 24307.
 INVENTS = ("one direction missing", "older_copy", 0)
 
 
