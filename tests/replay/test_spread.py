@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import random
 import zlib
@@ -97,7 +98,11 @@ def assert_same(capture: CaptureRow, events: Events, options: Options, seed: int
         assert told[name] == value, name
 
 
-@pytest.mark.parametrize("seed", range(2))
+# All of them in `make test-full`.
+CUTS = 2 if os.environ.get("REPLISPEC_SPREAD") == "all" else 1
+
+
+@pytest.mark.parametrize("seed", range(CUTS))
 @pytest.mark.parametrize("name", NAMES)
 def test_parts_come_to_what_the_whole_comes_to(name: str, seed: int) -> None:
     assert_same(*seen(name), Options(), seed, (PARTS, 23)[seed])
