@@ -137,8 +137,9 @@ def watch(
     and exits as that does.
 
     Files are copied before they are read, so that a ring may overwrite them. One that vanished unread, was
-    replaced, overlaps another one, or came too late is named, and the exit code is 2. Memory does not grow
-    with what was captured; the disk does: copies and what was decoded stay in --checkpoint. docs/watch.md
+    replaced, overlaps another one, or came too late is named, and the exit code is 2. Until the end
+    memory does not grow with what was captured; the verdict at the end holds all events. The disk grows:
+    copies and what was decoded stay in --checkpoint. docs/watch.md
     has the rest.
 
     Exit code 0: nothing violated or lost. 1: something was. 2: something could not be used, or not be read
