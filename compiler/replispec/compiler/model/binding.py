@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from replispec.compiler.model.expressions import EnumMember, Expression
@@ -88,6 +88,18 @@ class Each:
 
 Value = Expression | Each | Mapping[str, "Value"]
 """The value of a field: an expression, the fields of the message that it is, or those of each in a list."""
+
+
+def expressions_in(values: Iterable[Value]) -> Iterator[Expression]:
+    """Every expression among the values of fields, those of messages within them included."""
+    for value in values:
+        if isinstance(value, Expression):
+            yield value
+        elif isinstance(value, Each):
+            yield value.elements
+            yield from expressions_in(value.fields.values())
+        else:
+            yield from expressions_in(value.values())
 
 
 @dataclass(frozen=True, slots=True)

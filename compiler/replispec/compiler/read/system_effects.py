@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Final
 
 from replispec.compiler.language.check import InstanceType, Scope, require
 from replispec.compiler.model import expressions as ex
-from replispec.compiler.model.binding import Each, Value
+from replispec.compiler.model.binding import expressions_in
 from replispec.compiler.model.machine import Event, MachineSpec
 from replispec.compiler.model.message import Place, SpecificationError
 from replispec.compiler.model.system import AsksSpec, AssignsSpec, MeaningSpec, PartySpec, RaisesSpec
@@ -51,22 +51,10 @@ def needed_local(party: PartySpec, machines: Mapping[str, MachineSpec]) -> Itera
         for each in means:
             if isinstance(each, AsksSpec) and each.says and each.machine not in own:
                 payload = machines[each.machine].bindings.sends[each.says]
-                for node in _said_in((payload.fields, payload.body_fields)):
+                for node in expressions_in((payload.fields, payload.body_fields)):
                     for part in ex.walk(node):
                         if isinstance(part, ex.SourceField | ex.LocalCall):
                             yield part.name
-
-
-def _said_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
-    """Every expression of what is said, that of messages within messages included."""
-    for value in values:
-        if isinstance(value, ex.Expression):
-            yield value
-        elif isinstance(value, Each):
-            yield value.elements
-            yield from _said_in(value.fields.values())
-        else:
-            yield from _said_in(value.values())
 
 
 class MeaningReader:

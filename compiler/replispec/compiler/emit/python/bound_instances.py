@@ -23,7 +23,7 @@ from replispec.compiler.emit.python.bound_releases import (
     releases_text,
     request_tables,
 )
-from replispec.compiler.emit.python.bound_values import expressions_in, message_text
+from replispec.compiler.emit.python.bound_values import message_text
 from replispec.compiler.emit.python.expressions import bare_words, strings
 from replispec.compiler.emit.python.tree import (
     ABC,
@@ -38,7 +38,7 @@ from replispec.compiler.emit.python.tree import (
     own,
 )
 from replispec.compiler.model import expressions as ex
-from replispec.compiler.model.binding import AnswerForm, Source, Text, Value
+from replispec.compiler.model.binding import AnswerForm, Source, Text, Value, expressions_in
 from replispec.compiler.model.machine import MachineSpec
 from replispec.compiler.model.message import Model
 from replispec.compiler.model.value_types import fields_of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 from replispec.compiler.emit.python.binding_words import BindingWords
 from replispec.compiler.emit.python.tree import own
@@ -19,18 +19,6 @@ def message_text(
     kinds = fields_of(message, model)
     values = [f"{field}={_value(value, kinds[field], model, words)}" for field, value in fields.items()]
     return f"{name or own(message.name)}({', '.join(values)})"
-
-
-def expressions_in(values: Iterable[Value]) -> Iterator[ex.Expression]:
-    """Every expression among the values of fields, those of messages within them included."""
-    for value in values:
-        if isinstance(value, ex.Expression):
-            yield value
-        elif isinstance(value, Each):
-            yield value.elements
-            yield from expressions_in(value.fields.values())
-        else:
-            yield from expressions_in(value.values())
 
 
 def _value(value: Value, kind: Type, model: Model, words: BindingWords) -> str:
