@@ -278,6 +278,18 @@ def test_clients_of_a_group_are_told_and_leave() -> None:
     assert brokers.ask(address, code, GetConsumerListRequest("g")).header.code == ResponseCode.SYSTEM_ERROR
 
 
+@pytest.mark.parametrize(
+    "body", [b"", b"{}", HeartbeatData(None, [ConsumerData(group_name="g")], None, []).encode()]
+)
+def test_a_heartbeat_of_nobody_is_refused_and_makes_nobody_a_member(body: bytes) -> None:
+    brokers = BrokerSet()
+    address = brokers.alone()
+    answer = brokers.ask(address, RequestCode.HEART_BEAT, body=body)
+    assert (answer.header.code, answer.header.remark) == (ResponseCode.SYSTEM_ERROR, "clientID is missing")
+    members = brokers.ask(address, RequestCode.GET_CONSUMER_LIST_BY_GROUP, GetConsumerListRequest("g"))
+    assert members.header.code == ResponseCode.SYSTEM_ERROR
+
+
 def _joins(client: str, *groups: str) -> HeartbeatData:
     return HeartbeatData(client, [ConsumerData(group_name=group) for group in groups], None, [])
 
