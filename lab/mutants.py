@@ -6,6 +6,9 @@ and replication's machines and messages. Each is made in a copy of the project;
 `make generate` carries it to everything; then the tests run, the quick ones first, until one fails. First of
 all a copy without an edit must pass. An edit that nothing notices is a hole in the tests, unless it changes
 nothing that anybody could see: those are named in lab/equivalent_edits.yaml, with the reason.
+
+With --everybody each judge is asked about each edit, whatever the others say: explorer, suite, simulation,
+replay, stories, unit tests. So it is seen who alone notices what. That takes some minutes an edit.
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 
 import yaml
@@ -52,19 +56,39 @@ SLOW = {
     "simulation": ("tests/sim",),
     "replay": ("tests/replay", "-k", "machine or fault or expected or scenario"),
 }
+# With --everybody: each looks for itself, by its own means.
+JUDGES = {
+    "explorer": ("tests/explorer/test_promises.py",),
+    "suite": ("tests/controller/test_suite.py", "tests/runtime/replication/test_conformance.py"),
+    "simulation": ("tests/sim",),
+    "replay": SLOW["replay"],
+    "stories": ("tests/scenarios",),
+    "unit tests": (
+        *("tests/wire", "tests/runtime", "tests/controller", "tests/broker", "tests/learner"),
+        "tests/compiler/test_counts_as.py",
+        *(
+            "--ignore=tests/controller/test_suite.py",
+            "--ignore=tests/runtime/replication/test_conformance.py",
+        ),
+    ),
+}
 Stages = Mapping[str, tuple[str, ...]]
 SURVIVED, EQUAL, REFUSED = "survived", "equivalent", "refused by the compiler"
 
 
 @dataclass(frozen=True, slots=True)
 class MutantOutcome:
-    """What became of one edit: who noticed it, and by which test or message."""
+    """What became of one edit: who noticed it, and by which test or message.
+
+    `all_noticed_by` are all who noticed it where everybody was asked, else the first alone.
+    """
 
     kind: str
     edit: str
     noticed_by: str
     by: str
     seconds: float
+    all_noticed_by: tuple[str, ...] = ()
 
 
 def main() -> int:
@@ -75,7 +99,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="only edits whose name contains this")
     parser.add_argument("--skip-control", action="store_true", help="believe that the tests pass")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at a time")
-    parser.add_argument("--quick", action="store_true", help="ask only the quick judges")
+    asked = parser.add_mutually_exclusive_group()
+    asked.add_argument("--quick", action="store_true", help="ask only the quick judges")
+    asked.add_argument("--everybody", action="store_true", help="ask every judge, not only until one notices")
     parser.add_argument("--list", action="store_true", help="name the edits and do nothing")
     parser.add_argument("--out", type=Path, default=Path("out/mutants.json"))
     arguments = parser.parse_args()
@@ -88,18 +114,20 @@ def main() -> int:
     if arguments.list:
         print("\n".join(edit.name for edit in chosen))
         return 0
-    stages = QUICK if arguments.quick else {**QUICK, **SLOW}
+    stages = JUDGES if arguments.everybody else QUICK if arguments.quick else {**QUICK, **SLOW}
     if not arguments.skip_control and (complaint := _control(stages)):
         print(f"mutants: the tests fail without any edit: {complaint}", file=sys.stderr)
         return 2
     outcomes = []
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        for last in pool.map(lambda edit: _try(edit, stages), chosen):
+        for last in pool.map(lambda edit: _try(edit, stages, arguments.everybody), chosen):
             outcomes.append(last)
             place = f"{len(outcomes):>3}/{len(chosen)}"
             print(f"{place} {last.noticed_by} ({last.seconds:.0f} s): {last.edit}", flush=True)
             if last.by:
                 print(f"        {last.by}", flush=True)
+            if len(last.all_noticed_by) > 1:
+                print(f"        noticed by {', '.join(last.all_noticed_by)}", flush=True)
     return _report(outcomes, arguments.out)
 
 
@@ -111,26 +139,32 @@ def _report(outcomes: list[MutantOutcome], out: Path) -> int:
     for kind in sorted({each.kind for each in outcomes}):
         found = Counter(each.noticed_by for each in outcomes if each.kind == kind)
         print(f"     {kind}: {', '.join(f'{count} {who}' for who, count in found.most_common())}")
+    alone = Counter(each.all_noticed_by[0] for each in outcomes if len(each.all_noticed_by) == 1)
+    everybody = Counter(who for each in outcomes for who in each.all_noticed_by)
+    for who, count in everybody.most_common() if len(everybody) > 1 else ():
+        print(f"{count:>4} noticed by {who}, {alone[who]} by nobody else")
     return int(any(each.noticed_by == SURVIVED for each in outcomes))
 
 
 def _control(stages: Stages) -> str:
     """What fails in a copy without an edit; empty when nothing does."""
     with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
-        who, by = _who_notices(_copy(Path(folder)), {**CONTROLLER, **REPLICATION, **stages}, is_edited=False)
-    return "" if who == SURVIVED else f"{who}: {by}"
+        tree = _copy(Path(folder))
+        complaints = list(_noticed(tree, {**CONTROLLER, **REPLICATION, **stages}, is_edited=False))
+    return "; ".join(f"{who}: {by}" for who, by in complaints)
 
 
-def _try(edit: Edit, stages: Stages) -> MutantOutcome:
+def _try(edit: Edit, stages: Stages, everybody: bool) -> MutantOutcome:
     began_s = time.monotonic()
     reason = _equivalent().get(edit.name)
     with tempfile.TemporaryDirectory(prefix="replispec-mutant-") as folder:
         tree = _copy(Path(folder))
         (tree / edit.path.relative_to(ROOT)).write_text(edit.text, "utf-8")
-        who, by = _who_notices(tree, {**_nearest(edit), **stages})
-    if who == SURVIVED and reason:
-        who, by = EQUAL, reason
-    return MutantOutcome(edit.kind, edit.name, who, by, time.monotonic() - began_s)
+        noticed = _noticed(tree, stages if everybody else {**_nearest(edit), **stages})
+        found = list(noticed) if everybody else list(islice(noticed, 1))
+    who, by = found[0] if found else (EQUAL, reason) if reason else (SURVIVED, "")
+    judges = tuple(judge for judge, _ in found if judge in stages)
+    return MutantOutcome(edit.kind, edit.name, who, by, time.monotonic() - began_s, judges)
 
 
 def _generated(tree: Path) -> dict[str, bytes]:
@@ -162,12 +196,15 @@ def _copy(folder: Path) -> Path:
     return folder
 
 
-def _who_notices(tree: Path, stages: Stages, *, is_edited: bool = True) -> tuple[str, str]:
+def _noticed(tree: Path, stages: Stages, *, is_edited: bool = True) -> Iterator[tuple[str, str]]:
+    """Who notices what is in the tree, and by what, one judge after the other."""
     done = _run(tree, ["-m", "replispec.compiler.generate"])
     if done.returncode:
-        return REFUSED, (done.stderr.strip().splitlines() or ["without a word"])[-1]
+        yield REFUSED, (done.stderr.strip().splitlines() or ["without a word"])[-1]
+        return
     if is_edited and _generated(tree) == _generated(ROOT):
-        return EQUAL, "it compiles to the same"
+        yield EQUAL, "it compiles to the same"
+        return
     for who, arguments in stages.items():
         places = [each for each in arguments if not each.startswith("tests") or (tree / each).exists()]
         if not any(each.startswith("tests") for each in places):
@@ -175,8 +212,7 @@ def _who_notices(tree: Path, stages: Stages, *, is_edited: bool = True) -> tuple
         done = _run(tree, ["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *places])
         if done.returncode:
             failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]
-            return who, (failed or done.stdout.strip().splitlines() or ["time over"])[0][:200]
-    return SURVIVED, ""
+            yield who, (failed or done.stdout.strip().splitlines() or ["time over"])[0][:200]
 
 
 def _run(tree: Path, arguments: list[str]) -> subprocess.CompletedProcess[str]:

@@ -50,7 +50,7 @@ FAMILY = LabFamily(
     ),
     edited=Edited(
         # What decides about controllers and replication. Overlays say what others do, and are left alone.
-        machines=("broker_set", "ha_master", "ha_replica"),
+        machines=("broker_registration", "broker_role", "broker_set", "ha_master", "ha_replica"),
         # What is bound to messages: of replication, the frames that are sent.
         bound=(
             "broker_set",
