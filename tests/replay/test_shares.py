@@ -1,4 +1,4 @@
-"""A connection that is observed in shares tells what it tells as a whole, whatever happened to its packets."""
+"""A connection observed in shares tells what it tells as a whole, whatever happened to its packets."""
 
 from __future__ import annotations
 

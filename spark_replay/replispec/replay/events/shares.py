@@ -1,8 +1,8 @@
 """One connection with many frames, observed in shares.
 
-Who answers whom, and in which order frames were delivered, is told by few columns of all frames of a connection
-(`lay`). What the frames say besides is then read share by share (`look`): of a share nobody needs to know more
-than the places of its own frames.
+Who answers whom, and in which order frames were delivered, is told by few columns of all frames of a
+connection (`lay`). What the frames say besides is then read share by share (`look`): of a share nobody needs
+to know more than the places of its own frames.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class Laid:
 class SharedObserver:
     """How a connection is observed in shares.
 
-    `kinds`: of the streams of which it may be; `columns`: of FRAMES, which `lay` is given, with HOLES, STREAMS
-    and how many frames a share may have. `look` is given the frames of a share, and STREAMS with the first
-    one. All that they tell together is what the observers of whole connections tell.
+    `kinds`: of the streams of which it may be; `columns`: of FRAMES, which `lay` is given, with HOLES,
+    STREAMS and how many frames a share may have. `look` is given the frames of a share, and STREAMS with the
+    first one. All that they tell together is what the observers of whole connections tell.
     """
 
     kinds: Collection[str]
