@@ -92,11 +92,12 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
     """The Spark engine's stages in a session that is started now."""
     from replispec.replay.engines.cluster import Cluster
     from replispec.replay.engines.spark import capture_rows
-    from replispec.replay.engines.spark_events import Folders, observed
+    from replispec.replay.engines.spark_events import observed
     from replispec.replay.engines.spark_frames import decode_on_spark
     from replispec.replay.engines.spark_judging import judgements
     from replispec.replay.engines.spark_parts import Parts
     from replispec.replay.engines.spark_session import spark_session
+    from replispec.replay.engines.spark_shares import Folders
 
     events_log = Path(tempfile.mkdtemp(prefix="replispec-bench-"))
     settings = {
@@ -120,7 +121,7 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
         captures = capture_rows([capture], decoded)
         with tempfile.TemporaryDirectory(prefix="replispec-judging-") as passing:
             folders = Folders((out / FRAMES_NAME).absolute(), out.absolute(), Path(passing))
-            parts = Parts.of(captures, cores)
+            parts = Parts.of(captures, cores, decoded.streams)
             events = observed(spark, folders, parts, decoded.holes, decoded.streams)
             judgements(spark, events, folders, parts, Options())
         # Events are observed in the job that judges them.
