@@ -136,11 +136,11 @@ def _rows(out: Path, name: str) -> int:
     return sum(pq.read_metadata(part).num_rows for part in files)
 
 
-def _peaks() -> Figures:
-    """The most memory of this process, of the JVM and of any other descendant, in MB."""
+def peaks(pid: int) -> Figures:
+    """The most memory of a process, of a JVM below it and of any other descendant, in MB."""
     found = {"own_peak_mb": 0.0, "jvm_peak_mb": 0.0, "worker_peak_mb": 0.0}
-    for process in usage(os.getpid()):
-        kind = "own" if process.pid == os.getpid() else "jvm" if process.name == "java" else "worker"
+    for process in usage(pid):
+        kind = "own" if process.pid == pid else "jvm" if process.name == "java" else "worker"
         found[f"{kind}_peak_mb"] = max(found[f"{kind}_peak_mb"], process.peak_mb)
     return found
 
@@ -159,7 +159,7 @@ def main() -> None:
     for line in sys.stdin:
         capture, out = map(Path, line.rstrip("\n").split("\t"))
         out.mkdir(parents=True, exist_ok=True)
-        answer = {**replay(capture, out), **_peaks(), "bytes": capture.stat().st_size}
+        answer = {**replay(capture, out), **peaks(os.getpid()), "bytes": capture.stat().st_size}
         sys.stdout.write(orjson.dumps(answer).decode() + "\n")
         sys.stdout.flush()
 

@@ -31,8 +31,8 @@ FRAMES_TOGETHER = 1 << 16
 # Parts of fewer are made only to give every core some.
 FRAMES_MINIMUM = 1 << 12
 PARTS_A_CORE = 2
-# A connection with more is observed in shares, where it can be.
-FRAMES_OF_ONE = 1 << 15
+# A connection with more is observed in shares, where it can be: for fewer the two jobs more cost too much.
+FRAMES_OF_ONE = 1 << 17
 # A row for one task: `slot` says which partition takes it, `owner` the number of its capture.
 PASSED: pa.Schema = pa.schema(
     [
