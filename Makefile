@@ -112,6 +112,10 @@ site: $(READY) ## the specification as pages for people, with search, no network
 bench-replay: $(READY) ## verdicts and rates of both engines, rates of tshark, on a generated capture (SIZE=400, ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_replay --megabytes $(SIZE) $(ARGS)
 
+.PHONY: bench-cluster
+bench-cluster: jdk $(READY) ## whole replays of three shapes: two workers of a real cluster against one, Spark against the local engine (SIZE=400, ARGS=--help)
+	@$(BIN)/python -m benchmarks.bench_cluster --megabytes $(SIZE) $(ARGS)
+
 .PHONY: bench-watch
 bench-watch: $(READY) ## a folder fed for ten minutes, its watcher killed twice: verdicts, alerts, memory (ARGS=--help)
 	@$(BIN)/python -m benchmarks.bench_watch $(ARGS)

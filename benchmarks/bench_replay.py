@@ -49,11 +49,12 @@ Figures = dict[str, float]
 
 
 class Replayer:
-    """A process of benchmarks.measured that replays when asked, and is killed when it takes too long."""
+    """A process (of benchmarks.measured, or alike) that replays when asked, and is killed when it takes too
+    long."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, module: str = "benchmarks.measured") -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "benchmarks.measured", *arguments],
+            [sys.executable, "-m", module, *arguments],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -73,11 +73,13 @@ class MeasuredRoles:
 class MeasuredFamily:
     """One family. `codec_cases` are calls by name with the bytes that each reads, a bare parse first;
     `generate_capture` writes the capture that the options of `capture_options` name, and gives the truth
-    about it (see truth.py); the options `megabytes` and `seed` are among them."""
+    about it (see truth.py); the options `megabytes` and `seed` are among them. `shapes` are captures of
+    different kinds, as values of these options."""
 
     codec_cases: Callable[[], Mapping[str, tuple[CodecCase, int]]]
     capture_options: Callable[[ArgumentParser], None]
     generate_capture: Callable[[Path, Namespace], Mapping[str, object]]
+    shapes: Mapping[str, Mapping[str, object]]
     dissected: Dissected
     roles: MeasuredRoles
 

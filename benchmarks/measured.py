@@ -92,11 +92,12 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
     """The Spark engine's stages in a session that is started now."""
     from replispec.replay.engines.cluster import Cluster
     from replispec.replay.engines.spark import capture_rows
-    from replispec.replay.engines.spark_events import Folders, observed
+    from replispec.replay.engines.spark_events import observed
     from replispec.replay.engines.spark_frames import decode_on_spark
     from replispec.replay.engines.spark_judging import judgements
     from replispec.replay.engines.spark_parts import Parts
     from replispec.replay.engines.spark_session import spark_session
+    from replispec.replay.engines.spark_shares import Folders
 
     events_log = Path(tempfile.mkdtemp(prefix="replispec-bench-"))
     settings = {
@@ -120,7 +121,7 @@ def on_spark(cores: int, log: Path, split_bytes: int) -> Callable[[Path, Path], 
         captures = capture_rows([capture], decoded)
         with tempfile.TemporaryDirectory(prefix="replispec-judging-") as passing:
             folders = Folders((out / FRAMES_NAME).absolute(), out.absolute(), Path(passing))
-            parts = Parts.of(captures, cores)
+            parts = Parts.of(captures, cores, decoded.streams)
             events = observed(spark, folders, parts, decoded.holes, decoded.streams)
             judgements(spark, events, folders, parts, Options())
         # Events are observed in the job that judges them.
@@ -135,11 +136,11 @@ def _rows(out: Path, name: str) -> int:
     return sum(pq.read_metadata(part).num_rows for part in files)
 
 
-def _peaks() -> Figures:
-    """The most memory of this process, of the JVM and of any other descendant, in MB."""
+def peaks(pid: int) -> Figures:
+    """The most memory of a process, of a JVM below it and of any other descendant, in MB."""
     found = {"own_peak_mb": 0.0, "jvm_peak_mb": 0.0, "worker_peak_mb": 0.0}
-    for process in usage(os.getpid()):
-        kind = "own" if process.pid == os.getpid() else "jvm" if process.name == "java" else "worker"
+    for process in usage(pid):
+        kind = "own" if process.pid == pid else "jvm" if process.name == "java" else "worker"
         found[f"{kind}_peak_mb"] = max(found[f"{kind}_peak_mb"], process.peak_mb)
     return found
 
@@ -158,7 +159,7 @@ def main() -> None:
     for line in sys.stdin:
         capture, out = map(Path, line.rstrip("\n").split("\t"))
         out.mkdir(parents=True, exist_ok=True)
-        answer = {**replay(capture, out), **_peaks(), "bytes": capture.stat().st_size}
+        answer = {**replay(capture, out), **peaks(os.getpid()), "bytes": capture.stat().st_size}
         sys.stdout.write(orjson.dumps(answer).decode() + "\n")
         sys.stdout.flush()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from benchmarks.family import Dissected, MeasuredFamily, MeasuredRoles
 from benchmarks.rocketmq import roles
 from benchmarks.rocketmq.codec_cases import cases
-from benchmarks.rocketmq.generate_capture import add_options, generate, wanted
+from benchmarks.rocketmq.generate_capture import Kind, add_options, generate, wanted
 
 FAMILY = MeasuredFamily(
     codec_cases=cases,
     capture_options=add_options,
     generate_capture=lambda path, options: generate(path, wanted(options)),
+    shapes={kind.value: {"kind": kind.value} for kind in Kind},
     dissected=Dissected(
         script="generated/wireshark/rocketmq.lua",
         shown="rocketmq or rocketmq_ha",

@@ -6,6 +6,8 @@ import os
 import pickle
 import random
 import zlib
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
@@ -22,7 +24,7 @@ from replispec.replay.engines.local import capture_row
 from replispec.replay.engines.results import CaptureResult, Options
 from replispec.replay.engines.rocketmq.spread import SPREAD
 from replispec.replay.engines.spread import Round, Spread, judged_in_parts
-from replispec.replay.events.observation import Acknowledged, Batch, Observation
+from replispec.replay.events.observation import Acknowledged, Batch, Observation, ObservationKind
 from replispec.replay.events.observe import observe
 from replispec.replay.events.tables import Events, to_tables
 from replispec.replay.report.summary import CaptureRow
@@ -54,18 +56,40 @@ def seen(name: str) -> tuple[CaptureRow, Events]:
 
 
 def in_parts(events: Events, seed: int, parts: int) -> list[Events]:
-    """The events of some connections each; a part may have none."""
+    """The events of some connections each; a part may have none. The messages of a connection are cut into
+    stretches, in its part and those behind it."""
 
     def owner(connection: str) -> int:
         return zlib.crc32(f"{seed} {connection}".encode()) % parts
 
+    cuts = cuts_of(events, seed, parts)
     found: list[Events] = []
     for part in range(parts):
         tables = {}
         for kind, table in events.items():
-            own = [owner(each) == part for each in table.column("connection").to_pylist()]
+            names, orders = (table.column(name).to_pylist() for name in ("connection", "order"))
+            behind = [
+                bisect_right(cuts[name], order) if kind is ObservationKind.ACKNOWLEDGED else 0
+                for name, order in zip(names, orders, strict=True)
+            ]
+            own = [(owner(name) + at) % parts == part for name, at in zip(names, behind, strict=True)]
             tables[kind] = table.filter(pa.array(own, pa.bool_()))
         found.append(tables)
+    return found
+
+
+def cuts_of(events: Events, seed: int, parts: int) -> dict[str, list[int]]:
+    """By connection where its messages are cut: nowhere, or anywhere between two frames."""
+    orders: dict[str, set[int]] = defaultdict(set)
+    stored = events[ObservationKind.ACKNOWLEDGED]
+    for name, order in zip(
+        *(stored.column(each).to_pylist() for each in ("connection", "order")), strict=True
+    ):
+        orders[name].add(order)
+    found: dict[str, list[int]] = defaultdict(list)
+    for name, own in orders.items():
+        chance = random.Random(f"{seed} {name}")
+        found[name] = sorted(chance.sample(sorted(own), min(chance.randrange(parts), len(own))))
     return found
 
 
@@ -81,7 +105,7 @@ def passed_on() -> Spread:
         return lambda *given: pickle.loads(pickle.dumps(call(*given)))
 
     rounds = [
-        Round(through(each.of_part), through(each.together), each.meet and through(each.meet))
+        Round(through(each.of_part), through(each.together), each.meet and through(each.meet), each.due)
         for each in SPREAD.rounds
     ]
     return replace(SPREAD, begin=through(SPREAD.begin), rounds=rounds)

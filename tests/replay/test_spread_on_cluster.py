@@ -20,7 +20,7 @@ from replispec.replay.engines import spark_parts
 from replispec.replay.engines.cluster import Cluster
 from replispec.replay.engines.results import Options
 from replispec.replay.engines.run import EngineName, replay
-spark_parts.FRAMES_MINIMUM = 32
+spark_parts.FRAMES_MINIMUM = spark_parts.FRAMES_OF_ONE = 32
 url, out, *captures = sys.argv[1:]
 options = Options(cluster=Cluster(url), events_together=0)
 replay([Path(each) for each in captures], Path(out), EngineName.SPARK, options)

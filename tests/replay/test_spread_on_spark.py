@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,8 @@ FRAMES_OF_A_PART = 32
 def outputs(tmp_path_factory: pytest.TempPathFactory) -> dict[EngineName, Path]:
     folder = tmp_path_factory.mktemp("spread")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spark_parts, "FRAMES_MINIMUM", FRAMES_OF_A_PART)
+        for name in ("FRAMES_MINIMUM", "FRAMES_OF_ONE"):
+            patch.setattr(spark_parts, name, FRAMES_OF_A_PART)
         for engine in EngineName:
             replay(FILES, folder / engine.value, engine, Options(split_bytes=SPLIT_BYTES, events_together=0))
     return {engine: folder / engine.value for engine in EngineName}
@@ -46,6 +48,14 @@ def test_every_capture_was_judged_in_parts(outputs: dict[EngineName, Path]) -> N
     names = {path.name for path in outputs[EngineName.SPARK].rglob("acknowledged.parquet/part-0*")}
     several = {name.split("-")[1] for name in names if not name.endswith("-00000.parquet")}
     assert len(several) > len(FILES) // 2
+
+
+def test_the_messages_of_one_connection_were_in_several_parts(outputs: dict[EngineName, Path]) -> None:
+    parts: dict[str, int] = defaultdict(int)
+    for path in outputs[EngineName.SPARK].rglob("acknowledged.parquet/part-0*"):
+        for name in set(pq.read_table(path).column("connection").to_pylist()):
+            parts[f"{path.name.split('-')[1]} {name}"] += 1
+    assert max(parts.values()) > 1
 
 
 def test_summaries_findings_and_losses_are_the_same(outputs: dict[EngineName, Path]) -> None:

@@ -18,7 +18,14 @@ from replispec.replay.events.rocketmq.recounts import (
     fallen_to,
     of_recounts,
 )
-from replispec.replay.events.rocketmq.stream_tables import FRAMES, told_epochs, with_epochs
+from replispec.replay.events.rocketmq.stream_tables import (
+    FRAMES,
+    longest_of,
+    longest_records,
+    record_steps,
+    told_epochs,
+    with_epochs,
+)
 from replispec.replay.events.rocketmq.telling import of_logs
 from replispec.replay.events.rocketmq.tenures import Offices, Tenure
 from replispec.replay.events.tables import to_tables
@@ -144,3 +151,23 @@ def test_what_was_asked_before_messages_were_heard_is_asked_anew() -> None:
     before = with_epochs(sends, known).coded("epoch").listed()
     after = told_epochs(sends, known, []).coded("epoch").listed()
     assert after == told_epochs(sends, offices([0, 10, 30]), []).coded("epoch").listed() != before
+
+
+# ---- how messages follow each other ----------------------------------------------------------------
+
+
+def test_stretches_of_connections_tell_the_longest_record() -> None:
+    """Also where it lies over a cut."""
+    over_a_cut = 0
+    for seed in SEEDS:
+        chance = random.Random(seed)
+        sends = of_group(messages(chance), ObservationKind.ACKNOWLEDGED)
+        cuts = np.array(sorted(chance.sample(range(1, len(sends)), 3)))
+        part = np.searchsorted(cuts, np.arange(len(sends)), "right")
+        steps = [record_steps(sends.take(np.flatnonzero(part == number))) for number in range(len(cuts) + 1)]
+        chance.shuffle(steps)
+        assert longest_of(steps) == longest_records(sends), seed
+        alone = [longest_of([each]) for each in steps]
+        whole = longest_records(sends)
+        over_a_cut += whole != {name: max(each.get(name, 0) for each in alone) for name in whole}
+    assert over_a_cut

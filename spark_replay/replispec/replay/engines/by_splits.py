@@ -159,6 +159,30 @@ def packets_files(folder: Path, number: int) -> tuple[Path, Path]:
     return folder / f"packets-{number}.npy", folder / f"joined-{number}.npy"
 
 
+class KeptOutlines(Mapping[int, Outlines]):
+    """The outlines of splits, in file order, each read from a folder when it is asked for: all of them
+    together have a row for every flow of every split."""
+
+    def __init__(self, folder: Path, numbers: Sequence[int]) -> None:
+        self._folder = folder
+        self._numbers = numbers
+
+    def __getitem__(self, number: int) -> Outlines:
+        found: Outlines = pickle.loads(outlines_file(self._folder, number).read_bytes())
+        return found
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+
+def outlines_file(folder: Path, number: int) -> Path:
+    """Where the outlines of the flows of a split are kept."""
+    return folder / f"outlines-{number}"
+
+
 @dataclass(frozen=True, slots=True)
 class Stitched:
     """What the stitch adds: frames outside chains, where the chains stand, holes and streams."""
@@ -242,6 +266,8 @@ def turns_of_splits(
     splits in file order. Only these splits are read, one at a time."""
     joined = set() if ground.joined is None else set(group(ground.joined).keys)
     doubtful = doubtful_of_parts(told.values()) | joined
+    if not doubtful:
+        return
     turns = TurnsOfParts(doubtful)
     for number, own in told.items():
         if joined or not doubtful.isdisjoint(own):

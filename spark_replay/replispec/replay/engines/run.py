@@ -7,11 +7,12 @@ Spark a folder of parts), summary.json, report.html, and the log of Spark. See d
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from threading import Thread
+from typing import Protocol, TypeVar
 
 import orjson
 import pyarrow as pa
@@ -39,10 +40,12 @@ from replispec.replay.report.family import lost_messages
 from replispec.replay.report.fill import Story, fill
 from replispec.replay.report.frame_rows import Place
 from replispec.replay.report.lost_file import write_lost
+from replispec.replay.report.model import Provenance
 from replispec.replay.report.provenance import provenance
 from replispec.replay.report.summary import CaptureRow, Summary
 from replispec.replay.tcp.rotation import Source, name_of
 
+_Result = TypeVar("_Result")
 FINDINGS = pa.schema(
     [
         ("file", pa.string()),
@@ -93,8 +96,27 @@ def replay(
     if len({name_of(source) for source in captures}) < len(captures):
         raise ValueError("two captures share a name")
     cleared(out)
+    origin = _beside(lambda: _origin(captures, options, merged))
     results = list(_engine(engine).results(captures, out, options, progress or (lambda *_: None)))
-    return told(captures, results, out, engine.value, options, evidence, merged)
+    return told(captures, results, out, engine.value, options, evidence, merged, origin())
+
+
+def _origin(captures: Sequence[Source], options: Options, merged: Merged | None) -> Provenance:
+    return provenance(captures if merged is None else [merged.paths], options.command)
+
+
+def _beside(work: Callable[[], _Result]) -> Callable[[], _Result]:
+    """Begin some work in a thread that nobody waits for when the replay fails; what it gives comes to what
+    the work gave. Digests take a second a GB, in which an engine's driver waits for others."""
+    found: list[_Result] = []
+    thread = Thread(target=lambda: found.append(work()), daemon=True)
+    thread.start()
+
+    def result() -> _Result:
+        thread.join()
+        return found[0]
+
+    return result
 
 
 def told(
@@ -105,18 +127,18 @@ def told(
     options: Options,
     evidence: Path | None = None,
     merged: Merged | None = None,
+    origin: Provenance | None = None,
 ) -> Summary:
     """Write what captures came to below `out`, where their frames and events are already, and return it.
 
-    Raises as `replay`; `engine` is who did it.
+    Raises as `replay`; `engine` is who did it, `origin` what it was made from, if that is known already.
     """
     if options.groups:
         results = of_groups(results, options.groups)
     if merged is not None:
         for result in results:
             result.capture = _with_origin(result.capture, merged)
-    inputs = captures if merged is None else [merged.paths]
-    summary = Summary(engine, provenance=provenance(inputs, options.command))
+    summary = Summary(engine, provenance=origin or _origin(captures, options, merged))
     for result in results:
         summary.captures.append(result.capture)
         summary.losses += result.losses

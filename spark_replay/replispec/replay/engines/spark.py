@@ -21,11 +21,12 @@ from replispec.replay.engines.results import (
     Progress,
     unusable,
 )
-from replispec.replay.engines.spark_events import Folders, observed
+from replispec.replay.engines.spark_events import observed
 from replispec.replay.engines.spark_frames import SparkFrames, decode_on_spark, sweep
 from replispec.replay.engines.spark_judging import judgements
 from replispec.replay.engines.spark_parts import Parts
 from replispec.replay.engines.spark_session import spark_session
+from replispec.replay.engines.spark_shares import Folders
 from replispec.replay.engines.spark_workers import check_workers, plain_failures
 from replispec.replay.events.observe import REMOTING
 from replispec.replay.report.summary import CaptureRow
@@ -79,7 +80,7 @@ def _replayed(
     _tell(progress, 2)
     with tempfile.TemporaryDirectory(prefix="replispec-judging-") as folder_name:
         folders = Folders(folder.absolute(), out.absolute(), Path(folder_name))
-        parts = Parts.of(captures, spark.sparkContext.defaultParallelism)
+        parts = Parts.of(captures, spark.sparkContext.defaultParallelism, decoded.streams)
         events = observed(spark, folders, parts, decoded.holes, decoded.streams)
         results = judgements(spark, events, folders, parts, options)
     for name in (FRAMES_NAME, EVENTS_NAME):

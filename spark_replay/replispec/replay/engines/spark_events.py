@@ -2,13 +2,13 @@
 
 No frame passes through the JVM as a row: what a file of frames has of a part is one Arrow stream, without
 bodies. Each part is observed by one task, which writes its events; what is rare of them goes on to where its
-capture is judged. The folders must be seen by all workers.
+capture is judged. A connection with many frames is laid out before (spark_shares.py). The folders must be
+seen by all workers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from replispec.replay.capture.records import Integers
 from replispec.replay.engines.results import events_file
 from replispec.replay.engines.spark_frames import unfinished_file
 from replispec.replay.engines.spark_parts import (
@@ -29,36 +30,32 @@ from replispec.replay.engines.spark_parts import (
     numbers_in,
     passed,
     rows_in,
-    shared,
     spark_schema,
     squeezed,
     to_bytes,
 )
+from replispec.replay.engines.spark_shares import (
+    HOLES_NAME,
+    PARTS_NAME,
+    STREAMS_NAME,
+    Folders,
+    frame_files,
+    lay_out,
+    look_at_share,
+    of_slot,
+    to_shares,
+)
 from replispec.replay.events.capture_events import MANY
-from replispec.replay.events.observe import observe
+from replispec.replay.events.observe import gathered, observe
+from replispec.replay.events.shares import NOWHERE
 from replispec.replay.events.tables import SCHEMAS, Events, joined_events
 from replispec.replay.frames.tables import FRAMES
 
-HOLES_NAME, STREAMS_NAME, PARTS_NAME = "holes", "streams", "parts"
 WITHOUT_BODIES: pa.Schema = pa.schema([each for each in FRAMES if each.name != "body"])
 # A task reads so many frames before it hands on what each part gets of them.
 FRAMES_AT_ONCE = 1 << 16
 COUNTS = "counts"
 """The name of the row that says how many frequent events a part has; other rows are named by their kind."""
-
-
-@dataclass(frozen=True, slots=True)
-class Folders:
-    """Where things lie: `frames` and `out` (with a folder of events) are results, `passing` goes away."""
-
-    frames: Path
-    out: Path
-    passing: Path
-
-    def parts(self) -> Parts:
-        """The parts of all captures."""
-        found: Parts = shared(self.passing / PARTS_NAME)
-        return found
 
 
 def observed(
@@ -73,7 +70,8 @@ def observed(
     keep(folders.passing / PARTS_NAME, parts)
     for table, name in ((holes, HOLES_NAME), (streams, STREAMS_NAME)):
         _keep_by_slots(table, folders.passing / name, parts)
-    files = len(_files(folders))
+    files = len(frame_files(folders))
+    lay_out(spark, folders, parts, files)
 
     def cut(batches: Batches) -> Batches:
         for number in numbers_in(batches):
@@ -86,30 +84,34 @@ def observed(
     return pieces.repartitionById(max(1, parts.slots), "slot").mapInArrow(look, spark_schema(PASSED))
 
 
-def _files(folders: Folders) -> list[Path]:
-    return sorted(folders.frames.glob("part-*.parquet"))
-
-
-def _by_slots(table: pa.Table, parts: Parts) -> Iterator[tuple[int, pa.Table]]:
-    """What of the rows, of any captures, each slot has."""
+def _slots(table: pa.Table, parts: Parts) -> Integers:
+    """The slot of each row, of any captures: that of its connection, or its first one."""
+    slots = np.zeros(table.num_rows, np.int64)
     if not table.num_rows:
-        return
-    slots = np.empty(table.num_rows, np.int64)
+        return slots
     captures = table.column("capture").combine_chunks().dictionary_encode()
     connections = table.column("connection").combine_chunks().dictionary_encode()
     names = connections.dictionary.to_pylist()
     for at, capture in enumerate(captures.dictionary.to_pylist()):
         rows = np.flatnonzero(np.asarray(captures.indices) == at)
         slots[rows] = parts.slots_of(capture, names)[np.asarray(connections.indices)[rows]]
+    return slots
+
+
+def _by_slots(table: pa.Table, slots: Integers) -> Iterator[tuple[int, pa.Table]]:
+    """What of the rows each slot has."""
+    if not table.num_rows:
+        return
     order = np.argsort(slots, kind="stable")
     borders = np.flatnonzero(np.diff(slots[order])) + 1
     for rows in np.split(order, borders):
-        yield int(slots[rows[0]]), table.take(pa.array(rows))
+        if slots[rows[0]] != NOWHERE:
+            yield int(slots[rows[0]]), table.take(pa.array(rows))
 
 
 def _keep_by_slots(table: pa.Table, path: Path, parts: Parts) -> None:
     """Write the rows of each slot as a batch, whose number is the slot's."""
-    found = dict(_by_slots(table, parts))
+    found = dict(_by_slots(table, _slots(table, parts)))
     with pa.ipc.new_file(path, table.schema) as writer:
         for slot in range(parts.slots):
             own = found.get(slot, table.schema.empty_table()).combine_chunks()
@@ -118,17 +120,18 @@ def _keep_by_slots(table: pa.Table, path: Path, parts: Parts) -> None:
             writer.write_batch(batches[0])
 
 
-def _of_slot(path: Path, slot: int) -> pa.Table:
-    with pa.memory_map(str(path)) as file, pa.ipc.open_file(file) as reader:
-        return pa.Table.from_batches([reader.get_batch(slot)])
-
-
 def _cut(folders: Folders, number: int) -> Batches:
     """What the parts get of one file of frames."""
     parts = folders.parts()
-    with pq.ParquetFile(_files(folders)[number]) as file:
+    if number == 0:
+        # The first share of a connection is there without any frame, too.
+        nothing = to_bytes([], WITHOUT_BODIES)
+        firsts = [(own.start, each.number) for each, own in parts.shared()]
+        yield as_batch([(slot, owner, "", nothing) for slot, owner in firsts])
+    with pq.ParquetFile(frame_files(folders)[number]) as file:
         for batch in file.iter_batches(FRAMES_AT_ONCE, columns=WITHOUT_BODIES.names):
-            for slot, own in _by_slots(pa.Table.from_batches([batch]), parts):
+            table = pa.Table.from_batches([batch])
+            for slot, own in _by_slots(table, to_shares(folders, parts, table, _slots(table, parts))):
                 payload = to_bytes([own.select(WITHOUT_BODIES.names)], WITHOUT_BODIES)
                 yield as_batch([(slot, parts.owner(slot).number, "", payload)])
 
@@ -141,9 +144,15 @@ def _observed(folders: Folders, rows: Iterator[Passed]) -> Iterator[Passed]:
     slot = pieces[0][0]
     assert all(each == slot for each, _ in pieces), "a partition is one slot"
     owner = folders.parts().owner(slot)
-    holes, streams = (_of_slot(folders.passing / name, slot) for name in (HOLES_NAME, STREAMS_NAME))
-    events = observe(pa.concat_tables([table for _, table in pieces]), holes, streams)
+    holes, streams = (of_slot(folders.passing / name, slot) for name in (HOLES_NAME, STREAMS_NAME))
+    frames = pa.concat_tables([table for _, table in pieces])
     pieces.clear()
+    shares = owner.shares_at(slot)
+    if shares is None:
+        events = observe(frames, holes, streams)
+    else:
+        events = gathered(look_at_share(folders, slot, frames, streams, is_first=slot == shares.start))
+    del frames
     write_events(events, folders.out, owner.number, slot - owner.first)
     frequent = sum(events[kind].num_rows for kind in MANY)
     yield owner.number, owner.number, COUNTS, squeezed(frequent)

@@ -30,9 +30,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from replispec.replay.capture.records import ALL_TIME, CaptureWarning, Split, Window
 from replispec.replay.engines.by_splits import (
     PLACEMENTS,
+    KeptOutlines,
     SplitReader,
     by_flow,
     keep_turns,
+    outlines_file,
     packets_files,
     placed_frames,
     stitch_flows,
@@ -42,7 +44,7 @@ from replispec.replay.engines.decoding import remarked
 from replispec.replay.engines.split import CHAINED_FRAMES, FlowPart, decode_split
 from replispec.replay.frames.hints import Hints
 from replispec.replay.frames.tables import FRAMES, HOLES, STREAMS
-from replispec.replay.tcp.doubts import Outlines, outlines
+from replispec.replay.tcp.doubts import outlines
 from replispec.replay.tcp.flows import group
 from replispec.replay.tcp.ground import Ground, Survey, Wire, keep_packets, lay_ground, survey, wire
 from replispec.replay.tcp.packets import no_packets
@@ -230,7 +232,7 @@ def _numbers(spark: SparkSession, job: _Job, tasks: int) -> DataFrame:
 
 
 def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
-    """The ground of each capture; the packets and turns of each split are kept in the staging folder."""
+    """The ground of each capture; packets, outlines and turns of each split are in the staging folder."""
 
     splits = job.plan().splits
 
@@ -240,11 +242,12 @@ def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
             packets = reader.surveyed(number)
             with _whole(packets_files(job.staging, number)[0]) as path:
                 keep_packets(packets, path)
-            told = (survey(packets), outlines(group(packets)))
-            yield _answer([(str(number), zlib.compress(pickle.dumps(told, 5), 1))])
+            with _whole(outlines_file(job.staging, number)) as path:
+                path.write_bytes(pickle.dumps(outlines(group(packets)), 5))
+            yield _answer([(str(number), zlib.compress(pickle.dumps(survey(packets), 5), 1))])
 
     answers = _numbers(spark, job, len(splits)).mapInArrow(look, schema=_schema(ANSWERS))
-    found: dict[int, tuple[Survey, Outlines]] = {}
+    found: dict[int, Survey] = {}
     for row in answers.toArrow().to_pylist():
         found[int(row["table"])] = pickle.loads(zlib.decompress(row["payload"]))
     reader = SplitReader(splits, {})
@@ -253,13 +256,13 @@ def _grounds(spark: SparkSession, job: _Job) -> dict[int, Ground]:
         owners[split.owner].append(number)
     grounds = {}
     for owner, own in owners.items():
-        ground = lay_ground(reader.data(own[0]), [found[number][0] for number in own])
+        ground = lay_ground(reader.data(own[0]), [found[number] for number in own])
         for number in own:
             split = splits[number]
             joined = ground.joined_in(split.base + split.start, split.base + split.end)
             keep_packets(joined or no_packets(), packets_files(job.staging, number)[1])
         standing = SplitReader(splits, {owner: ground}, kept=job.staging)
-        for number, turns in turns_of_splits(standing, {at: found[at][1] for at in own}, ground):
+        for number, turns in turns_of_splits(standing, KeptOutlines(job.staging, own), ground):
             keep_turns(job.staging, number, turns)
         grounds[owner] = ground
     return grounds

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from replispec.replay.engines.family import judged, spread_of_all
 from replispec.replay.engines.results import CaptureResult, Options
-from replispec.replay.engines.spark_events import COUNTS, PARTS_NAME, Folders, read_events
+from replispec.replay.engines.spark_events import COUNTS, read_events
 from replispec.replay.engines.spark_parts import (
     PASSED,
     Batches,
@@ -36,11 +36,16 @@ from replispec.replay.engines.spark_parts import (
     squeezed,
     unsqueezed,
 )
+from replispec.replay.engines.spark_shares import PARTS_NAME, Folders
 from replispec.replay.events.observation import ObservationKind
 from replispec.replay.events.tables import joined_events, no_events
 
 OPTIONS_NAME, TASKS_NAME = "options", "tasks"
-RESULTS: pa.Schema = pa.schema([pa.field("owner", pa.int32()), pa.field("result", pa.binary())])
+RESULTS: pa.Schema = pa.schema(
+    [pa.field("owner", pa.int32()), pa.field("result", pa.binary()), pa.field("round", pa.int32())]
+)
+Concluded = tuple[int, CaptureResult | None, int]
+"""The number of a capture, what it comes to, and, where that is not known yet, the round that is next."""
 TOLD = "told"
 """What the rows that parts tell begin with; those that they bring to meetings begin with MEETING, and what a
 meeting says with MET."""
@@ -62,20 +67,19 @@ def judgements(
 
     begun = rare.repartitionById(captures, "slot").mapInArrow(begin, spark_schema(RESULTS))
     found, going = _collected(begun)
-    spread = spread_of_all()
-    for number in range(len(spread.rounds) if spread is not None else 0):
-        if not going:
-            break
+    while going:
+        number = min(going.values())
+        own = {owner for owner, following in going.items() if following == number}
         tasks = [
             (each.number, part)
             for each in parts.captures.values()
-            if each.number in going
+            if each.number in own
             for part in range(each.count)
         ]
         keep(folders.passing / f"{TASKS_NAME}-{number}", tasks)
-        more, going = _collected(_round(spark, folders, number, len(tasks), captures))
+        more, later = _collected(_round(spark, folders, number, len(tasks), captures))
         found |= more
-    assert not going, "the last round has a result"
+        going = {owner: following for owner, following in going.items() if owner not in own} | later
     names = {each.number: name for name, each in parts.captures.items()}
     results = {names[number]: result for number, result in found.items()}
     for name, each in parts.captures.items():
@@ -84,28 +88,29 @@ def judgements(
     return results
 
 
-def _collected(rows: DataFrame) -> tuple[dict[int, CaptureResult], set[int]]:
-    """The results of captures by their numbers, and the captures that have none yet."""
+def _collected(rows: DataFrame) -> tuple[dict[int, CaptureResult], dict[int, int]]:
+    """The results of captures by their numbers, and the next rounds of those that have none yet."""
     found: dict[int, CaptureResult] = {}
-    going = set()
+    going: dict[int, int] = {}
     for row in rows.toArrow().to_pylist():
         if row["result"] is None:
-            going.add(row["owner"])
+            going[row["owner"]] = row["round"]
         else:
             found[row["owner"]] = unsqueezed(row["result"])
     return found, going
 
 
-def _as_results(rows: Sequence[tuple[int, CaptureResult | None]]) -> pa.RecordBatch:
-    owners = pa.array([owner for owner, _ in rows], pa.int32())
-    results = [None if result is None else squeezed(result) for _, result in rows]
-    return pa.RecordBatch.from_arrays([owners, pa.array(results, pa.binary())], schema=RESULTS)
+def _as_results(rows: Sequence[Concluded]) -> pa.RecordBatch:
+    results = [None if result is None else squeezed(result) for _, result, _ in rows]
+    columns = [owner for owner, _, _ in rows], results, [number for _, _, number in rows]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, RESULTS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=RESULTS)
 
 
 # ---- the beginning ---------------------------------------------------------------------------------
 
 
-def _begun(folders: Folders, rows: Iterator[Passed]) -> Iterator[tuple[int, CaptureResult | None]]:
+def _begun(folders: Folders, rows: Iterator[Passed]) -> Iterator[Concluded]:
     """The result of one capture when it is small, else None, and what is known is kept."""
     found = list(rows)
     if not found:
@@ -117,13 +122,15 @@ def _begun(folders: Folders, rows: Iterator[Passed]) -> Iterator[tuple[int, Capt
     own = _capture(folders, owner)
     spread = spread_of_all()
     if spread is None or events <= options.events_together:
-        yield owner, judged(own.row, read_events(folders.out, owner, range(own.count)), options)
+        yield owner, judged(own.row, read_events(folders.out, owner, range(own.count)), options), 0
         return
     rare = joined_events(
         (ObservationKind(name), from_bytes(payload)) for _, _, name, payload in found if name != COUNTS
     )
-    keep(_known(folders, owner, 0), spread.begin(own.row, rare, own.count, options))
-    yield owner, None
+    known = spread.begin(own.row, rare, own.count, options)
+    number = spread.following(known, 0)
+    keep(_known(folders, owner, number), known)
+    yield owner, None, number
 
 
 def _capture(folders: Folders, number: int) -> CaptureParts:
@@ -196,9 +203,7 @@ def _met(folders: Folders, number: int, rows: Iterator[Passed]) -> Iterator[Pass
         yield 0, owner, f"{MET} {name}", squeezed(said)
 
 
-def _concluded(
-    folders: Folders, number: int, rows: Iterator[Passed]
-) -> Iterator[tuple[int, CaptureResult | None]]:
+def _concluded(folders: Folders, number: int, rows: Iterator[Passed]) -> Iterator[Concluded]:
     """What one capture comes to by all that was told in a round."""
     spread = spread_of_all()
     assert spread is not None
@@ -211,6 +216,8 @@ def _concluded(
     met = [unsqueezed(payload) for _, name, payload in found if not name.startswith(TOLD)]
     known = spread.rounds[number].together(kept(_known(folders, owner, number)), told, met)
     result = spread.result(known)
+    following = number + 1
     if result is None:
-        keep(_known(folders, owner, number + 1), known)
-    yield owner, result
+        following = spread.following(known, following)
+        keep(_known(folders, owner, following), known)
+    yield owner, result, following

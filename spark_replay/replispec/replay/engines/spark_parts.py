@@ -1,13 +1,15 @@
 """Which part of its capture each connection is in, and how parts pass through Spark.
 
-A part is any whole connections. Rows between tasks are few, and opaque to the JVM: Arrow streams, or what
-Python keeps. What all tasks of a capture have to know lies in a folder that all workers see.
+A part is any whole connections, or a share of one that has many frames. Rows between tasks are few, and
+opaque to the JVM: Arrow streams, or what Python keeps. What all tasks of a capture have to know lies in a
+folder that all workers see.
 """
 
 from __future__ import annotations
 
 import pickle
 import zlib
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,10 +18,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from replispec.replay.engines.spark_frames import unfinished_file
+from replispec.replay.events.family import shared_observer
 from replispec.replay.report.summary import CaptureRow
 
 # So many frames are in one part on average: they are held at once, without their bodies.
@@ -27,6 +31,8 @@ FRAMES_TOGETHER = 1 << 16
 # Parts of fewer are made only to give every core some.
 FRAMES_MINIMUM = 1 << 12
 PARTS_A_CORE = 2
+# A connection with more is observed in shares, where it can be: for fewer the two jobs more cost too much.
+FRAMES_OF_ONE = 1 << 17
 # A row for one task: `slot` says which partition takes it, `owner` the number of its capture.
 PASSED: pa.Schema = pa.schema(
     [
@@ -42,12 +48,47 @@ Passed = tuple[int, int, str, bytes]
 
 @dataclass(frozen=True, slots=True)
 class CaptureParts:
-    """The parts of one capture: `count` slots from `first` on, and its figures."""
+    """The parts of one capture: `count` slots from `first` on, and its figures.
+
+    The first `whole` of them have whole connections, about `together` frames each; `shared`: the slots of
+    each connection that is observed in shares.
+    """
 
     number: int
     row: CaptureRow
     first: int
     count: int
+    whole: int
+    together: int
+    shared: Mapping[str, range]
+
+    @classmethod
+    def of(
+        cls, number: int, row: CaptureRow, first: int, cores: int, sizes: Mapping[str, int]
+    ) -> CaptureParts:
+        """As many as the frames need; `sizes`: how many those connections have that can be shared."""
+        frames = row.frames_remoting + row.frames_ha
+        least = min(PARTS_A_CORE * cores, frames // FRAMES_MINIMUM)
+        count = max(1, least, -(-frames // FRAMES_TOGETHER))
+        together = max(1, -(-frames // count))
+        many = {name: size for name, size in sizes.items() if size > max(together, FRAMES_OF_ONE)}
+        whole = max(1, -(-(frames - sum(many.values())) // together))
+        shared: dict[str, range] = {}
+        upto = first + whole
+        for name, size in sorted(many.items()):
+            # One more than its frames need: what is rare is apart.
+            shared[name] = range(upto, upto + 1 - (-size // together))
+            upto = shared[name].stop
+        return cls(number, row, first, upto - first, whole, together, shared)
+
+    def slot_of(self, connection: str) -> int:
+        """The slot of a connection, or the first of its slots."""
+        own = self.shared.get(connection)
+        return self.first + zlib.crc32(connection.encode()) % self.whole if own is None else own.start
+
+    def shares_at(self, slot: int) -> range | None:
+        """The slots of the connection that is shared there."""
+        return next((own for own in self.shared.values() if slot in own), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +98,14 @@ class Parts:
     captures: Mapping[str, CaptureParts]
 
     @classmethod
-    def of(cls, captures: Mapping[str, CaptureRow], cores: int) -> Parts:
-        """As many as the frames of the captures need."""
+    def of(cls, captures: Mapping[str, CaptureRow], cores: int, streams: pa.Table) -> Parts:
+        """As many as the frames of the captures need; `streams`: STREAMS of all of them."""
+        sizes = _can_be_shared(streams)
         found: dict[str, CaptureParts] = {}
         first = 0
         for number, (name, row) in enumerate(captures.items()):
-            frames = row.frames_remoting + row.frames_ha
-            least = min(PARTS_A_CORE * cores, frames // FRAMES_MINIMUM)
-            count = max(1, least, -(-frames // FRAMES_TOGETHER))
-            found[name] = CaptureParts(number, row, first, count)
-            first += count
+            found[name] = CaptureParts.of(number, row, first, cores, sizes.get(name, {}))
+            first += found[name].count
         return cls(found)
 
     @property
@@ -77,11 +116,31 @@ class Parts:
     def slots_of(self, capture: str, connections: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
         """The slot of each connection."""
         own = self.captures[capture]
-        return np.array([own.first + zlib.crc32(each.encode()) % own.count for each in connections], np.int64)
+        return np.array([own.slot_of(each) for each in connections], np.int64)
+
+    def shared(self) -> list[tuple[CaptureParts, range]]:
+        """The connections that are observed in shares: their captures and slots."""
+        return [(each, own) for each in self.captures.values() for own in each.shared.values()]
 
     def owner(self, slot: int) -> CaptureParts:
         """The capture of a slot."""
         return next(each for each in self.captures.values() if each.first <= slot < each.first + each.count)
+
+
+def _can_be_shared(streams: pa.Table) -> dict[str, dict[str, int]]:
+    """By capture the connections that can be observed in shares, with the numbers of their frames."""
+    observer = shared_observer()
+    framed = streams.filter(pc.field("frames") > 0)
+    if observer is None or not framed.num_rows:
+        return {}
+    kinds = pc.is_in(framed.column("protocol"), pa.array(sorted(observer.kinds)))
+    told = framed.select(["capture", "connection", "frames"]).append_column("own", kinds)
+    sums = told.group_by(["capture", "connection"]).aggregate([("frames", "sum"), ("own", "all")])
+    many = sums.filter((pc.field("frames_sum") > FRAMES_OF_ONE) & pc.field("own_all"))
+    found: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in many.to_pylist():
+        found[row["capture"]][row["connection"]] = row["frames_sum"]
+    return found
 
 
 def passed(spark: SparkSession, tasks: int) -> DataFrame:

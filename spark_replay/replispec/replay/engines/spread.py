@@ -32,11 +32,13 @@ class Round:
 
     `of_part` is given the number of a part and all its events; `meet` what parts bring to one meeting, and
     says something as well; `together` is given all that was said, of parts in their order, and of meetings.
+    A round that is not `due` is left out.
     """
 
     of_part: Callable[[Any, int, Events], Said]
     together: Callable[[Any, Sequence[Any], Sequence[Any]], Any]
     meet: Callable[[Any, Sequence[Any]], Any] | None = None
+    due: Callable[[Any], bool] = lambda _: True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,16 +52,22 @@ class Spread:
     rounds: Sequence[Round]
     result: Callable[[Any], CaptureResult | None]
 
+    def following(self, known: Any, number: int) -> int:
+        """The first round that is due, of those from this number on."""
+        return next(at for at in range(number, len(self.rounds)) if self.rounds[at].due(known))
+
 
 def judged_in_parts(
     spread: Spread, capture: CaptureRow, rare: Events, parts: Sequence[Events], options: Options
 ) -> CaptureResult:
-    """What a capture comes to; `parts` are all events of any whole connections each, `rare` those of all
-    connections that are not frequent."""
+    """What a capture comes to; `parts` are all events of any connections each, or of stretches of them in
+    which the messages of one follow each other; `rare` those of all connections that are not frequent."""
     known = spread.begin(capture, rare, len(parts), options)
     for each in spread.rounds:
         if (result := spread.result(known)) is not None:
             return result
+        if not each.due(known):
+            continue
         said = [each.of_part(known, number, part) for number, part in enumerate(parts)]
         known = each.together(known, [part.told for part in said], _met(each, known, said))
     result = spread.result(known)

@@ -9,6 +9,7 @@ from functools import cache
 import pyarrow as pa
 
 from replispec.replay.events.columns import Observed
+from replispec.replay.events.shares import SharedObserver
 from replispec.runtime import families
 
 ROOM = "replay.events"
@@ -18,12 +19,19 @@ ROOM = "replay.events"
 class ObservedFamily:
     """How the frames of a family become observations; lies in `replispec.replay.events.<family>.family` as
     `FAMILY`. Each of `observers` is given FRAMES, HOLES and STREAMS of whole connections of one capture, and
-    passes over the rows of other families."""
+    passes over the rows of other families. `shared`: how it observes one connection in shares, if it can."""
 
     observers: Sequence[Callable[[pa.Table, pa.Table, pa.Table], Observed]]
+    shared: SharedObserver | None = None
 
 
 @cache
 def observed_families() -> tuple[ObservedFamily, ...]:
     """Every family whose frames the replay takes observations from."""
     return tuple(families.part(ROOM, name).FAMILY for name in families.with_part(ROOM))
+
+
+def shared_observer() -> SharedObserver | None:
+    """How one connection is observed in shares, where one family alone is observed."""
+    every = observed_families()
+    return every[0].shared if len(every) == 1 else None

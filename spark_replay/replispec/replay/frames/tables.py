@@ -7,7 +7,8 @@ without a gap before this frame. `record_offset`: file offset of the packet that
 `acknowledged`: the TCP number that the packet with its last known byte acknowledges, 32 bits, -1 for none.
 HOLES: one row a stretch [start, end) of bytes that were on the wire and are not in the capture.
 STREAMS: one row a direction; bytes of foreign and legacy streams are neither decoded nor undecoded.
-`first_number`: the TCP sequence number of position 0; `accepted`: it sends who accepted the connection.
+`first_number`: the TCP sequence number of position 0; `accepted`: it sends who accepted the connection;
+`frames`: how many it has.
 Rows are sorted by capture, connection, direction, sequence, index.
 """
 
@@ -82,6 +83,7 @@ STREAMS: pa.Schema = pa.schema(
         pa.field("closed", pa.bool_()),
         pa.field("first_number", pa.int64()),
         pa.field("accepted", pa.bool_()),
+        pa.field("frames", pa.int64()),
     ]
 )
 # The order of the rows of each table.
@@ -218,6 +220,7 @@ def streams_table(capture: str, directions: Iterable[Decoded]) -> pa.Table:
                 direction.closed,
                 direction.first_number,
                 _accepted(direction),
+                len(decoded.positions) + sum(chain.frames for _, chain in decoded.chains),
             )
         )
     return _table(rows, STREAMS)

@@ -3,7 +3,8 @@
 Names, groups and lives are told by what is rare. Then, round by round: the history (from few headers), runs
 and ends of logs (from few messages), the verdicts (from every frame and message), and what is lost. Messages
 with one place in a log meet, and messages and transfers of one masterEpoch: these are compared between
-connections.
+connections. The messages of one connection may be in several parts, each a stretch of it: then the order in
+which they were requested meets before they are judged. All other events of a connection are in one part.
 """
 
 from __future__ import annotations
@@ -23,6 +24,14 @@ from replispec.replay.engines.spread import Round, Said, Spread
 from replispec.replay.events.capture_events import MANY, CaptureEvents, Columns
 from replispec.replay.events.event_tables import Flags, Numbers, Rows, split
 from replispec.replay.events.observation import ObservationKind
+from replispec.replay.events.rocketmq.falls_in_order import (
+    Behind,
+    LogThere,
+    Requested,
+    falls_behind,
+    requested,
+    together,
+)
 from replispec.replay.events.rocketmq.ranges import ranges
 from replispec.replay.events.rocketmq.recounts import Fallen, fallen_of, fallen_to, of_recounts
 from replispec.replay.events.rocketmq.stored import Ends, cuts_of, least_of, stored
@@ -40,7 +49,9 @@ from replispec.replay.events.rocketmq.stream_events import (
 from replispec.replay.events.rocketmq.stream_tables import (
     FRAMES,
     RUNS,
-    longest_records,
+    Steps,
+    longest_of,
+    record_steps,
     told_epochs,
     with_epochs,
     with_groups,
@@ -81,7 +92,7 @@ from replispec.replay.report.summary import CaptureRow
 
 _STORED: Final = ObservationKind.ACKNOWLEDGED
 _LISTS: Final = ("durations_ns", "answer_codes", "remarks")
-_RANGES, _CONFIRMS, _PLACES = "ranges", "confirms", "places"
+_RANGES, _CONFIRMS, _PLACES, _ORDER = "ranges", "confirms", "places", "order"
 
 
 @dataclass(slots=True)
@@ -97,7 +108,8 @@ class _Waits:
 class Known:
     """What is known of a capture. `tables`: of frequent events those that were handed on; `dropped`: messages
     that were only passed on; `records` and `fallen`: as `Measured` has them; `replicated`: the groups
-    and masterEpochs of which transfers tell; `losses`: group, masterEpoch, first and last place.
+    and masterEpochs of which transfers tell; `cut`: connections of which several parts have messages;
+    `losses`: group, masterEpoch, first and last place.
     """
 
     capture: CaptureRow
@@ -110,6 +122,7 @@ class Known:
     records: dict[str, int] = field(default_factory=dict)
     fallen: Fallen = field(default_factory=dict)
     replicated: Collection[tuple[Any, Any]] = ()
+    cut: Collection[str] = ()
     dropped: Numbers = field(default_factory=lambda: np.zeros(0, np.int64))
     waits: dict[int, _Waits] = field(default_factory=dict)
     pairs: PartFinding = field(default_factory=PartFinding)
@@ -246,7 +259,7 @@ def _history(known: Known, told: Sequence[_First], met: Sequence[tuple[Numbers, 
 class _Second:
     tables: list[Tables]
     waits: dict[int, Numbers]
-    records: dict[str, int]
+    steps: dict[str, Steps]
 
 
 def _second(known: Known, number: int, part: Events) -> Said:
@@ -261,7 +274,7 @@ def _second(known: Known, number: int, part: Events) -> Said:
         reports = events.columns(ObservationKind.REPORT)
         tables.append(handed_on(reports, np.arange(len(reports))))
     wanted = {code: known.waits[code].ranks.wanted(waited) for code, (_, waited) in waits(events).items()}
-    return Said(_Second(tables, wanted, longest_records(sends)))
+    return Said(_Second(tables, wanted, record_steps(sends)))
 
 
 def _given(known: Known, told: Sequence[_Second], _: Sequence[Any]) -> Known:
@@ -271,13 +284,40 @@ def _given(known: Known, told: Sequence[_Second], _: Sequence[Any]) -> Known:
         found = own.ranks.found(np.concatenate([np.zeros(0, np.int64), *parts]))
         shown = [found.get(rank_of(percent, own.answered)) for percent in PERCENTS]
         known.latencies.append(latency(known.capture.file, code, own.unanswered, own.answered, shown))
-    for each in told:
-        known.records |= each.records
+    known.records = longest_of(each.steps for each in told)
+    stretches = Counter(name for each in told for name in each.steps)
+    known.cut = {name for name, count in stretches.items() if count > 1}
     joined = known.joined()
     known.given = joined.given
     headers = joined.frames.take(np.flatnonzero(joined.frames.are(*RUNS)))
     known.replicated = {*zip(*(headers.coded(each).listed() for each in ("group", "epoch")), strict=True)}
     known.borders = borders_of(known.named.rows, known.given.history.tenures)
+    return known
+
+
+# ---- the order of messages on connections that are cut ---------------------------------------------
+
+
+def _between(known: Known, number: int, part: Events) -> Said:
+    assert known.given is not None
+    sends = _sends(known, CaptureEvents(numbered(number, part)))
+    connection = sends.coded("connection")
+    own = sends.take(np.flatnonzero(connection.where(*known.cut)))
+    own = with_epochs(own, known.given.history.offices)
+    names = own.coded("connection")
+    return Said(
+        None,
+        {f"{_ORDER} {names.values[code]}": requested(own.take(rows)) for code, rows in split(names.codes)},
+    )
+
+
+def _meet_in_order(_: Known, brought: Sequence[Requested]) -> dict[LogThere, Behind]:
+    return falls_behind(together(brought))
+
+
+def _ordered(known: Known, _: Sequence[None], met: Sequence[dict[LogThere, Behind]]) -> Known:
+    assert known.given is not None
+    known.given.behind = {log: behind for each in met for log, behind in each.items()}
     return known
 
 
@@ -422,6 +462,7 @@ SPREAD: Final = Spread(
     rounds=(
         Round(_first, _history, _meet_at_places),
         Round(_second, _given),
+        Round(_between, _ordered, _meet_in_order, due=lambda known: bool(known.cut)),
         Round(_third, _judged, _meet),
         Round(_fourth, _with_losses),
     ),

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 
 import numpy as np
+import pyarrow as pa
 
 from replispec.replay.events.columns import Observed
 from replispec.replay.events.observation import (
@@ -53,17 +54,26 @@ SENDS = frozenset((RequestCode.SEND_MESSAGE, RequestCode.SEND_MESSAGE_V2, Reques
 
 def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
     """What remoting frames (rows of FRAMES, all remoting) tell, pairing included: observations of single
-    commands, and tables of what is frequent.
+    commands, and tables of what is frequent."""
+    found, stored = read_commands(frames, pairs.request_of, *interesting(frames, pairs.request_of))
+    latencies = latencies_of(frames, pairs)
+    tables = [(ObservationKind.ACKNOWLEDGED, stored), (ObservationKind.LATENCY, latencies)]
+    return [*pairings(frames, pairs), *found], tables
+
+
+def read_commands(
+    frames: Delivered, request_of: Integers, single: Integers, answers: Integers
+) -> tuple[list[Observation], pa.Table]:
+    """What commands tell: those at the places `single`, and `answers` to producers that messages are stored.
 
     Frames whose fields break their types become UNDECODABLE observations, and UNSEEN ones too where a
     producer is told that a message is stored, but not where.
     """
-    waited = durations(frames, pairs)
-    single, answers = _interesting(frames, pairs)
-    stored, others = acknowledged(frames, answers, pairs.request_of, waited)
-    reader = _Reader(frames, pairs, waited)
+    waited = durations(frames, request_of)
+    stored, others = acknowledged(frames, answers, request_of, waited)
+    reader = _Reader(frames, request_of, waited)
     told: set[tuple[object, ...]] = set()
-    found = [*reader.pairings()]
+    found: list[Observation] = []
     for command in reader.commands(np.sort(np.concatenate([single, others]))):
         if command.lacks_body:
             found += _unreadable(command, f"the body of {command.body_size:,} bytes is not read")
@@ -73,8 +83,7 @@ def observe_commands(frames: Delivered, pairs: Pairs) -> Observed:
                     found.append(in_one_form(each))
         except RemoteProtocolError as fault:
             found += _unreadable(command, str(fault)[:200])
-    latencies = latencies_of(frames, pairs)
-    return found, [(ObservationKind.ACKNOWLEDGED, stored), (ObservationKind.LATENCY, latencies)]
+    return found, stored
 
 
 def _unreadable(command: Command, why: str) -> Iterator[Observation]:
@@ -83,13 +92,13 @@ def _unreadable(command: Command, why: str) -> Iterator[Observation]:
         yield Unseen(*command.place, address=command.source, text=UNREADABLE)
 
 
-def _interesting(frames: Delivered, pairs: Pairs) -> tuple[Integers, Integers]:
+def interesting(frames: Delivered, request_of: Integers) -> tuple[Integers, Integers]:
     """Places of the commands that some observation may come from: to be read one by one, and those that
     tell producers that messages were stored."""
     codes = frames.integers("code")
     is_answer = (frames.integers("flag") & RemotingFlag.RESPONSE) != 0
-    asked = np.where(is_answer & (pairs.request_of >= 0), codes[pairs.request_of], codes)
-    known = ~is_answer | (pairs.request_of >= 0)
+    asked = np.where(is_answer & (request_of >= 0), codes[request_of], codes)
+    known = ~is_answer | (request_of >= 0)
     stored = known & is_answer & np.isin(asked, list(SENDS))
     single = known & np.where(is_answer, np.isin(asked, _OF_ANSWERS), np.isin(asked, _OF_REQUESTS))
     return np.flatnonzero(single), np.flatnonzero(stored & (codes == ResponseCode.SUCCESS))
@@ -113,14 +122,14 @@ def _is_news(observation: Observation, told: set[tuple[object, ...]]) -> bool:
 class _Reader:
     """Reads single frames, and only their columns that matter."""
 
-    def __init__(self, frames: Delivered, pairs: Pairs, waited: Integers) -> None:
+    def __init__(self, frames: Delivered, request_of: Integers, waited: Integers) -> None:
         self._frames = frames
-        self._pairs = pairs
+        self._request_of = request_of
         self._waited = waited
 
     def commands(self, rows: Integers) -> Iterator[Command]:
         """The commands at these places, answers with their requests and durations."""
-        requests = self._pairs.request_of[rows]
+        requests = self._request_of[rows]
         every = np.unique(np.concatenate([rows, requests[requests >= 0]]))
         known = dict(zip(every.tolist(), self._commands(every), strict=True))
         places = zip(rows.tolist(), requests.tolist(), self._waited[rows].tolist(), strict=True)
@@ -138,28 +147,29 @@ class _Reader:
         return [
             Command(row, code, flag, source, destination, dict(ext or ()), body, place, *rest)
             for row, place, (code, flag, source, destination, ext, body), *rest in zip(
-                rows.tolist(), self._places(rows), zip(*columns, strict=True), *more, strict=True
+                rows.tolist(), _places(self._frames, rows), zip(*columns, strict=True), *more, strict=True
             )
         ]
 
-    def _places(self, rows: Integers) -> list[Place]:
-        """Where each row is in the capture."""
-        columns = [self._frames.integers(name, rows).tolist() for name in ("sequence", "index")]
-        times = self._frames.integers("time_ns", rows).tolist()
-        orders, sides = self._frames.order[rows].tolist(), self._frames.direction[rows].tolist()
-        capture = [self._frames.capture] * len(rows)
-        return list(map(Place, capture, orders, times, self._frames.names(rows), sides, *columns))
 
-    def pairings(self) -> Iterator[Observation]:
-        """One observation per connection with its counts, and one per answer that is not plainly paired."""
-        places = self._places(np.array([row for row, _ in self._pairs.evidence], np.int64))
-        for place, (_, evidence) in zip(places, self._pairs.evidence, strict=True):
-            yield Mispaired(*place, verdict=evidence.verdict.value, text=evidence.says)
-        for connection, counts in self._pairs.counts.items():
-            place = Place(self._frames.capture, 0, 0, connection, 0, 0, 0)
-            unanswered = self._pairs.unanswered[connection]
-            for verdict, count in sorted(counts.items()):
-                yield Paired(*place, verdict=verdict.value, evaluated=count, unanswered=unanswered)
+def _places(frames: Delivered, rows: Integers) -> list[Place]:
+    """Where each row is in the capture."""
+    columns = [frames.integers(name, rows).tolist() for name in ("sequence", "index")]
+    times = frames.integers("time_ns", rows).tolist()
+    orders, sides = frames.order[rows].tolist(), frames.direction[rows].tolist()
+    return list(map(Place, [frames.capture] * len(rows), orders, times, frames.names(rows), sides, *columns))
+
+
+def pairings(frames: Delivered, pairs: Pairs) -> Iterator[Observation]:
+    """One observation per connection with its counts, and one per answer that is not plainly paired."""
+    places = _places(frames, np.array([row for row, _ in pairs.evidence], np.int64))
+    for place, (_, evidence) in zip(places, pairs.evidence, strict=True):
+        yield Mispaired(*place, verdict=evidence.verdict.value, text=evidence.says)
+    for connection, counts in pairs.counts.items():
+        place = Place(frames.capture, 0, 0, connection, 0, 0, 0)
+        unanswered = pairs.unanswered[connection]
+        for verdict, count in sorted(counts.items()):
+            yield Paired(*place, verdict=verdict.value, evaluated=count, unanswered=unanswered)
 
 
 # ---- one command ---------------------------------------------------------------------------------

@@ -27,11 +27,11 @@ UNANSWERED = -1
 """The duration of what is no answer to a request that was seen."""
 
 
-def durations(frames: Delivered, pairs: Pairs) -> Integers:
+def durations(frames: Delivered, request_of: Integers) -> Integers:
     """For each frame how long its request waited, in ns, or UNANSWERED."""
     times = frames.integers("time_ns")
-    waited = np.maximum(times - times[pairs.request_of], 0) if len(times) else times
-    return np.where(pairs.request_of < 0, UNANSWERED, waited)
+    waited = np.maximum(times - times[request_of], 0) if len(times) else times
+    return np.where(request_of < 0, UNANSWERED, waited)
 
 
 def latencies_of(frames: Delivered, pairs: Pairs) -> pa.Table:
@@ -98,7 +98,7 @@ def _answers(frames: Delivered, pairs: Pairs, answers: Integers, sizes: Integers
     remarks = pc.fill_null(frames.values("remark", answers[firsts]), "").combine_chunks()
     shown = pc.utf8_slice_codeunits(remarks, 0, REMARK_CHARACTERS_MAXIMUM)
     return {
-        "durations_ns": _lists(durations(frames, pairs)[answers], pa.int64(), sizes),
+        "durations_ns": _lists(durations(frames, pairs.request_of)[answers], pa.int64(), sizes),
         "answer_codes": _lists(codes, pa.int32(), sizes),
         "remarks": _lists(shown, pa.string(), np.bincount(part[firsts], minlength=len(sizes))),
     }

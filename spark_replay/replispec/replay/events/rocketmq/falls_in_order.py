@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from replispec.replay.events.capture_events import Columns
-from replispec.replay.events.event_tables import INT64_MAX, Numbers, split
+from replispec.replay.events.event_tables import INT64_MAX, Coded, Numbers, combined, split
 from replispec.replay.events.observation import Observation
 
 WITNESSES_MIN = 2
@@ -22,6 +23,9 @@ WITNESSES_MIN = 2
 Log = tuple[str | None, str, int]
 """The log of a broker in a masterEpoch: group, main address, epoch."""
 End = tuple[Observation, Log, int]
+LogThere = tuple[Any, ...]
+"""A log as one direction of a connection tells of it."""
+_LOG_THERE: Final = ("group", "address", "epoch", "connection", "direction")
 
 
 def fallen_ends(ends: Iterable[End], starts: Mapping[str, Mapping[int, int]]) -> Mapping[int, int]:
@@ -77,30 +81,95 @@ def falls_of(ends: Sequence[End], fallen: Mapping[int, int]) -> Mapping[Log, Map
     return found
 
 
-def least_places_behind(sends: Columns) -> tuple[Numbers, Numbers]:
-    """For each acknowledged message the least place that a later one got, and the least but one.
+@dataclass(frozen=True, slots=True, eq=False)
+class Behind:
+    """The least place, and the least but one, that a later message got, between the `moments` of the capture
+    at which one was requested that got a smaller place than one before it: one more of each than moments."""
 
-    Later is what was requested on the same connection after the message had been acknowledged there: it was
-    stored later, so the log had been cut when its place is smaller. INT64_MAX where nothing is later.
-    """
-    least, second = (np.full(len(sends), INT64_MAX) for _ in range(2))
+    moments: Numbers
+    least: Numbers
+    second: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requested:
+    """The acknowledged messages of some connections in short: of each its log on a connection, when it was
+    acknowledged and requested (-1 where that was not seen), and its place."""
+
+    logs: Coded
+    order: Numbers
+    asked: Numbers
+    offset: Numbers
+
+
+def requested(sends: Columns) -> Requested:
+    """Those that have a place; messages have groups and epochs."""
     order, offset, asked = (sends.numbers(name) for name in ("order", "offset", "request_order"))
-    logs = sends.alike("group", "address", "epoch", "connection", "direction")
-    for _, rows in split(logs):
-        told = rows[offset.absent[rows] == 0]
-        by = told[np.argsort(order.numbers[told], kind="stable")]
-        most = np.maximum.accumulate(np.concatenate([[-1], offset.numbers[by]]))
-        own = told[asked.absent[told] == 0]
-        before = most[np.searchsorted(order.numbers[by], asked.numbers[own], "left")]
-        falling = own[offset.numbers[own] < before]
+    told = np.flatnonzero(offset.absent == 0)
+    moments = np.where(asked.absent == 0, asked.numbers, -1)
+    return Requested(_logs(sends).take(told), order.numbers[told], moments[told], offset.numbers[told])
+
+
+def together(parts: Sequence[Requested]) -> Requested:
+    """The messages of several parts."""
+    known: dict[Any, int] = {}
+    codes = []
+    for part in parts:
+        own = [known.setdefault(each, len(known)) for each in part.logs.values]
+        codes.append(np.array(own, np.int64)[part.logs.codes])
+    logs = Coded(np.concatenate(codes), list(known))
+    columns = (
+        [each.order for each in parts],
+        [each.asked for each in parts],
+        [each.offset for each in parts],
+    )
+    return Requested(logs, *map(np.concatenate, columns))
+
+
+def falls_behind(sends: Requested) -> dict[LogThere, Behind]:
+    """By log and connection what later messages got, where any of them shows that the log was cut.
+
+    Later is what was requested on the same connection after a message had been acknowledged there: it was
+    stored later, so the log had been cut when its place is smaller.
+    """
+    found = {}
+    for code, told in split(sends.logs.codes):
+        by = told[np.argsort(sends.order[told], kind="stable")]
+        most = np.maximum.accumulate(np.concatenate([[-1], sends.offset[by]]))
+        own = told[sends.asked[told] >= 0]
+        before = most[np.searchsorted(sends.order[by], sends.asked[own], "left")]
+        falling = own[sends.offset[own] < before]
         if len(falling):
-            one, two = _behind(asked.numbers[falling], offset.numbers[falling])
-            at = np.searchsorted(np.unique(asked.numbers[falling]), order.numbers[rows], "right")
-            least[rows], second[rows] = one[at], two[at]
+            found[sends.logs.values[code]] = _behind(sends.asked[falling], sends.offset[falling])
+    return found
+
+
+def least_places_behind(
+    sends: Columns, falls: Mapping[LogThere, Behind] | None = None
+) -> tuple[Numbers, Numbers]:
+    """For each acknowledged message the least place that a later one got, and the least but one. INT64_MAX
+    where nothing is later. `falls`: what is known of connections that are here in part."""
+    least, second = (np.full(len(sends), INT64_MAX) for _ in range(2))
+    order, logs = sends.numbers("order").numbers, _logs(sends)
+    found = {**falls_behind(requested(sends)), **(falls or {})}
+    for code, rows in split(logs.codes):
+        behind = found.get(logs.values[code])
+        if behind is not None:
+            at = np.searchsorted(behind.moments, order[rows], "right")
+            least[rows], second[rows] = behind.least[at], behind.second[at]
     return least, second
 
 
-def _behind(asked: Numbers, offset: Numbers) -> tuple[Numbers, Numbers]:
+def _logs(sends: Columns) -> Coded:
+    """The log and the connection of each message."""
+    columns = [sends.coded(name) for name in _LOG_THERE]
+    codes = combined(*(each.codes for each in columns))
+    _, firsts, which = np.unique(codes, return_index=True, return_inverse=True)
+    rows = [tuple(each.values[each.codes[at]] for each in columns) for at in firsts.tolist()]
+    return Coded(which, rows)
+
+
+def _behind(asked: Numbers, offset: Numbers) -> Behind:
     """The least and the least but one of the places that were requested at or behind each of the different
     moments of `asked`, ascending, and behind all of them. Of one request (a batch) the least one counts."""
     moments, which = np.unique(asked, return_inverse=True)
@@ -110,4 +179,4 @@ def _behind(asked: Numbers, offset: Numbers) -> tuple[Numbers, Numbers]:
     for at in range(len(moments) - 1, -1, -1):
         least[at], between = min(places[at], least[at + 1]), max(places[at], least[at + 1])
         second[at] = min(between, second[at + 1])
-    return least, second
+    return Behind(moments, least, second)

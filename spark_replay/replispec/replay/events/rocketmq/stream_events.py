@@ -22,6 +22,7 @@ from replispec.replay.events.rocketmq.addresses import behind_names
 from replispec.replay.events.rocketmq.confirms import confirms
 from replispec.replay.events.rocketmq.epoch_starts import Witnesses, epochs_taken_back
 from replispec.replay.events.rocketmq.facts import BY_ID
+from replispec.replay.events.rocketmq.falls_in_order import Behind, LogThere
 from replispec.replay.events.rocketmq.grants import grants, offers
 from replispec.replay.events.rocketmq.groups import BrokerGroups, learn_groups
 from replispec.replay.events.rocketmq.identities import Identities
@@ -195,7 +196,8 @@ class Given:
     It is told by what is rare, and by few of the others, whatever these are many. `starts`: of epochs, also
     those that only a message tells; `begun`: where the logs of masters begin late; `again`: the messages that
     lost their place to another one; `due`: from where on log bytes are not compared with messages; `listed`:
-    the events that messages are compared with.
+    the events that messages are compared with; `behind`: what later messages got, on connections that are
+    judged in parts.
     """
 
     groups: BrokerGroups
@@ -207,15 +209,17 @@ class Given:
     again: GivenAgain
     due: Ends
     listed: list[StreamEvent]
+    behind: Mapping[LogThere, Behind] = field(default_factory=dict)
 
     def replication(self, frames: Columns) -> EventTable:
         """The stream `ha` of any whole connections; `frames` are theirs, with their groups."""
         return replication_table(frames, Recounts(frames, self.replicas))
 
     def sends(self, sends: Columns) -> EventTable:
-        """The acknowledged messages of any whole connections; these have groups and epochs."""
+        """The acknowledged messages of any connections, with groups and epochs."""
         short = below(sends, self.begun)
-        return sends_table(sends, self.falls, self.again, self.starts, self.history.unseen, short)
+        unseen = self.history.unseen
+        return sends_table(sends, self.falls, self.again, self.starts, unseen, short, self.behind)
 
 
 def join(observed: Events, learners: Collection[str] = (), *, all_ack: bool = False) -> Judged:

@@ -6,8 +6,9 @@ has not is None. `message`, `entries` and others are for machines, which walk th
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from types import SimpleNamespace
 from typing import Any, Final
@@ -28,7 +29,7 @@ from replispec.replay.events.event_tables import (
 )
 from replispec.replay.events.observation import Observation, ObservationKind
 from replispec.replay.events.rocketmq.epoch_starts import WITNESSES_MIN, ToldStarts, knows_epoch
-from replispec.replay.events.rocketmq.falls_in_order import least_places_behind
+from replispec.replay.events.rocketmq.falls_in_order import Behind, LogThere, least_places_behind
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.replay.events.rocketmq.recounts import Recounts
 from replispec.replay.events.rocketmq.tenures import Offices
@@ -269,9 +270,11 @@ def sends_table(
     starts: Starts,
     unseen: Mapping[str, int],
     short: Flags,
+    behind: Mapping[LogThere, Behind],
 ) -> EventTable:
     """The events `acknowledged` of the stream `sends`; `unseen`: by group the latest epoch of which nothing
-    tells where it starts; `short`: messages that lie below where the log of a later master begins."""
+    tells where it starts; `short`: messages that lie below where the log of a later master begins; `behind`:
+    what later messages got on connections that are here in part."""
     offsets = sends.numbers("offset")
     owners = combined(sends.alike("group", "address", "epoch", "connection"))
     left = sends.told_alike(owners, falls.left_of)
@@ -282,7 +285,7 @@ def sends_table(
         if between is not None:
             inside = (offsets.numbers >= between[0]) & (offsets.numbers < between[1])
             cut[(fallen.codes == code) & inside] = len(ends) - 1
-    least, second = least_places_behind(sends)
+    least, second = least_places_behind(sends, behind)
     cut[least < offsets.numbers] = len(ends) - 1
     for code, each in enumerate(left.values):
         for end, told in ((each.perhaps, len(ends) - 1), (each.surely, code)):
@@ -312,17 +315,50 @@ def sends_table(
     return EventTable("sends", sends.kinds, known, {"offset": offsets}, np.arange(len(sends)), sends.row)
 
 
-def longest_records(sends: Columns) -> dict[str, int]:
-    """By connection how long the longest record may be: the largest step from one message to the next one."""
-    found: dict[str, int] = {}
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The messages of one stretch of a connection, in their order: when the first one was acknowledged, the
+    places of the first and the last one, and the largest step from one to the next."""
+
+    order: int
+    first: int
+    last: int
+    largest: int
+
+
+def record_steps(sends: Columns) -> dict[str, Steps]:
+    """By connection how its messages follow each other."""
+    found: dict[str, Steps] = {}
     connection, order, offset = sends.coded("connection"), sends.numbers("order"), sends.numbers("offset")
     for code, rows in split(connection.codes):
         told = rows[offset.absent[rows] == 0]
-        places = offset.numbers[told[np.argsort(order.numbers[told], kind="stable")]]
-        steps = np.diff(places)
-        if np.any(steps > 0):
-            found[str(connection.values[code])] = int(steps.max())
+        told = told[np.argsort(order.numbers[told], kind="stable")]
+        if len(told):
+            places = offset.numbers[told]
+            begun, first, last = (int(each) for each in (order.numbers[told[0]], places[0], places[-1]))
+            largest = int(np.diff(places).max(initial=0))
+            found[str(connection.values[code])] = Steps(begun, first, last, largest)
     return found
+
+
+def longest_of(parts: Iterable[Mapping[str, Steps]]) -> dict[str, int]:
+    """By connection how long the longest record may be: the largest step from one message to the next one.
+    `parts` have stretches of connections."""
+    stretches: dict[str, list[Steps]] = defaultdict(list)
+    for part in parts:
+        for name, steps in part.items():
+            stretches[name].append(steps)
+    found = {}
+    for name, own in stretches.items():
+        own.sort(key=lambda each: each.order)
+        between = (behind.first - before.last for before, behind in pairwise(own))
+        found[name] = max(*(each.largest for each in own), *between, 0)
+    return {name: step for name, step in found.items() if step > 0}
+
+
+def longest_records(sends: Columns) -> dict[str, int]:
+    """The same of whole connections."""
+    return longest_of([record_steps(sends)])
 
 
 def places_by_address(sends: Columns) -> dict[str | None, dict[str | None, Numbers]]:

@@ -1,0 +1,103 @@
+"""One connection with many frames, observed in shares.
+
+Who answers whom, and in which order frames were delivered, is told by few columns of all frames of a
+connection (`lay`). What the frames say besides is then read share by share (`look`): of a share nobody needs
+to know more than the places of its own frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from replispec.replay.events.columns import Observed
+from replispec.replay.pairing.delivery import Delivered, Integers
+
+NOWHERE = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Share:
+    """Some frames of a connection in the order of their delivery: `direction` and `index` say which ones,
+    `order` as in Delivered. `request_of`: the place among them of the request that each one answers, -1 for
+    none. `read`: the places of those that are read, for which the others are asked; `single`: one by one."""
+
+    connection: str
+    direction: Integers
+    index: Integers
+    order: Integers
+    request_of: Integers
+    read: Integers
+    single: bool
+
+    @classmethod
+    def of(cls, frames: Delivered, request_of: Integers, read: Integers, *, single: bool) -> Share:
+        """The frames at the places `read` of those of one connection, with the requests that they answer."""
+        requests = request_of[read]
+        at = np.unique(np.concatenate([read, requests[requests >= 0]]))
+        request = request_of[at]
+        inside = np.isin(request, at)
+        return cls(
+            frames.connections[0],
+            frames.direction[at],
+            frames.integers("index", at),
+            frames.order[at],
+            np.where(inside, np.searchsorted(at, request), NOWHERE),
+            np.searchsorted(at, read),
+            single,
+        )
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def delivered(self, frames: pa.Table) -> Delivered:
+        """Its frames; `frames` (of FRAMES) are these, in any order."""
+        known = _keys(*(np.asarray(frames.column(name)).astype(np.int64) for name in ("direction", "index")))
+        rows = np.argsort(known)
+        rows = rows[np.searchsorted(known[rows], _keys(self.direction, self.index))]
+        nothing = np.zeros(len(self), np.int64)
+        names = (self.connection,) if len(self) else ()
+        return Delivered(frames, rows, names, nothing, self.direction, self.index, self.order, nothing)
+
+
+def _keys(direction: Integers, index: Integers) -> Integers:
+    return direction << 32 | index
+
+
+@dataclass(frozen=True, slots=True)
+class Laid:
+    """What few columns of a connection told, and the shares by which the rest is read."""
+
+    told: Observed
+    shares: Sequence[Share]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedObserver:
+    """How a connection is observed in shares.
+
+    `kinds`: of the streams of which it may be; `columns`: of FRAMES, which `lay` is given, with HOLES,
+    STREAMS and how many frames a share may have. `look` is given the frames of a share, and STREAMS with the
+    first one. All that they tell together is what the observers of whole connections tell.
+    """
+
+    kinds: Collection[str]
+    columns: Sequence[str]
+    lay: Callable[[pa.Table, pa.Table, pa.Table, int], Laid]
+    look: Callable[[pa.Table, pa.Table, Share], Observed]
+
+
+def dealt(shares: Sequence[Share]) -> tuple[Integers, Integers]:
+    """By direction and index of a frame the number of the share that has it, NOWHERE for none."""
+    found = []
+    for direction in (0, 1):
+        own = [share.index[share.direction == direction] for share in shares]
+        numbers = np.full(max((int(each.max()) + 1 for each in own if len(each)), default=0), NOWHERE)
+        for number, index in enumerate(own):
+            assert (numbers[index] == NOWHERE).all(), "a frame is in one share"
+            numbers[index] = number
+        found.append(numbers)
+    return found[0], found[1]
