@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind, ends_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.machines import broker_registration
@@ -145,8 +145,14 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
     found: dict[str, BrokerConnection] = {}
     spans: dict[tuple[str, int], tuple[int, int]] = {}
     granted: set[str] = set()
-    torn: set[str] = set()
+    at: dict[str, str] = {}
+    holed: set[str] = set()
     for row in rows:
+        broker = main_address(groups, row)
+        if broker is not None and row.address is not None:
+            at[row.address] = broker
+        if row.kind == ObservationKind.UNSEEN:
+            holed.add(row.connection)
         if row.order <= 0:
             continue
         own = found.setdefault(row.connection, BrokerConnection(row.connection, row.order, row.order))
@@ -154,7 +160,6 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
         first, _ = spans.get((row.connection, row.direction), (row.order, 0))
         spans[row.connection, row.direction] = first, row.order
         tells = row.kind in _OWN_WORD and row.name is not None
-        broker = main_address(groups, row)
         if broker is not None and (
             tells or row.kind == ObservationKind.ACKNOWLEDGED or row.kind in _OF_REPLICATION
         ):
@@ -166,8 +171,9 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
         elif row.kind == ObservationKind.FACT and row.code == RequestCode.CONTROLLER_REGISTER_BROKER:
             own.rank = own.rank or (row.connection not in granted, row.sync_state_set_epoch or 0)
             own.life = own.life or row.group
-        elif row.kind == ObservationKind.UNSEEN and broker is not None:
-            torn.add(broker)
+    # A hole in what a client asked hides an acknowledgement as one in what it was answered does.
+    torn = {at.get(end) for each in holed for end in ends_of(each)}
+    torn |= {owners[each][0] for each in holed if each in owners}
     for name, (broker, direction) in owners.items():
         # Where nothing of the broker's own was seen, what its peer sent counts.
         own = found[name]

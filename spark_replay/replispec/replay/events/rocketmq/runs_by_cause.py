@@ -12,7 +12,9 @@ they cannot be in another one:
 - where the log grew in a run, messages were acknowledged: what one connection alone may have had acknowledged
   there was in that run.
 
-A connection that may have been in several runs is in none, and nothing is concluded from it.
+A connection that may have been in several runs is in none, and nothing is concluded from it. As a run of
+which no registration was captured, or a client that was not, may leave it with a run that was not its own,
+the order of the capture has to agree: it tells no run, and takes belief from what it contradicts.
 """
 
 from __future__ import annotations
@@ -50,8 +52,28 @@ def runs_by_cause(
             continue
         own = [records[each.name] for each in connections if each.name in records]
         is_torn = any(each.is_torn for each in connections)
-        runs |= _Assignment(connections, anchored, None if is_torn else max(own, default=None)).runs()
+        told = _Assignment(connections, anchored, None if is_torn else max(own, default=None)).runs()
+        runs |= told | dict.fromkeys(_doubtful(connections, anchored, told), None)
     return runs
+
+
+def _doubtful(
+    connections: Sequence[BrokerConnection], anchored: Mapping[str, int], told: Mapping[str, int | None]
+) -> Iterator[str]:
+    """Connections that the capture shows after the next run had begun, or before their own one had: late, or
+    of a run of which no registration was captured, which nothing tells apart. Before the first run that is
+    told nothing is concluded from."""
+    begun: dict[int, int] = {}
+    for each in connections:
+        if each.rank is not None and each.name in anchored:
+            begun[anchored[each.name]] = each.first
+    for each in connections:
+        run = told[each.name]
+        if run is None or each.name in anchored:
+            continue
+        is_early = run > 0 and each.last < begun.get(run, 0)
+        if is_early or any(each.first > first for later, first in begun.items() if later > run):
+            yield each.name
 
 
 def _anchored(connections: Sequence[BrokerConnection]) -> dict[str, int]:
