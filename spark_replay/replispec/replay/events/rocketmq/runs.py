@@ -46,6 +46,7 @@ class BrokerConnection:
     registered on it, and by masterEpoch the ends of the log in the broker's own words, and which message has
     which place.
 
+    `address`: where the broker was on it, as it told or was told.
     `began`: the end in its first word, when nobody had named a master on the connection yet: a broker that
     starts takes no message before it is told to be master.
     `replica`: who shook hands on it, `answered`: the masterEpoch and the end of the log that it was told,
@@ -58,6 +59,7 @@ class BrokerConnection:
     name: str
     first: int
     last: int
+    address: str | None = None
     rank: Rank | None = None
     ends: dict[int | None, list[int]] = field(default_factory=lambda: defaultdict(list))
     places: dict[int | None, dict[int, Message]] = field(default_factory=lambda: defaultdict(dict))
@@ -165,6 +167,7 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
         ):
             by_other = row.kind in _OF_REPLICAS
             owners.setdefault(row.connection, (broker, 1 - row.direction if by_other else row.direction))
+            own.address = own.address or groups.main.get(row.address or "", row.address)
         own.learn(row)
         if row.kind == ObservationKind.REGISTRATION and row.message == _GRANTED:
             granted.add(row.connection)

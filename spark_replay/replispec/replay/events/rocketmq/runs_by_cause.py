@@ -6,6 +6,7 @@ they cannot be in another one:
 
 - a broker that starts takes no message before it is told to be master, so that none lies before the end that
   it tells until then;
+- within a run it has one address;
 - one place of a log is not given to two messages in one run;
 - a replica whose log is empty has had no other connection before, and where a later one is answered with a
   shorter log than it had by then, the master had started again;
@@ -104,9 +105,15 @@ class _Assignment:
     ) -> None:
         self._by_name = {each.name: each for each in connections}
         self._record = record
-        every = set(anchored.values())
+        at: dict[int, set[str | None]] = defaultdict(set)
+        for each in connections:
+            if each.name in anchored:
+                at[anchored[each.name]].add(each.address)
         self._may = {
-            each.name: {anchored[each.name]} if each.name in anchored else set(every) for each in connections
+            each.name: {anchored[each.name]}
+            if each.name in anchored
+            else {run for run, addresses in at.items() if each.address in addresses}
+            for each in connections
         }
         self._open = {each.name for each in connections if each.name not in anchored}
         self._at: dict[Place, dict[str, Message]] = defaultdict(dict)
