@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -158,6 +158,21 @@ def one_sided(packets: Packets, rng: random.Random) -> list[Seen]:
         return missing.setdefault(each.connection, choice) != each.ends[0]
 
     return [each for each in packets if is_kept(each)]
+
+
+def missing_parts(packets: Packets) -> Iterator[tuple[object, list[Seen]]]:
+    """What may be missing as a whole, with the packets that are left: a connection, a direction of one, all
+    that came before the first packet of one, or up to it."""
+    begun: dict[object, int] = {}
+    for each in packets:
+        if each.connection is not None:
+            begun[each.connection] = min(each.time_ns, begun.get(each.connection, each.time_ns))
+    for connection, first_ns in begun.items():
+        yield connection, [each for each in packets if each.connection != connection]
+        yield ("before", connection), [each for each in packets if each.time_ns >= first_ns]
+        yield ("up to", connection), [each for each in packets if each.time_ns > first_ns]
+    for ends in dict.fromkeys(each.ends for each in packets if each.ends is not None):
+        yield ends, [each for each in packets if each.ends != ends]
 
 
 def begun_late(packets: Packets, rng: random.Random) -> list[Seen]:

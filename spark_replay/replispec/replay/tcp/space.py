@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from replispec.replay.capture.records import CaptureBytes, Integers
+from replispec.replay.capture.records import CaptureBytes, CaptureError, Integers
 from replispec.replay.tcp.pieces import Pieces, concatenate
 
 WINDOW_BYTES = 1 << 20
@@ -88,7 +88,8 @@ class SequenceSpace:
         """Where in `buffer` the byte at `position` is, with `size` bytes from there on if possible.
 
         Fewer follow only where a hole, a chain or the end comes first; none when `position` itself
-        is not known. Raises NeedsBytes when the position lies in a chain.
+        is not known. Raises NeedsBytes when the position lies in a chain, CaptureError when the file does
+        not hold the bytes any more.
         """
         at = position - self._origin
         if at >= 0 and at + size <= len(self.buffer):
@@ -118,7 +119,11 @@ class SequenceSpace:
         offsets[0] += skipped
         sizes[0] -= skipped
         data = self._data
-        self.buffer = b"".join([data[at : at + length] for at, length in zip(offsets, sizes, strict=True)])
+        parts = [data[at : at + length] for at, length in zip(offsets, sizes, strict=True)]
+        self.buffer = b"".join(parts)
+        if len(self.buffer) < sum(sizes):
+            at = next(at for at, size, part in zip(offsets, sizes, parts, strict=True) if len(part) < size)
+            raise CaptureError("capture", at, "the file got shorter while it was read")
         self._ended = last == stop
 
     def _row(self, position: int) -> int | None:

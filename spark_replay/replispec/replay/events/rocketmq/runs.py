@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from replispec.replay.events.observation import Observation, ObservationKind
+from replispec.replay.events.observation import Observation, ObservationKind, ends_of
 from replispec.replay.events.rocketmq.groups import BrokerGroups
 from replispec.wire.rocketmq.codes import RequestCode
 from replispec.wire.rocketmq.machines import broker_registration
@@ -46,6 +46,7 @@ class BrokerConnection:
     registered on it, and by masterEpoch the ends of the log in the broker's own words, and which message has
     which place.
 
+    `address`: where the broker was on it, as it told or was told.
     `began`: the end in its first word, when nobody had named a master on the connection yet: a broker that
     starts takes no message before it is told to be master.
     `replica`: who shook hands on it, `answered`: the masterEpoch and the end of the log that it was told,
@@ -58,6 +59,7 @@ class BrokerConnection:
     name: str
     first: int
     last: int
+    address: str | None = None
     rank: Rank | None = None
     ends: dict[int | None, list[int]] = field(default_factory=lambda: defaultdict(list))
     places: dict[int | None, dict[int, Message]] = field(default_factory=lambda: defaultdict(dict))
@@ -145,8 +147,14 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
     found: dict[str, BrokerConnection] = {}
     spans: dict[tuple[str, int], tuple[int, int]] = {}
     granted: set[str] = set()
-    torn: set[str] = set()
+    at: dict[str, str] = {}
+    holed: set[str] = set()
     for row in rows:
+        broker = main_address(groups, row)
+        if broker is not None and row.address is not None:
+            at[row.address] = broker
+        if row.kind == ObservationKind.UNSEEN:
+            holed.add(row.connection)
         if row.order <= 0:
             continue
         own = found.setdefault(row.connection, BrokerConnection(row.connection, row.order, row.order))
@@ -154,20 +162,21 @@ def _connections(rows: Sequence[Observation], groups: BrokerGroups) -> Iterator[
         first, _ = spans.get((row.connection, row.direction), (row.order, 0))
         spans[row.connection, row.direction] = first, row.order
         tells = row.kind in _OWN_WORD and row.name is not None
-        broker = main_address(groups, row)
         if broker is not None and (
             tells or row.kind == ObservationKind.ACKNOWLEDGED or row.kind in _OF_REPLICATION
         ):
             by_other = row.kind in _OF_REPLICAS
             owners.setdefault(row.connection, (broker, 1 - row.direction if by_other else row.direction))
+            own.address = own.address or groups.main.get(row.address or "", row.address)
         own.learn(row)
         if row.kind == ObservationKind.REGISTRATION and row.message == _GRANTED:
             granted.add(row.connection)
         elif row.kind == ObservationKind.FACT and row.code == RequestCode.CONTROLLER_REGISTER_BROKER:
             own.rank = own.rank or (row.connection not in granted, row.sync_state_set_epoch or 0)
             own.life = own.life or row.group
-        elif row.kind == ObservationKind.UNSEEN and broker is not None:
-            torn.add(broker)
+    # A hole in what a client asked hides an acknowledgement as one in what it was answered does.
+    torn = {at.get(end) for each in holed for end in ends_of(each)}
+    torn |= {owners[each][0] for each in holed if each in owners}
     for name, (broker, direction) in owners.items():
         # Where nothing of the broker's own was seen, what its peer sent counts.
         own = found[name]

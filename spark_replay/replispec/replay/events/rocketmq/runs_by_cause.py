@@ -6,13 +6,16 @@ they cannot be in another one:
 
 - a broker that starts takes no message before it is told to be master, so that none lies before the end that
   it tells until then;
+- within a run it has one address;
 - one place of a log is not given to two messages in one run;
 - a replica whose log is empty has had no other connection before, and where a later one is answered with a
   shorter log than it had by then, the master had started again;
 - where the log grew in a run, messages were acknowledged: what one connection alone may have had acknowledged
   there was in that run.
 
-A connection that may have been in several runs is in none, and nothing is concluded from it.
+A connection that may have been in several runs is in none, and nothing is concluded from it. As a run of
+which no registration was captured, or a client that was not, may leave it with a run that was not its own,
+the order of the capture has to agree: it tells no run, and takes belief from what it contradicts.
 """
 
 from __future__ import annotations
@@ -50,8 +53,28 @@ def runs_by_cause(
             continue
         own = [records[each.name] for each in connections if each.name in records]
         is_torn = any(each.is_torn for each in connections)
-        runs |= _Assignment(connections, anchored, None if is_torn else max(own, default=None)).runs()
+        told = _Assignment(connections, anchored, None if is_torn else max(own, default=None)).runs()
+        runs |= told | dict.fromkeys(_doubtful(connections, anchored, told), None)
     return runs
+
+
+def _doubtful(
+    connections: Sequence[BrokerConnection], anchored: Mapping[str, int], told: Mapping[str, int | None]
+) -> Iterator[str]:
+    """Connections that the capture shows after the next run had begun, or before their own one had: late, or
+    of a run of which no registration was captured, which nothing tells apart. Before the first run that is
+    told nothing is concluded from."""
+    begun: dict[int, int] = {}
+    for each in connections:
+        if each.rank is not None and each.name in anchored:
+            begun[anchored[each.name]] = each.first
+    for each in connections:
+        run = told[each.name]
+        if run is None or each.name in anchored:
+            continue
+        is_early = run > 0 and each.last < begun.get(run, 0)
+        if is_early or any(each.first > first for later, first in begun.items() if later > run):
+            yield each.name
 
 
 def _anchored(connections: Sequence[BrokerConnection]) -> dict[str, int]:
@@ -82,9 +105,15 @@ class _Assignment:
     ) -> None:
         self._by_name = {each.name: each for each in connections}
         self._record = record
-        every = set(anchored.values())
+        at: dict[int, set[str | None]] = defaultdict(set)
+        for each in connections:
+            if each.name in anchored:
+                at[anchored[each.name]].add(each.address)
         self._may = {
-            each.name: {anchored[each.name]} if each.name in anchored else set(every) for each in connections
+            each.name: {anchored[each.name]}
+            if each.name in anchored
+            else {run for run, addresses in at.items() if each.address in addresses}
+            for each in connections
         }
         self._open = {each.name for each in connections if each.name not in anchored}
         self._at: dict[Place, dict[str, Message]] = defaultdict(dict)
