@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -53,6 +53,16 @@ def owned(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise CheckpointError(f"{folder}: another watch uses this checkpoint") from error
         yield
+
+
+def unused(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder without a document in which something has one of these names: it is somebody else's,
+    and would be removed. Raises CheckpointError."""
+    for path in (folder / name for name in names):
+        if path.is_dir() and not any(path.iterdir()):
+            continue
+        if path.exists():
+            raise CheckpointError(f"{path}: no watch wrote this; name another --checkpoint")
 
 
 def load(folder: Path) -> dict[str, Any] | None:
