@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -73,17 +74,35 @@ class FolderReader:
 
     def _present(self) -> dict[str, os.stat_result]:
         found = {}
-        with os.scandir(self._folder) as entries:
+        # A folder that was removed has no files; those that were read are gone.
+        with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.startswith("."):
-                    continue
-                try:
-                    if entry.is_file():
-                        found[entry.name] = entry.stat()
-                except FileNotFoundError:
-                    # Listed, and removed before it was looked at: it is not there.
-                    self._ledger.files.setdefault(entry.name, WatchedFile(entry.name, 0, 0))
+                if not entry.name.startswith(".") and (about := self._about(entry)) is not None:
+                    found[entry.name] = about
         return dict(sorted(found.items()))
+
+    def _about(self, entry: os.DirEntry[str]) -> os.stat_result | None:
+        """What is known of a file; None for what is none, and what cannot be read, which is named."""
+        if not _is_text(entry.name):
+            self._unusable(entry.name, "its name is not UTF-8, as results are: rename it")
+            return None
+        try:
+            about = entry.stat()
+        except FileNotFoundError:
+            if not entry.is_symlink():
+                # Listed, and removed before it was looked at: it is not there.
+                self._ledger.files.setdefault(entry.name, WatchedFile(entry.name, 0, 0))
+            return None
+        except OSError as error:
+            self._unusable(entry.name, f"cannot be looked at: {error.strerror}")
+            return None
+        return about if stat.S_ISREG(about.st_mode) else None
+
+    def _unusable(self, name: str, reason: str) -> None:
+        """Name once what is in the folder and cannot be read."""
+        shown = os.fsencode(name).decode(errors="backslashreplace")
+        if shown not in self._ledger.files and len(self._ledger.files) < FILES_MAXIMUM:
+            self._refuse(self._ledger.files.setdefault(shown, WatchedFile(shown, 0, 0)), reason)
 
     def _seen(self, name: str, about: os.stat_result) -> None:
         """Take note of a file that is there."""
@@ -352,3 +371,8 @@ class FolderReader:
         for path in self._captures.iterdir():
             if path.name not in self._ledger.files:
                 path.unlink()
+
+
+def _is_text(name: str) -> bool:
+    """Whether the bytes of a name are UTF-8."""
+    return os.fsencode(name).decode(errors="replace") == name

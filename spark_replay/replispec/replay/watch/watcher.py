@@ -6,6 +6,7 @@ It neither sleeps nor looks at a clock; whoever drives it does.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -167,7 +168,7 @@ def watching(
 def _settings(folder: Path, options: Options, bounds: Bounds) -> dict[str, Any]:
     """What decoded rows and verdicts depend on: a watch goes on with the same."""
     return {
-        "folder": str(folder.resolve()),
+        "folder": os.fsencode(folder.resolve()).decode(errors="backslashreplace"),
         "segment": bounds.segment,
         "learners": sorted(options.learners),
         "ha_ports": sorted(options.ha_ports),
