@@ -131,8 +131,8 @@ def test_the_report_names_the_command_that_made_it(tmp_path: Path) -> None:
 def test_a_name_that_is_no_utf_8_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     path = os.fsdecode(os.fsencode(tmp_path) + b"/tr\xff.pcap")
     Path(path).write_bytes(CLEAN.read_bytes())
-    for command in ("replay", "watch"):
-        done = replispec(command, path if command == "replay" else tmp_path, "--out", f"{path}.out")
+    for name in ("replay", "watch"):
+        done = replispec(name, path if name == "replay" else tmp_path, "--out", f"{path}.out")
         assert done.returncode == 2
         assert "tr\\xff.pcap" in done.stderr
         assert "is not UTF-8" in done.stderr

@@ -103,3 +103,13 @@ def test_text_of_a_capture_controls_no_terminal(folder: Path) -> None:
     (told,) = opened(folder).take(bad)
     assert "\x1b" not in told.text
     assert "\n" not in told.text
+
+
+def test_a_journal_in_which_one_bit_turned_is_refused(folder: Path) -> None:
+    opened(folder).take(lost(10, 20))
+    path = folder / "journal"
+    content = path.read_bytes()
+    for at in range(len(content) - 1):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(CheckpointError):
+            opened(folder)

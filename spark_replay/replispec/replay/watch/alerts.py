@@ -8,6 +8,7 @@ first, and what alerts.jsonl lacks of it after a crash is added there.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from replispec.replay.judges.parts import Proof
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.model import LostSend
 from replispec.replay.report.wording import counted, utc
-from replispec.replay.watch.checkpoint import CheckpointError, flush
+from replispec.replay.watch.checkpoint import CheckpointError, damaged, flush
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.visible import visible
 
@@ -54,7 +55,9 @@ class Alerts:
         self._journal = journal
         self._shown = shown
         self._told: dict[str, str] = {}
-        self._lines = [row for row in _rows(journal) if isinstance(row.get("line"), dict)]
+        self._lines = _rows(journal)
+        if any(row.get("digest") != _digest(row) for row in self._lines):
+            raise damaged(journal)
         for row in self._lines:
             self._told.update(dict.fromkeys(row["keys"], row["line"]["id"]))
         self._show()
@@ -117,7 +120,8 @@ class Alerts:
                     yield _violation_alert(finding, list(fresh.values()), tuple(fresh))
 
     def _keep(self, alert: Alert) -> None:
-        row = {"line": alert.line, "keys": alert.keys}
+        row: dict[str, Any] = {"line": alert.line, "keys": alert.keys}
+        row["digest"] = _digest(row)
         _append(self._journal, row)
         self._lines.append(row)
         self._told.update(dict.fromkeys(alert.keys, alert.line["id"]))
@@ -200,6 +204,10 @@ def _ends(connection: str) -> str:
 
 def _key(*about: str | int) -> str:
     return hashlib.sha256(repr(about).encode()).hexdigest()[:KEY_CHARACTERS]
+
+
+def _digest(row: dict[str, Any]) -> int:
+    return zlib.crc32(orjson.dumps([row.get("line"), row.get("keys")]))
 
 
 def _append(path: Path, row: dict[str, Any]) -> None:

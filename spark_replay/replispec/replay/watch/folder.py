@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,7 +21,7 @@ from replispec.replay.capture.files import GZIP_MAGIC, cuts, recognise, walk
 from replispec.replay.capture.growing import grown
 from replispec.replay.capture.records import CaptureError, CaptureWarning, Records, Split
 from replispec.replay.tcp.rotation import OVERLAP_NS_MAXIMUM, natural
-from replispec.replay.watch.checkpoint import flush
+from replispec.replay.watch.checkpoint import damaged, digest_of, flush
 from replispec.replay.watch.ledger import Ledger, Segment, Standing, WatchedFile
 
 CAPTURES_NAME: Final = "captures"
@@ -174,7 +175,7 @@ class FolderReader:
         """Copy what is new of a file, `most` bytes of it; how many there were."""
         if file.gone or file.standing is Standing.REFUSED:
             return 0
-        copied = 0
+        copied, digest = 0, file.digest
         with self._opened(file) as source:
             if source is None:
                 return 0
@@ -182,9 +183,10 @@ class FolderReader:
                 while block := os.pread(source, min(COPY_BYTES, most - copied), file.kept + copied):
                     kept.write(block)
                     copied += len(block)
+                    digest = zlib.crc32(block, digest)
                 kept.flush()
                 flush(kept.fileno())
-        file.kept += copied
+        file.kept, file.digest = file.kept + copied, digest
         return copied
 
     def _gone(self, file: WatchedFile, error: OSError | None = None) -> None:
@@ -354,23 +356,39 @@ class FolderReader:
     def _recover(self) -> None:
         """After a crash a copy may be longer than the ledger knows: the same bytes come again from the file.
 
-        Where that file is gone, what was copied is all there is of it, and counts.
+        Where that file is gone, what was copied is all there is of it, and counts. Raises CheckpointError for
+        a copy that is not what was copied.
         """
-        for file in self._ledger.files.values():
-            path = self.path(file.name)
-            if not path.exists():
-                continue
-            try:
-                about = (self._folder / file.name).stat()
-                is_there = (about.st_dev, about.st_ino) == (file.device, file.inode)
-            except OSError:
-                is_there = False
-            if is_there or file.standing is not Standing.READ:
-                os.truncate(path, min(file.kept, path.stat().st_size))
-            file.kept = path.stat().st_size
+        for file in list(self._ledger.files.values()):
+            if file.name in self._ledger.order:
+                self._copied_so_far(file)
+            elif file.standing is Standing.WAITING and not self._is_sound(file):
+                # Nothing was made of it yet, and it may have been removed with what became of it.
+                self._ledger.files[file.name] = WatchedFile(file.name, file.device, file.inode)
+                self.path(file.name).unlink(missing_ok=True)
         for path in self._captures.iterdir():
             if path.name not in self._ledger.files:
                 path.unlink()
+
+    def _is_sound(self, file: WatchedFile) -> bool:
+        path = self.path(file.name)
+        if not path.exists() or path.stat().st_size < file.kept:
+            return not file.kept
+        return digest_of(path, file.kept) == file.digest
+
+    def _copied_so_far(self, file: WatchedFile) -> None:
+        path = self.path(file.name)
+        if not self._is_sound(file):
+            raise damaged(path)
+        try:
+            about = (self._folder / file.name).stat()
+            is_there = (about.st_dev, about.st_ino) == (file.device, file.inode)
+        except OSError:
+            is_there = False
+        if is_there or file.standing is not Standing.READ:
+            os.truncate(path, file.kept)
+        file.digest = digest_of(path, digest=file.digest, start=file.kept)
+        file.kept = path.stat().st_size
 
 
 def _is_text(name: str) -> bool:

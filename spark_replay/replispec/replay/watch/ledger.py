@@ -26,8 +26,8 @@ class WatchedFile:
     """One file of the folder by its name there.
 
     `inode`, `device`, `changed_ns`: of the file when it was last seen; `kept`: how many of its bytes are
-    copied; `whole`: where its last whole record ends; `base` as in Split; `first_ns`, `last_ns`: of its
-    first and last packet; None: it has none yet.
+    copied, `digest` their CRC-32; `whole`: where its last whole record ends; `base` as in Split;
+    `first_ns`, `last_ns`: of its first and last packet; None: it has none yet.
     `gone`: it was seen to be there no more.
     """
 
@@ -37,6 +37,7 @@ class WatchedFile:
     standing: Standing = Standing.WAITING
     changed_ns: int = 0
     kept: int = 0
+    digest: int = 0
     whole: int = 0
     base: int = 0
     first_ns: int | None = None
