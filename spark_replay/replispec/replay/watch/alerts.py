@@ -55,11 +55,13 @@ class Alerts:
         self._journal = journal
         self._shown = shown
         self._told: dict[str, str] = {}
+        self._ids: set[str] = set()
+        self._back: set[str] = set()
         self._lines = _rows(journal)
         if any(row.get("digest") != _digest(row) for row in self._lines):
             raise damaged(journal)
         for row in self._lines:
-            self._told.update(dict.fromkeys(row["keys"], row["line"]["id"]))
+            self._note(row)
         self._show()
 
     def __len__(self) -> int:
@@ -81,15 +83,14 @@ class Alerts:
     def settle(self, result: CaptureResult) -> list[Alert]:
         """As `take`, of the whole capture; and what was told before and is not found in it is taken back."""
         found = self.take(result)
-        lost = {_key(LOSS, *_of_send(send)) for send in result.lost}
+        lost = {_loss_key(send) for send in result.lost}
         violated = {each.invariant for each in result.findings if each.verdict is Verdict.VIOLATED}
-        back = {row["line"]["of"] for row in self._lines if row["line"]["kind"] == WITHDRAWN}
         for row in list(self._lines):
             line = row["line"]
             stands = (
                 lost.intersection(row["keys"]) if line["kind"] == LOSS else line.get("invariant") in violated
             )
-            if line["kind"] in (LOSS, VIOLATION) and not stands and line["id"] not in back:
+            if line["kind"] in (LOSS, VIOLATION) and not stands and line["id"] not in self._back:
                 text = f"Taken back: the whole capture does not show this: {line['text']}"
                 alert = Alert(
                     {"id": _key(WITHDRAWN, line["id"]), "kind": WITHDRAWN, "of": line["id"], "text": text}, ()
@@ -99,7 +100,7 @@ class Alerts:
         return found
 
     def _new(self, result: CaptureResult) -> Iterator[Alert]:
-        lost = [(send, _key(LOSS, *_of_send(send))) for send in result.lost]
+        lost = [(send, _loss_key(send)) for send in result.lost]
         for loss in result.losses:
             own = [(send, key) for send, key in lost if (send.group, send.epoch) == (loss.group, loss.epoch)]
             new = [(send, key) for send, key in own if key not in self._told]
@@ -120,12 +121,24 @@ class Alerts:
                     yield _violation_alert(finding, list(fresh.values()), tuple(fresh))
 
     def _keep(self, alert: Alert) -> None:
+        while alert.line["id"] in self._ids:
+            # Told, taken back, and found again: another alert.
+            alert.line["id"] = _key(alert.line["id"])
         row: dict[str, Any] = {"line": alert.line, "keys": alert.keys}
         row["digest"] = _digest(row)
         _append(self._journal, row)
         self._lines.append(row)
-        self._told.update(dict.fromkeys(alert.keys, alert.line["id"]))
+        self._note(row)
         _append(self._shown, alert.line)
+
+    def _note(self, row: dict[str, Any]) -> None:
+        """Know what was told; what was taken back is told again when it is found again."""
+        line = row["line"]
+        self._ids.add(line["id"])
+        self._told.update(dict.fromkeys(row["keys"], line["id"]))
+        if line["kind"] == WITHDRAWN:
+            self._back.add(line["of"])
+            self._told = {key: told for key, told in self._told.items() if told != line["of"]}
 
     def _show(self) -> None:
         """Add what the journal has and the lines that are shown have not."""
@@ -187,6 +200,11 @@ def _violation_alert(finding: FindingRow, proofs: list[Proof], keys: tuple[str, 
         },
         keys,
     )
+
+
+def _loss_key(send: LostSend) -> str:
+    """Several messages may be acknowledged by one packet, and many at one time of a coarse clock."""
+    return _key(LOSS, *_of_send(send), send.offset)
 
 
 def _of_send(send: LostSend) -> tuple[str, int, int]:
