@@ -62,7 +62,7 @@ class FolderReader:
         """Read what is new, about `budget` bytes of it at most; whether there was anything."""
         before, self._budget = self._ledger.cuts, budget
         said = len(self._ledger.notes)
-        present = self._present()
+        present = self._known(self._present())
         for name in [name for name, file in self._ledger.files.items() if name not in present]:
             self._gone(self._ledger.files[name])
         for name, about in present.items():
@@ -81,6 +81,28 @@ class FolderReader:
                 if not entry.name.startswith(".") and (about := self._about(entry)) is not None:
                     found[entry.name] = about
         return dict(sorted(found.items()))
+
+    def _known(self, present: dict[str, os.stat_result]) -> dict[str, os.stat_result]:
+        """The same by the names that they had when they were first read."""
+        files = self._ledger.files
+        away = {(file.device, file.inode): file for name in self._ledger.order
+                if (file := files[name]).now not in present}  # fmt: skip
+        for name in present.keys() - {file.now for file in files.values()} if away else ():
+            about = present[name]
+            file = away.get((about.st_dev, about.st_ino))
+            if file is not None and about.st_size >= file.kept and self._begins_as(name, file):
+                file.renamed, file.gone = name, False
+        names = {file.renamed: file.name for file in files.values() if file.renamed}
+        return {names.get(name, name): about for name, about in present.items()}
+
+    def _begins_as(self, name: str, file: WatchedFile) -> bool:
+        """Whether a file begins with what was read of another one: its inode may have been given away."""
+        head = self._head(file)
+        try:
+            with (self._folder / name).open("rb") as source:
+                return source.read(len(head)) == head
+        except OSError:
+            return False
 
     def _about(self, entry: os.DirEntry[str]) -> os.stat_result | None:
         """What is known of a file; None for what is none, and what cannot be read, which is named."""
@@ -159,7 +181,7 @@ class FolderReader:
     def _opened(self, file: WatchedFile) -> Iterator[int | None]:
         """The file of the folder, if it is there and the one that was seen."""
         try:
-            descriptor = os.open(self._folder / file.name, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = os.open(self._folder / file.now, os.O_RDONLY | os.O_NONBLOCK)
         except OSError as error:
             self._gone(file, error)
             yield None
@@ -204,6 +226,18 @@ class FolderReader:
                 file,
                 f"vanished while it was the last one; what may have followed byte {file.kept} is not read",
             )
+
+    def unfinished(self) -> list[CaptureWarning]:
+        """What nothing is made of while more may come: files that end inside their first record."""
+        found = []
+        for file in self._ledger.files.values():
+            if self._is_undecided(file) and not file.gone and file.kept > MAGIC_BYTES:
+                with self._mapped(file) as data, suppress(CaptureError):
+                    whole = grown(data, self._whole(file, data)).end
+                    if whole < len(data):
+                        reason = "ends inside its first record, of which nothing is read"
+                        found.append(CaptureWarning(file.name, whole, reason, unread=True))
+        return found
 
     def _find_out(self, file: WatchedFile) -> None:
         """Copy of a new file what tells when its first packet was captured, as far as it is there."""
@@ -381,7 +415,7 @@ class FolderReader:
         if not self._is_sound(file):
             raise damaged(path)
         try:
-            about = (self._folder / file.name).stat()
+            about = (self._folder / file.now).stat()
             is_there = (about.st_dev, about.st_ino) == (file.device, file.inode)
         except OSError:
             is_there = False

@@ -28,7 +28,7 @@ class WatchedFile:
     `inode`, `device`, `changed_ns`: of the file when it was last seen; `kept`: how many of its bytes are
     copied, `digest` their CRC-32; `whole`: where its last whole record ends; `base` as in Split;
     `first_ns`, `last_ns`: of its first and last packet; None: it has none yet.
-    `gone`: it was seen to be there no more.
+    `gone`: it was seen to be there no more; `renamed`: what it is called now, when that is another name.
     """
 
     name: str
@@ -43,6 +43,12 @@ class WatchedFile:
     first_ns: int | None = None
     last_ns: int = 0
     gone: bool = False
+    renamed: str = ""
+
+    @property
+    def now(self) -> str:
+        """Its name in the folder."""
+        return self.renamed or self.name
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ class Watcher:
         while self._reader.is_behind:
             self.look()
         said = self._news()
-        notes = [note for note in self.ledger.notes if note.unread]
+        notes = [note for note in self.ledger.notes if note.unread] + self._reader.unfinished()
         if not self.ledger.segments:
             raise NothingCapturedError(_nothing(self.ledger))
         paths = [self._reader.path(name) for name in self.ledger.order]
