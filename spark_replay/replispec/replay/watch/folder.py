@@ -85,13 +85,16 @@ class FolderReader:
     def _known(self, present: dict[str, os.stat_result]) -> dict[str, os.stat_result]:
         """The same by the names that they had when they were first read."""
         files = self._ledger.files
-        away = {(file.device, file.inode): file for name in self._ledger.order
-                if (file := files[name]).now not in present}  # fmt: skip
+        away = {
+            (file.device, file.inode): file
+            for file in map(files.__getitem__, self._ledger.order)
+            if file.now not in present
+        }
         for name in present.keys() - {file.now for file in files.values()} if away else ():
             about = present[name]
-            file = away.get((about.st_dev, about.st_ino))
-            if file is not None and about.st_size >= file.kept and self._begins_as(name, file):
-                file.renamed, file.gone = name, False
+            known = away.get((about.st_dev, about.st_ino))
+            if known is not None and about.st_size >= known.kept and self._begins_as(name, known):
+                known.renamed, known.gone = name, False
         names = {file.renamed: file.name for file in files.values() if file.renamed}
         return {names.get(name, name): about for name, about in present.items()}
 
