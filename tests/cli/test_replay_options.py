@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -125,3 +126,14 @@ def test_the_report_names_the_command_that_made_it(tmp_path: Path) -> None:
     replispec("replay", copy, "--out", tmp_path / "out", *LOCAL)
     command_line = _summary(tmp_path / "out")["provenance"]["command"]
     assert command_line == f"replispec replay '{copy}' --out {tmp_path / 'out'} --engine local"
+
+
+def test_a_name_that_is_no_utf_8_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    path = os.fsdecode(os.fsencode(tmp_path) + b"/tr\xff.pcap")
+    Path(path).write_bytes(CLEAN.read_bytes())
+    for name in ("replay", "watch"):
+        done = replispec(name, path if name == "replay" else tmp_path, "--out", f"{path}.out")
+        assert done.returncode == 2
+        assert "tr\\xff.pcap" in done.stderr
+        assert "is not UTF-8" in done.stderr
+        assert "Traceback" not in done.stderr

@@ -88,12 +88,14 @@ def test_what_cannot_be_watched_is_one_line_and_exit_code_2(tmp_path: Path) -> N
     state = tmp_path / "old" / "state"
     state.parent.mkdir(mode=0o700)
     state.write_bytes(b"replispec-watch 999 feed\n{}")
+    (tmp_path / "out" / "events").mkdir(parents=True)
     for arguments, line in (
         ((), "name a FOLDER to watch, or an interface with -i"),
         ((folder, "-i", "lo"), "name a FOLDER to watch, or an interface with -i"),
         ((tmp_path / "none",), "does not exist"),
         ((folder, "--until-quiet", "0"), "no packet was captured"),
         ((folder, "--checkpoint", folder), "is the folder that is watched"),
+        ((tmp_path / "out" / "events",), "would overwrite"),
         ((folder, "--checkpoint", state.parent), f"a checkpoint of format 999, this replispec has {FORMAT}"),
     ):
         done = replispec("watch", *arguments, "--out", tmp_path / "out", "-q", "--every", "0.05")

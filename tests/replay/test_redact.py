@@ -33,6 +33,7 @@ from replispec.wire.rocketmq.store import LogRecord
 from tests.replay import mess
 from tests.replay.defects import DEFECTS
 from tests.replay.pcap_writer import Conversation, in_time_order, pcap, section
+from tests.replay.random_traffic import command
 from tests.replay.test_mess import FILES, header_and_packets
 
 KEY = b"a key that is only good for tests"
@@ -300,3 +301,33 @@ def test_the_checksum_of_a_record_is_that_of_its_new_body() -> None:
     assert made.topic == NAMES.text(b"orders").decode()
     with pytest.raises(RemoteProtocolError):
         Records(NAMES).record_at(b"no record starts here")
+
+
+LOCAL_4, LOCAL_6 = ipaddress.ip_address("10.20.30.40").packed, ipaddress.ip_address("fd00::77:1").packed
+SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+PREFACES = (
+    b"PROXY TCP4 10.20.30.40 10.20.30.41 40000 10911\r\n",
+    b"PROXY TCP6 fd00::77:1 fd00::77:2 40000 10911\r\n",
+    b"PROXY UNKNOWN said by host-seven\r\n",
+    SIGNATURE + b"\x21\x11\x00\x16" + LOCAL_4 * 2 + b"\x9c\x40\x2a\x9f" + b"\x02\x00\x07private",
+    SIGNATURE + b"\x21\x21\x00\x24" + LOCAL_6 * 2 + b"\x9c\x40\x2a\x9f",
+    SIGNATURE + b"\x21\x11\x00\x03" + LOCAL_4[:3],
+    SIGNATURE + b"\x20\x00\x00\x00",
+)
+
+
+@pytest.mark.parametrize("preface", PREFACES)
+def test_what_a_proxy_said_first_names_nobody_and_the_frames_behind_it_stay(
+    preface: bytes, tmp_path: Path
+) -> None:
+    talk = Conversation(("10.0.0.1", 4000), ("10.0.0.2", 10_911))
+    talk.open()
+    talk.send(preface + command(1) + command(2), from_client=True)
+    path, out = tmp_path / "proxied.pcap", tmp_path / "redacted.pcap"
+    path.write_bytes(pcap(in_time_order([talk])))
+    redact(path, out, KEY)
+    assert told(replayed(out)) == told(replayed(path))
+    assert replayed(path).capture.frames_remoting == 2
+    raw = out.read_bytes()
+    said = (LOCAL_4[:3], LOCAL_6[-6:], b"10.20.30", b"fd00::77", b"seven", b"private")
+    assert {each for each in said if each in raw} == set()

@@ -107,6 +107,43 @@ def test_a_file_without_packets_changes_nothing(tmp_path: Path) -> None:
     assert decode_capture([files[1], files[1]]).frames.num_rows == 0
 
 
+def broken(part: Sequence[Packet]) -> bytes:
+    """A file whose first record claims more than can be."""
+    data = bytearray(pcap(part))
+    data[32:36] = (2**31 - 1).to_bytes(4, "little")
+    return bytes(data)
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_of_which_no_packet_can_be_read_is_named(tmp_path: Path, at: int, packed: bool) -> None:
+    parts = in_parts(random_capture(4, talks=2), random.Random(4))[:3]
+    contents = [broken(part) if number == at else pcap(part) for number, part in enumerate(parts)]
+    if packed:
+        # The compressed stream ends in the header of the first record.
+        contents[at] = gzip.compress(contents[at][:30], mtime=0)[:-8]
+    found = decode_capture(written(tmp_path, *contents)).warnings
+    assert [each.file for each in found if each.unread] == [f"made.pcap{at or ''}"] * len(found)
+    assert found
+
+
+def test_where_no_file_has_a_packet_that_can_be_read_each_is_named_once(tmp_path: Path) -> None:
+    part = random_capture(4, talks=1)
+    found = decode_capture(written(tmp_path, broken(part), broken(part))).warnings
+    assert sorted(each.file for each in found) == ["made.pcap", "made.pcap1"]
+
+
+@pytest.mark.parametrize("at", [0, 1, 2])
+def test_a_file_to_which_nothing_was_written_yet_is_passed_over_and_said(tmp_path: Path, at: int) -> None:
+    packets = random_capture(4, talks=2)
+    first, second = in_parts(packets, random.Random(4))[:2]
+    contents = [pcap(first), pcap(second)]
+    expected = decode_capture(written(tmp_path, *contents))
+    found = decode_capture(written(tmp_path, *contents[:at], b"", *contents[at:]))
+    assert found.frames.num_rows == expected.frames.num_rows > 0
+    assert [(each.reason, each.unread) for each in found.warnings] == [("the file is empty", False)]
+
+
 def test_files_taken_side_by_side_are_refused_by_name(tmp_path: Path) -> None:
     packets = [
         Packet(("10.0.0.1", 1), ("10.0.0.2", 2), at, b"x", time_ns=START_NS + at * 10**9) for at in range(9)

@@ -13,6 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from replispec.replay.capture.files import open_capture
+from replispec.replay.capture.records import Window
 from replispec.replay.engines import run
 from replispec.replay.engines.decoding import decode_capture
 from replispec.replay.engines.results import SUMMARY_NAME, CaptureResult, Options
@@ -207,14 +209,34 @@ def test_a_replay_with_bounded_memory_gives_the_rows_of_the_local_engine(
     tmp_path: Path, share_bytes: int
 ) -> None:
     sources = [CAPTURES / "k2_newbroker_oldcontroller.pcap", CAPTURES / "power_cut.pcap"]
-    options, out = Options(), tmp_path / "bounded"
+    assert_bounded(sources, Options(), tmp_path, share_bytes)
+
+
+@pytest.mark.parametrize("share_bytes", [1, 1 << 30])
+def test_a_replay_with_bounded_memory_of_a_part_gives_the_rows_of_the_local_engine(
+    tmp_path: Path, share_bytes: int
+) -> None:
+    source = CAPTURES / "power_cut.pcap"
+    with open_capture(source) as capture:
+        times = capture.records().time_ns
+    nothing = tmp_path / "nothing.pcap"
+    nothing.write_bytes(source.read_bytes()[:24])
+    part = Window(int(times[len(times) // 3]), int(times[len(times) // 2]))
+    for number, options in enumerate((Options(window=part), Options(window=Window(None, int(times.min()))))):
+        (tmp_path / str(number)).mkdir()
+        assert_bounded([source, nothing], options, tmp_path / str(number), share_bytes)
+
+
+def assert_bounded(sources: list[Path], options: Options, folder: Path, share_bytes: int) -> None:
+    """Both engines write the same."""
+    out = folder / "bounded"
     results = list(
         bounded_results(sources, out, options, lambda *_: None, segment_bytes=40_000, share_bytes=share_bytes)
     )
     told(sources, results, out, LOCAL.value, options)
-    run.replay(sources, tmp_path / "whole", LOCAL, options)
+    run.replay(sources, folder / "whole", LOCAL, options)
     for name in ORDERS:
-        left, right = (pq.read_table(folder / name) for folder in (out, tmp_path / "whole"))
+        left, right = (pq.read_table(path / name) for path in (out, folder / "whole"))
         assert left.to_pylist() == right.to_pylist(), name
-    left, right = ((folder / SUMMARY_NAME).read_bytes() for folder in (out, tmp_path / "whole"))
+    left, right = ((path / SUMMARY_NAME).read_bytes() for path in (out, folder / "whole"))
     assert left == right

@@ -22,11 +22,19 @@ from replispec.runtime.primitives.invariants import Verdict
 CONNECTION = "10.0.0.1:1<->10.0.0.2:2"
 
 
-def lost(*times_ns: int, group: str = "g/b", number: int = 1, sequence: int = 0) -> CaptureResult:
-    """A loss of the messages that were acknowledged at these times."""
+def lost(
+    *times_ns: int, group: str = "g/b", number: int = 1, sequence: int = 0, offset: int = 0
+) -> CaptureResult:
+    """A loss of the messages that were acknowledged at these times, with other offsets at other ones."""
     sends = [
         LostSend(
-            ("f", f"{CONNECTION}#{number}", 1, sequence + at), group, 3, 100 * at, "10.0.0.2:2", time_ns, None
+            ("f", f"{CONNECTION}#{number}", 1, sequence + at),
+            group,
+            3,
+            offset + time_ns,
+            "10.0.0.2:2",
+            time_ns,
+            None,
         )
         for at, time_ns in enumerate(times_ns)
     ]
@@ -103,3 +111,40 @@ def test_text_of_a_capture_controls_no_terminal(folder: Path) -> None:
     (told,) = opened(folder).take(bad)
     assert "\x1b" not in told.text
     assert "\n" not in told.text
+
+
+def test_a_journal_in_which_one_bit_turned_is_refused(folder: Path) -> None:
+    opened(folder).take(lost(10, 20))
+    path = folder / "journal"
+    content = path.read_bytes()
+    for at in range(len(content) - 1):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :])
+        with pytest.raises(CheckpointError):
+            opened(folder)
+
+
+def test_messages_that_one_packet_acknowledged_are_told_each(folder: Path) -> None:
+    opened(folder).take(lost(10))
+    (second,) = opened(folder).take(lost(10, offset=700))
+    assert second.line["messages"] == 1
+    assert opened(folder).take(lost(10)) == opened(folder).take(lost(10, offset=700)) == []
+
+
+def test_what_was_taken_back_is_told_again_when_it_is_found_again(folder: Path) -> None:
+    nothing = CaptureResult(CaptureRow("f"))
+    kinds = []
+    for result in (
+        lost(10, 20),
+        lost(10, 20),
+        nothing,
+        nothing,
+        lost(10, 20),
+        lost(10, 20),
+        nothing,
+        lost(10),
+    ):
+        kinds += [alert.line["kind"] for alert in opened(folder).settle(result)]
+    assert kinds == ["loss", "withdrawn"] * 2 + ["loss"]
+    shown = [json.loads(line) for line in (folder / "alerts.jsonl").read_text().splitlines()]
+    assert len({line["id"] for line in shown}) == len(shown) == len(kinds)
+    assert [line["of"] for line in shown[1::2]] == [line["id"] for line in shown[:-1:2]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections import Counter
@@ -380,5 +381,12 @@ def _summary(path: Path) -> dict[str, Any]:
 
 
 def command_line() -> str:
-    """The command line of this process, as a shell would take it, without secrets of settings."""
+    """The command line of this process, as a shell would take it, without secrets of settings.
+
+    Raises click.UsageError for what is no UTF-8: results name their captures, and all of them are UTF-8.
+    """
+    for word in sys.argv[1:]:
+        said = os.fsencode(word).decode(errors="backslashreplace")
+        if said != word:
+            raise click.UsageError(f"{said}: this name is not UTF-8, as results are: rename it")
     return shlex.join(["replispec", *map(engines.without_secrets, sys.argv[1:])])

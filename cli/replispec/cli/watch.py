@@ -17,6 +17,7 @@ from replispec.cli import capture_options, engines
 from replispec.cli.failures import EXIT_UNUSABLE, describe
 from replispec.cli.listening import Listening, listening
 from replispec.cli.output import ReaderGone, standard_output
+from replispec.cli.overwriting import overwritten
 from replispec.cli.replay import command_line
 from replispec.runtime.primitives.visible import visible
 
@@ -351,3 +352,8 @@ def _check(folder: Path | None, interface: str | None, out: Path, checkpoint: Pa
     for option, path in (("--out", out), ("--checkpoint", checkpoint)):
         if path is not None and path.resolve() == folder.resolve():
             raise click.UsageError(f"{option}: {path} is the folder that is watched: name another one")
+    from replispec.replay.watch.watcher import WATCH_NAMES
+
+    said = overwritten([("--out", out / name) for name in WATCH_NAMES], [folder])
+    if said:
+        raise click.UsageError(said[0])

@@ -154,7 +154,7 @@ def _open_gzip(path: Path, name: str) -> Capture:
         with open(path, "rb") as packed:
             reason = _inflate(packed, copy)
         copy.flush()
-        warnings = [CaptureWarning(name, copy.tell(), reason)] if reason else []
+        warnings = [CaptureWarning(name, copy.tell(), reason, unread=True)] if reason else []
         data = _map(copy, name)
         return Capture(data, recognise(data, copy.name, name), warnings, copy)
     except BaseException:

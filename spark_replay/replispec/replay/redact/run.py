@@ -14,8 +14,10 @@ from replispec.replay.capture.pcapng_writer import WrittenPacket, opening, packe
 from replispec.replay.capture.records import CaptureBytes, CaptureError
 from replispec.replay.frames.framing import decode_connection
 from replispec.replay.frames.hints import Hints
+from replispec.replay.frames.prefaces import preface_size
 from replispec.replay.redact.family import Writers
 from replispec.replay.redact.images import Image
+from replispec.replay.redact.prefaces import shown_preface
 from replispec.replay.redact.pseudonyms import Pseudonyms
 from replispec.replay.tcp.directions import directions
 from replispec.replay.tcp.ground import lay_ground, standing, survey
@@ -63,6 +65,9 @@ def redact(source: Source, out: Path, key: bytes, hints: Hints | None = None) ->
             pair = [(each, Image(data, each.direction.pieces)) for each in decoded]
             writers.connection(pair)
             for each, image in pair:
+                if size := preface_size(each):
+                    at = each.space.window(0, size)
+                    image.write(0, shown_preface(each.space.buffer[at : at + size], names))
                 side = incarnation.sides[each.direction.number]
                 images[number, each.direction.number] = (image, side.zero if side is not None else 0)
         container = capture.files[0].whole.container

@@ -112,8 +112,14 @@ def open_rotation(source: Source, window: Window = ALL_TIME) -> Iterator[Rotatio
     """
     name = name_of(source)
     with ExitStack() as stack:
-        files = [stack.enter_context(open_capture(path)) for path in paths_of(source)]
-        rotation = Rotation(name, files[:1], [0], []) if len(files) == 1 else _in_order(name, files)
+        paths = paths_of(source)
+        begun = [path for path in paths if path.stat().st_size] or paths[:1]
+        files = [stack.enter_context(open_capture(path)) for path in begun]
+        rotation = Rotation(name, files, [0], []) if len(paths) == 1 else _in_order(name, files)
+        for path in paths:
+            # The next file of a rotation exists before anything is written to it.
+            if path not in begun:
+                rotation.note(CaptureWarning(path.name, 0, "the file is empty"))
         for file in rotation.files:
             file.whole = replace(file.whole, capture=name, window=window)
         if window != ALL_TIME:
@@ -123,9 +129,15 @@ def open_rotation(source: Source, window: Window = ALL_TIME) -> Iterator[Rotatio
 
 def _in_order(name: str, files: Sequence[Capture]) -> Rotation:
     """The files that hold packets by the times of these, each placed after the one before it."""
-    parts = [part for file in files if (part := _look(file)) is not None]
+    looked = [(file, *_look(file)) for file in files]
+    parts = [part for _, part, _ in looked if part is not None]
+    # Where no file has a packet the first one stands for all, and is walked again.
+    left = [
+        (file, stopped) for file, part, stopped in looked if part is None and (parts or file is not files[0])
+    ]
+    said = [warning for file, stopped in left for warning in (*file.warnings, *stopped)]
     parts.sort(key=lambda part: (part.first_ns, natural(part.name)))
-    said = [warning for before, part in pairwise(parts) for warning in _between(before, part)]
+    said += [warning for before, part in pairwise(parts) for warning in _between(before, part)]
     starts: list[int] = []
     end = 0
     for part in parts:
@@ -137,13 +149,13 @@ def _in_order(name: str, files: Sequence[Capture]) -> Rotation:
     return Rotation(name, [part.capture for part in parts] or [files[0]], starts or [0], said)
 
 
-def _look(file: Capture) -> _Part | None:
-    """The extent of a file's packets; None when it has none."""
-    splits, _ = cuts(file.data, file.whole, _LOOK_BYTES)
+def _look(file: Capture) -> tuple[_Part | None, list[CaptureWarning]]:
+    """The extent of a file's packets, None when it has none; and why the look at them stopped early."""
+    splits, stopped = cuts(file.data, file.whole, _LOOK_BYTES)
     first, last = walk(file.data, splits[0])[0], walk(file.data, splits[-1])[0]
     if not len(first.record_offset):
-        return None
-    return _Part(file, int(first.record_offset[0]), int(first.time_ns[0]), int(last.time_ns[-1]))
+        return None, stopped
+    return _Part(file, int(first.record_offset[0]), int(first.time_ns[0]), int(last.time_ns[-1])), stopped
 
 
 def _between(before: _Part, part: _Part) -> Iterator[CaptureWarning]:

@@ -8,6 +8,7 @@ first, and what alerts.jsonl lacks of it after a crash is added there.
 from __future__ import annotations
 
 import hashlib
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +22,7 @@ from replispec.replay.judges.parts import Proof
 from replispec.replay.judges.sends import LossRow
 from replispec.replay.report.model import LostSend
 from replispec.replay.report.wording import counted, utc
-from replispec.replay.watch.checkpoint import CheckpointError, flush
+from replispec.replay.watch.checkpoint import CheckpointError, damaged, flush
 from replispec.runtime.primitives.invariants import Verdict
 from replispec.runtime.primitives.visible import visible
 
@@ -54,9 +55,13 @@ class Alerts:
         self._journal = journal
         self._shown = shown
         self._told: dict[str, str] = {}
-        self._lines = [row for row in _rows(journal) if isinstance(row.get("line"), dict)]
+        self._ids: set[str] = set()
+        self._back: set[str] = set()
+        self._lines = _rows(journal)
+        if any(row.get("digest") != _digest(row) for row in self._lines):
+            raise damaged(journal)
         for row in self._lines:
-            self._told.update(dict.fromkeys(row["keys"], row["line"]["id"]))
+            self._note(row)
         self._show()
 
     def __len__(self) -> int:
@@ -78,15 +83,14 @@ class Alerts:
     def settle(self, result: CaptureResult) -> list[Alert]:
         """As `take`, of the whole capture; and what was told before and is not found in it is taken back."""
         found = self.take(result)
-        lost = {_key(LOSS, *_of_send(send)) for send in result.lost}
+        lost = {_loss_key(send) for send in result.lost}
         violated = {each.invariant for each in result.findings if each.verdict is Verdict.VIOLATED}
-        back = {row["line"]["of"] for row in self._lines if row["line"]["kind"] == WITHDRAWN}
         for row in list(self._lines):
             line = row["line"]
             stands = (
                 lost.intersection(row["keys"]) if line["kind"] == LOSS else line.get("invariant") in violated
             )
-            if line["kind"] in (LOSS, VIOLATION) and not stands and line["id"] not in back:
+            if line["kind"] in (LOSS, VIOLATION) and not stands and line["id"] not in self._back:
                 text = f"Taken back: the whole capture does not show this: {line['text']}"
                 alert = Alert(
                     {"id": _key(WITHDRAWN, line["id"]), "kind": WITHDRAWN, "of": line["id"], "text": text}, ()
@@ -96,7 +100,7 @@ class Alerts:
         return found
 
     def _new(self, result: CaptureResult) -> Iterator[Alert]:
-        lost = [(send, _key(LOSS, *_of_send(send))) for send in result.lost]
+        lost = [(send, _loss_key(send)) for send in result.lost]
         for loss in result.losses:
             own = [(send, key) for send, key in lost if (send.group, send.epoch) == (loss.group, loss.epoch)]
             new = [(send, key) for send, key in own if key not in self._told]
@@ -117,11 +121,24 @@ class Alerts:
                     yield _violation_alert(finding, list(fresh.values()), tuple(fresh))
 
     def _keep(self, alert: Alert) -> None:
-        row = {"line": alert.line, "keys": alert.keys}
+        while alert.line["id"] in self._ids:
+            # Told, taken back, and found again: another alert.
+            alert.line["id"] = _key(alert.line["id"])
+        row: dict[str, Any] = {"line": alert.line, "keys": alert.keys}
+        row["digest"] = _digest(row)
         _append(self._journal, row)
         self._lines.append(row)
-        self._told.update(dict.fromkeys(alert.keys, alert.line["id"]))
+        self._note(row)
         _append(self._shown, alert.line)
+
+    def _note(self, row: dict[str, Any]) -> None:
+        """Know what was told; what was taken back is told again when it is found again."""
+        line = row["line"]
+        self._ids.add(line["id"])
+        self._told.update(dict.fromkeys(row["keys"], line["id"]))
+        if line["kind"] == WITHDRAWN:
+            self._back.add(line["of"])
+            self._told = {key: told for key, told in self._told.items() if told != line["of"]}
 
     def _show(self) -> None:
         """Add what the journal has and the lines that are shown have not."""
@@ -185,6 +202,11 @@ def _violation_alert(finding: FindingRow, proofs: list[Proof], keys: tuple[str, 
     )
 
 
+def _loss_key(send: LostSend) -> str:
+    """Several messages may be acknowledged by one packet, and many at one time of a coarse clock."""
+    return _key(LOSS, *_of_send(send), send.offset)
+
+
 def _of_send(send: LostSend) -> tuple[str, int, int]:
     return _ends(send.place[1]), send.place[2], send.time_ns
 
@@ -200,6 +222,10 @@ def _ends(connection: str) -> str:
 
 def _key(*about: str | int) -> str:
     return hashlib.sha256(repr(about).encode()).hexdigest()[:KEY_CHARACTERS]
+
+
+def _digest(row: dict[str, Any]) -> int:
+    return zlib.crc32(orjson.dumps([row.get("line"), row.get("keys")]))
 
 
 def _append(path: Path, row: dict[str, Any]) -> None:

@@ -11,7 +11,8 @@ import fcntl
 import hashlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -20,9 +21,10 @@ import orjson
 
 from replispec.replay.report.provenance import software_version, specification_digest
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 STATE_NAME, LOCK_NAME = "state", "lock"
 _MAGIC: Final = b"replispec-watch"
+_READ_BYTES: Final = 1 << 20
 _PRIVATE: Final = 0o700
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
@@ -55,6 +57,16 @@ def owned(folder: Path) -> Iterator[None]:
         yield
 
 
+def unused(folder: Path, names: Iterable[str]) -> None:
+    """Refuse a folder without a document in which something has one of these names: it is somebody else's,
+    and would be removed. Raises CheckpointError."""
+    for path in (folder / name for name in names):
+        if path.is_dir() and not any(path.iterdir()):
+            continue
+        if path.exists():
+            raise CheckpointError(f"{path}: no watch wrote this; name another --checkpoint")
+
+
 def load(folder: Path) -> dict[str, Any] | None:
     """The document; None when there is none. Raises CheckpointError for what cannot be continued."""
     path = folder / STATE_NAME
@@ -71,7 +83,7 @@ def load(folder: Path) -> dict[str, Any] | None:
             f"{path}: a checkpoint of format {int(words[1])}, this replispec has {FORMAT}; {_REMEDY}"
         )
     if words[2] != _digest(body):
-        raise CheckpointError(f"{path}: the checkpoint is damaged; {_REMEDY}")
+        raise damaged(path)
     document: dict[str, Any] = orjson.loads(body)
     if document["by"] != written_by():
         by = document["by"]
@@ -113,6 +125,21 @@ def settle(beside: Path, path: Path) -> None:
 def flush(descriptor: int) -> None:
     """Have what was written to a file on the disk."""
     os.fsync(descriptor)
+
+
+def damaged(path: Path) -> CheckpointError:
+    """What is said of a file that is not as it was written."""
+    return CheckpointError(f"{path}: damaged; {_REMEDY}")
+
+
+def digest_of(path: Path, size: int | None = None, digest: int = 0, start: int = 0) -> int:
+    """The CRC-32 of a file from `start` on, of `size` bytes at most, behind what `digest` is of."""
+    with path.open("rb") as file:
+        file.seek(start)
+        while block := file.read(_READ_BYTES if size is None else min(_READ_BYTES, size)):
+            digest = zlib.crc32(block, digest)
+            size = None if size is None else size - len(block)
+    return digest
 
 
 def _digest(body: bytes) -> bytes:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
+import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -19,7 +21,7 @@ from replispec.replay.capture.files import GZIP_MAGIC, cuts, recognise, walk
 from replispec.replay.capture.growing import grown
 from replispec.replay.capture.records import CaptureError, CaptureWarning, Records, Split
 from replispec.replay.tcp.rotation import OVERLAP_NS_MAXIMUM, natural
-from replispec.replay.watch.checkpoint import flush
+from replispec.replay.watch.checkpoint import damaged, digest_of, flush
 from replispec.replay.watch.ledger import Ledger, Segment, Standing, WatchedFile
 
 CAPTURES_NAME: Final = "captures"
@@ -60,7 +62,7 @@ class FolderReader:
         """Read what is new, about `budget` bytes of it at most; whether there was anything."""
         before, self._budget = self._ledger.cuts, budget
         said = len(self._ledger.notes)
-        present = self._present()
+        present = self._known(self._present())
         for name in [name for name, file in self._ledger.files.items() if name not in present]:
             self._gone(self._ledger.files[name])
         for name, about in present.items():
@@ -73,17 +75,60 @@ class FolderReader:
 
     def _present(self) -> dict[str, os.stat_result]:
         found = {}
-        with os.scandir(self._folder) as entries:
+        # A folder that was removed has no files; those that were read are gone.
+        with suppress(FileNotFoundError), os.scandir(self._folder) as entries:
             for entry in entries:
-                if entry.name.startswith("."):
-                    continue
-                try:
-                    if entry.is_file():
-                        found[entry.name] = entry.stat()
-                except FileNotFoundError:
-                    # Listed, and removed before it was looked at: it is not there.
-                    self._ledger.files.setdefault(entry.name, WatchedFile(entry.name, 0, 0))
+                if not entry.name.startswith(".") and (about := self._about(entry)) is not None:
+                    found[entry.name] = about
         return dict(sorted(found.items()))
+
+    def _known(self, present: dict[str, os.stat_result]) -> dict[str, os.stat_result]:
+        """The same by the names that they had when they were first read."""
+        files = self._ledger.files
+        away = {
+            (file.device, file.inode): file
+            for file in map(files.__getitem__, self._ledger.order)
+            if file.now not in present
+        }
+        for name in present.keys() - {file.now for file in files.values()} if away else ():
+            about = present[name]
+            known = away.get((about.st_dev, about.st_ino))
+            if known is not None and about.st_size >= known.kept and self._begins_as(name, known):
+                known.renamed, known.gone = name, False
+        names = {file.renamed: file.name for file in files.values() if file.renamed}
+        return {names.get(name, name): about for name, about in present.items()}
+
+    def _begins_as(self, name: str, file: WatchedFile) -> bool:
+        """Whether a file begins with what was read of another one: its inode may have been given away."""
+        head = self._head(file)
+        try:
+            with (self._folder / name).open("rb") as source:
+                return source.read(len(head)) == head
+        except OSError:
+            return False
+
+    def _about(self, entry: os.DirEntry[str]) -> os.stat_result | None:
+        """What is known of a file; None for what is none, and what cannot be read, which is named."""
+        if not _is_text(entry.name):
+            self._unusable(entry.name, "its name is not UTF-8, as results are: rename it")
+            return None
+        try:
+            about = entry.stat()
+        except FileNotFoundError:
+            if not entry.is_symlink():
+                # Listed, and removed before it was looked at: it is not there.
+                self._ledger.files.setdefault(entry.name, WatchedFile(entry.name, 0, 0))
+            return None
+        except OSError as error:
+            self._unusable(entry.name, f"cannot be looked at: {error.strerror}")
+            return None
+        return about if stat.S_ISREG(about.st_mode) else None
+
+    def _unusable(self, name: str, reason: str) -> None:
+        """Name once what is in the folder and cannot be read."""
+        shown = os.fsencode(name).decode(errors="backslashreplace")
+        if shown not in self._ledger.files and len(self._ledger.files) < FILES_MAXIMUM:
+            self._refuse(self._ledger.files.setdefault(shown, WatchedFile(shown, 0, 0)), reason)
 
     def _seen(self, name: str, about: os.stat_result) -> None:
         """Take note of a file that is there."""
@@ -139,7 +184,7 @@ class FolderReader:
     def _opened(self, file: WatchedFile) -> Iterator[int | None]:
         """The file of the folder, if it is there and the one that was seen."""
         try:
-            descriptor = os.open(self._folder / file.name, os.O_RDONLY | os.O_NONBLOCK)
+            descriptor = os.open(self._folder / file.now, os.O_RDONLY | os.O_NONBLOCK)
         except OSError as error:
             self._gone(file, error)
             yield None
@@ -155,7 +200,7 @@ class FolderReader:
         """Copy what is new of a file, `most` bytes of it; how many there were."""
         if file.gone or file.standing is Standing.REFUSED:
             return 0
-        copied = 0
+        copied, digest = 0, file.digest
         with self._opened(file) as source:
             if source is None:
                 return 0
@@ -163,9 +208,10 @@ class FolderReader:
                 while block := os.pread(source, min(COPY_BYTES, most - copied), file.kept + copied):
                     kept.write(block)
                     copied += len(block)
+                    digest = zlib.crc32(block, digest)
                 kept.flush()
                 flush(kept.fileno())
-        file.kept += copied
+        file.kept, file.digest = file.kept + copied, digest
         return copied
 
     def _gone(self, file: WatchedFile, error: OSError | None = None) -> None:
@@ -183,6 +229,18 @@ class FolderReader:
                 file,
                 f"vanished while it was the last one; what may have followed byte {file.kept} is not read",
             )
+
+    def unfinished(self) -> list[CaptureWarning]:
+        """What nothing is made of while more may come: files that end inside their first record."""
+        found = []
+        for file in self._ledger.files.values():
+            if self._is_undecided(file) and not file.gone and file.kept > MAGIC_BYTES:
+                with self._mapped(file) as data, suppress(CaptureError):
+                    whole = grown(data, self._whole(file, data)).end
+                    if whole < len(data):
+                        reason = "ends inside its first record, of which nothing is read"
+                        found.append(CaptureWarning(file.name, whole, reason, unread=True))
+        return found
 
     def _find_out(self, file: WatchedFile) -> None:
         """Copy of a new file what tells when its first packet was captured, as far as it is there."""
@@ -335,20 +393,41 @@ class FolderReader:
     def _recover(self) -> None:
         """After a crash a copy may be longer than the ledger knows: the same bytes come again from the file.
 
-        Where that file is gone, what was copied is all there is of it, and counts.
+        Where that file is gone, what was copied is all there is of it, and counts. Raises CheckpointError for
+        a copy that is not what was copied.
         """
-        for file in self._ledger.files.values():
-            path = self.path(file.name)
-            if not path.exists():
-                continue
-            try:
-                about = (self._folder / file.name).stat()
-                is_there = (about.st_dev, about.st_ino) == (file.device, file.inode)
-            except OSError:
-                is_there = False
-            if is_there or file.standing is not Standing.READ:
-                os.truncate(path, min(file.kept, path.stat().st_size))
-            file.kept = path.stat().st_size
+        for file in list(self._ledger.files.values()):
+            if file.name in self._ledger.order:
+                self._copied_so_far(file)
+            elif file.standing is Standing.WAITING and not self._is_sound(file):
+                # Nothing was made of it yet, and it may have been removed with what became of it.
+                self._ledger.files[file.name] = WatchedFile(file.name, file.device, file.inode)
+                self.path(file.name).unlink(missing_ok=True)
         for path in self._captures.iterdir():
             if path.name not in self._ledger.files:
                 path.unlink()
+
+    def _is_sound(self, file: WatchedFile) -> bool:
+        path = self.path(file.name)
+        if not path.exists() or path.stat().st_size < file.kept:
+            return not file.kept
+        return digest_of(path, file.kept) == file.digest
+
+    def _copied_so_far(self, file: WatchedFile) -> None:
+        path = self.path(file.name)
+        if not self._is_sound(file):
+            raise damaged(path)
+        try:
+            about = (self._folder / file.now).stat()
+            is_there = (about.st_dev, about.st_ino) == (file.device, file.inode)
+        except OSError:
+            is_there = False
+        if is_there or file.standing is not Standing.READ:
+            os.truncate(path, file.kept)
+        file.digest = digest_of(path, digest=file.digest, start=file.kept)
+        file.kept = path.stat().st_size
+
+
+def _is_text(name: str) -> bool:
+    """Whether the bytes of a name are UTF-8."""
+    return os.fsencode(name).decode(errors="replace") == name

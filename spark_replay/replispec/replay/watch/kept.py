@@ -38,17 +38,19 @@ from replispec.replay.tcp.ground import Ground, Survey, keep_packets, kept_packe
 from replispec.replay.tcp.packets import Packets, no_packets
 from replispec.replay.tcp.remarks import Remarks
 from replispec.replay.tcp.turns import Turns
-from replispec.replay.watch.checkpoint import CheckpointError, flush, replace, settle
+from replispec.replay.watch.checkpoint import damaged, digest_of, flush, replace, settle
 
 SEGMENTS_NAME: Final = "segments"
 
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a decoded segment leaves for the stitch."""
+    """What a decoded segment leaves for the stitch; `frames` and `joined`: the CRC-32 of these files."""
 
     flows: list[FlowPart]
     remarks: Remarks
+    frames: int
+    joined: int
 
 
 class _Surveyed(SplitReader):
@@ -143,16 +145,19 @@ class KeptSegments:
         decoded = decode_split(split, data, packets, turns, self.hints)
         with _beside(self._frames(split.number)) as beside:
             pq.write_table(pa.Table.from_batches(decoded.frames, CHAINED_FRAMES), beside)
-        _store(self._left(split.number), Left(decoded.flows, decoded.remarks))
+        sums = digest_of(self._frames(split.number)), digest_of(path)
+        _store(self._left(split.number), Left(decoded.flows, decoded.remarks, *sums))
         replace(self._about(split.number), about)
 
     def frames(self, number: int) -> pa.Table:
         """The frames of a split that was decoded, as CHAINED_FRAMES."""
-        return pq.read_table(self._frames(number), schema=CHAINED_FRAMES)
+        left: Left = _stored(self._left(number))
+        return pq.read_table(_sound(self._frames(number), left.frames), schema=CHAINED_FRAMES)
 
     def left(self, number: int) -> Left:
         """What is left of a split that was decoded."""
         found: Left = _stored(self._left(number))
+        _sound(packets_files(self.folder, number)[1], found.joined)
         turns = kept_turns(self.folder, number)
         for flow in found.flows:
             if flow.key in turns:
@@ -165,19 +170,24 @@ class KeptSegments:
         self._about(split.number).unlink(missing_ok=True)
         self._survey(split.number).unlink(missing_ok=True)
         packets = SplitReader({split.number: split}, {}).surveyed(split.number)
-        with _beside(packets_files(self.folder, split.number)[0]) as beside:
+        path = packets_files(self.folder, split.number)[0]
+        with _beside(path) as beside:
             keep_packets(packets, beside)
         found = survey(packets)
-        _store(self._survey(split.number), (_identity(split), found, outlines(group(packets))))
+        told = _identity(split), found, outlines(group(packets)), digest_of(path)
+        _store(self._survey(split.number), told)
         return found
 
     def _kept_survey(self, split: Split) -> Survey | None:
         path = self._survey(split.number)
         if not path.exists():
             return None
-        of, found, _ = _stored(path)
+        of, found, _, digest = _stored(path)
+        if of != _identity(split):
+            return None
+        _sound(packets_files(self.folder, split.number)[0], digest)
         kept: Survey = found
-        return kept if of == _identity(split) else None
+        return kept
 
     def _read(self, path: Path) -> bytes:
         return path.read_bytes() if path.exists() else b""
@@ -237,6 +247,13 @@ def _beside(path: Path) -> Iterator[Path]:
     settle(beside, path)
 
 
+def _sound(path: Path, digest: int) -> Path:
+    """The path of a file that is as it was written. Raises CheckpointError, OSError."""
+    if digest_of(path) != digest:
+        raise damaged(path)
+    return path
+
+
 def _store(path: Path, value: Any) -> None:
     """Keep an object of ours, with a check sum."""
     body = zlib.compress(pickle.dumps(value, 5), 1)
@@ -247,5 +264,5 @@ def _stored(path: Path) -> Any:
     """The object that was kept there. Raises CheckpointError for what is damaged."""
     content = path.read_bytes()
     if zlib.crc32(content[4:]).to_bytes(4, "big") != content[:4]:
-        raise CheckpointError(f"{path}: damaged; name another --checkpoint to begin anew")
+        raise damaged(path)
     return pickle.loads(zlib.decompress(content[4:]))

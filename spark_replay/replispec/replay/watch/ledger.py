@@ -26,9 +26,9 @@ class WatchedFile:
     """One file of the folder by its name there.
 
     `inode`, `device`, `changed_ns`: of the file when it was last seen; `kept`: how many of its bytes are
-    copied; `whole`: where its last whole record ends; `base` as in Split; `first_ns`, `last_ns`: of its
-    first and last packet; None: it has none yet.
-    `gone`: it was seen to be there no more.
+    copied, `digest` their CRC-32; `whole`: where its last whole record ends; `base` as in Split;
+    `first_ns`, `last_ns`: of its first and last packet; None: it has none yet.
+    `gone`: it was seen to be there no more; `renamed`: what it is called now, when that is another name.
     """
 
     name: str
@@ -37,11 +37,18 @@ class WatchedFile:
     standing: Standing = Standing.WAITING
     changed_ns: int = 0
     kept: int = 0
+    digest: int = 0
     whole: int = 0
     base: int = 0
     first_ns: int | None = None
     last_ns: int = 0
     gone: bool = False
+    renamed: str = ""
+
+    @property
+    def now(self) -> str:
+        """Its name in the folder."""
+        return self.renamed or self.name
 
 
 @dataclass(frozen=True, slots=True)

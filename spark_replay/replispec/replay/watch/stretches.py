@@ -74,7 +74,7 @@ def observed(
     for frames, own in _shares(splits, kept, stitched, streams, share_bytes):
         remoting = pc.sum(pc.equal(frames.column("protocol"), REMOTING)).as_py() or 0
         counts = [counts[0] + remoting, counts[1] + frames.num_rows - remoting]
-        connections = pc.field("connection").isin(own)
+        connections = pc.field("connection").isin(pa.array(own, pa.string()))
         found.append(observe(frames, holes.filter(connections), streams.filter(connections)))
         if take is not None:
             take(frames)

@@ -6,6 +6,7 @@ It neither sleeps nor looks at a clock; whoever drives it does.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,14 +21,16 @@ from replispec.replay.engines.run import told
 from replispec.replay.report.summary import Summary
 from replispec.replay.watch.alerts import ALERTS_NAME, JOURNAL_NAME, Alert, Alerts
 from replispec.replay.watch.alone import hints_of
-from replispec.replay.watch.checkpoint import CheckpointError, load, owned, save
+from replispec.replay.watch.checkpoint import CheckpointError, load, owned, save, unused
 from replispec.replay.watch.ending import judge_stretch, judge_whole, whole_splits
-from replispec.replay.watch.folder import LOOK_BYTES, SEGMENT_BYTES, FolderReader
+from replispec.replay.watch.folder import CAPTURES_NAME, LOOK_BYTES, SEGMENT_BYTES, FolderReader
 from replispec.replay.watch.kept import SEGMENTS_NAME, KeptSegments
 from replispec.replay.watch.ledger import Ledger, Standing, ledger_of, stretch_of
 from replispec.replay.watch.stretches import SHARE_BYTES, observed
 
 STRETCH_BYTES: Final = 128 << 20
+# What the checkpoint consists of beside its document: names in it that are written over and removed.
+OWN_NAMES: Final = (CAPTURES_NAME, SEGMENTS_NAME, JOURNAL_NAME)
 # What a watch writes: nothing of it may lie in the folder that it reads.
 WATCH_NAMES: Final = (*OUTPUT_NAMES, ALERTS_NAME)
 
@@ -67,7 +70,10 @@ class Watcher:
         self._options = options
         self.bounds = bounds
         settings = _settings(folder, options, bounds)
+        _apart(folder, checkpoint)
         document = load(checkpoint)
+        if document is None:
+            unused(checkpoint, OWN_NAMES)
         self.continued = document is not None
         self.ledger = ledger_of(document) if document is not None else Ledger(settings)
         _compare(checkpoint, self.ledger.settings, settings)
@@ -110,7 +116,7 @@ class Watcher:
         while self._reader.is_behind:
             self.look()
         said = self._news()
-        notes = [note for note in self.ledger.notes if note.unread]
+        notes = [note for note in self.ledger.notes if note.unread] + self._reader.unfinished()
         if not self.ledger.segments:
             raise NothingCapturedError(_nothing(self.ledger))
         paths = [self._reader.path(name) for name in self.ledger.order]
@@ -162,7 +168,7 @@ def watching(
 def _settings(folder: Path, options: Options, bounds: Bounds) -> dict[str, Any]:
     """What decoded rows and verdicts depend on: a watch goes on with the same."""
     return {
-        "folder": str(folder.resolve()),
+        "folder": os.fsencode(folder.resolve()).decode(errors="backslashreplace"),
         "segment": bounds.segment,
         "learners": sorted(options.learners),
         "ha_ports": sorted(options.ha_ports),
@@ -181,6 +187,16 @@ def _compare(checkpoint: Path, known: Mapping[str, Any], given: Mapping[str, Any
             f"{checkpoint}: this checkpoint is of a watch with {name} {known.get(name)!r}, not"
             f" {given[name]!r}; go on with the same, or name another --checkpoint"
         )
+
+
+def _apart(folder: Path, checkpoint: Path) -> None:
+    """Refuse to read what a watch itself writes and removes. Raises CheckpointError."""
+    for name in OWN_NAMES:
+        if folder.resolve().is_relative_to((checkpoint / name).resolve()):
+            raise CheckpointError(
+                f"{checkpoint}: this checkpoint keeps its own files in {name}, so that {folder} cannot be"
+                " watched with it; name another --checkpoint"
+            )
 
 
 def _nothing(ledger: Ledger) -> str:
