@@ -144,6 +144,13 @@ def _choice(command: Callable[..., int]) -> Callable[..., int]:
             metavar="PATTERN",
             help="Only cases whose id fits, as '*/alter/*'.",
         ),
+        click.option(
+            "--basis",
+            "bases",
+            multiple=True,
+            metavar="BASIS",
+            help="Only what rests on this: proposal, an observed implementation's name, ours.",
+        ),
         click.option("--profile", "profiles", multiple=True, help="Only this part: core, admin, ha."),
     ):
         command = option(command)
@@ -176,6 +183,7 @@ def run(
     release: str | None,
     profiles: tuple[str, ...],
     patterns: tuple[str, ...],
+    bases: tuple[str, ...],
     strict: bool,
     seed: str | None,
     jobs: int,
@@ -191,7 +199,7 @@ def run(
     from replispec.conformance.model import CaseError
     from replispec.conformance.planning import PlanError, cases_for, make_plan
     from replispec.conformance.probe import NoSubject
-    from replispec.conformance.run import chosen, run_suite
+    from replispec.conformance.run import run_suite
 
     addresses = {"target": target, "controller": controller, "broker": broker}
     try:
@@ -202,13 +210,14 @@ def run(
             release=release,
             profiles=profiles,
             patterns=patterns,
+            bases=bases,
             seed=seed,
             jobs=jobs,
             patience=patience,
             known={"set": broker_set},
         )
         cases, expected = cases_for(plan, folder)
-        with counting(f"{kind} at {target}", len(chosen(cases, patterns))) as tell:
+        with counting(f"{kind} at {target}", sum(map(plan.chooses, cases))) as tell:
             result = run_suite(plan, cases, expected, lambda case, done, total: tell(case.id, done, total))
     except (CaseError, NoSubject, PlanError) as fault:
         raise click.ClickException(str(fault)) from None

@@ -11,6 +11,8 @@ from typing import cast
 from replispec.conformance.families import clauses_of, family_of
 from replispec.conformance.family import Family
 from replispec.conformance.model import (
+    OURS,
+    PROPOSAL,
     Basis,
     Case,
     CaseError,
@@ -52,6 +54,8 @@ _CASE = (
     "given",
     "steps",
 )
+# Where among the bases of a family a clause stands, by what the specification says of it.
+_BASIS_OF_CLAUSE = {"proposal": 0, "both": 0, "implementation": 1, "ours": 2}
 _ID = re.compile(r"(?P<kind>[a-z-]+)/(?P<topic>[a-z0-9-]+)/(?P<clause>[A-Z0-9-]+)/(?P<number>[1-9][0-9]*)")
 
 
@@ -102,7 +106,7 @@ def _givens(item: Item, family: Family) -> dict[str, GivenStep]:
             raise CaseError(each.place, f"{name} needs `says`: what holds after it")
         steps = read_steps(parts["steps"], "steps", family) if "steps" in parts else ()
         optional = truth(parts.get("optional"))
-        marked = tuple(replace(step, optional=optional) for step in steps)
+        marked = tuple(replace(step, optional=optional or step.optional) for step in steps)
         found[name] = GivenStep(name, each.place, text(parts["says"]), before, marked)
     return found
 
@@ -122,7 +126,7 @@ def _cases(item: Item, kind: str, givens: Mapping[str, GivenStep], family: Famil
 def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep], family: Family) -> Case:
     only(item, _CASE)
     parts = item.mapping("a case")
-    for name in ("id", "requirement", "severity", "basis", "steps"):
+    for name in ("id", "requirement", "severity", "steps"):
         if name not in parts:
             raise CaseError(item.place, f"a case needs `{name}`")
     topic = text(file["topic"])
@@ -140,7 +144,7 @@ def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep],
         requirement=" ".join(text(parts["requirement"]).split()),
         clause=clause,
         severity=cast("Severity", one_of(parts["severity"], ("must", "should"))),
-        basis=cast("Basis", one_of(parts["basis"], ("proposal", "implementation", "both"))),
+        basis=_basis(parts.get("basis"), clause, family),
         releases=_releases(parts.get("releases", file.get("releases")), family),
         bugs=listed(parts.get("bugs")),
         needs=_needs(parts.get("needs"), family),
@@ -163,6 +167,24 @@ def _clause(item: Item, kind: str, topic: str, family: Family) -> str:
     if match["clause"] not in clauses_of(family.name):
         raise CaseError(item.place, f"the specification knows no clause {match['clause']!r}")
     return match["clause"]
+
+
+def bases(family: Family) -> tuple[Basis, ...]:
+    """What a case of this family can rest on, the broadest first."""
+    return PROPOSAL, family.vocabulary.implementation, OURS
+
+
+def _basis(item: Item | None, clause: str, family: Family) -> Basis:
+    """What the clause rests on; a case that demands more than its clause's words names what it rests on."""
+    known = bases(family)
+    of_clause = _BASIS_OF_CLAUSE[clauses_of(family.name)[clause].basis]
+    if item is None:
+        return known[of_clause]
+    narrower = known[of_clause + 1 :]
+    if text(item) not in narrower:
+        listed_words = f"only {' or '.join(narrower)} is narrower" if narrower else "nothing is narrower"
+        raise CaseError(item.place, f"{clause} rests on {known[of_clause]} already: {listed_words}")
+    return text(item)
 
 
 def _releases(item: Item | None, family: Family) -> Releases:

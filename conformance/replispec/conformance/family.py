@@ -20,6 +20,8 @@ class SubjectKind:
     `protocol` is what the target speaks, one that the family's `reader` knows, and `speaks` that in words;
     `question` is what every subject of the kind answers without being prepared. `unknown_command` names the
     code by which a subject says that it does not know a command; None: that answer is judged like any other.
+    `success` names the code of an answer that refuses nothing, `forbidden` the one that refuses whoever asks;
+    `administrator` is the party whose requests a subject may so refuse.
     """
 
     name: str
@@ -28,6 +30,9 @@ class SubjectKind:
     profiles: tuple[str, ...]
     question: Callable[[Release], Sent]
     unknown_command: str | None = None
+    success: str = ""
+    forbidden: str = ""
+    administrator: str = ""
 
 
 class Account(Protocol):

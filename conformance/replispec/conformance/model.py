@@ -11,7 +11,9 @@ from replispec.runtime.primitives.releases import Releases
 MAIN = "main"
 TARGET = "target"
 Severity = Literal["must", "should"]
-Basis = Literal["proposal", "implementation", "both"]
+Basis = str
+"""What a demand rests on: PROPOSAL, the name of the implementation whose behaviour was observed, or OURS."""
+PROPOSAL, OURS = "proposal", "ours"
 
 
 class CasePlace(NamedTuple):
@@ -132,6 +134,7 @@ class AllowedOutcome:
     replicated: Mapping[str, object] | None = None
     opaque: object = None
     save: Mapping[str, str] = field(default_factory=dict)
+    unobserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +161,7 @@ class CaseStep:
     passing: bool = False
     prepares: bool = False
     note: str = ""
-    optional: bool = False  # of a given that not every subject can have
+    optional: bool = False  # of what not every subject can have
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from replispec.conformance.cases import bases as bases_of
 from replispec.conformance.cases import cases_folder, load
 from replispec.conformance.expectations import Expected, load_expected
 from replispec.conformance.families import family_of
@@ -30,6 +31,7 @@ def make_plan(
     release: str | None = None,
     profiles: Sequence[str] = (),
     patterns: Sequence[str] = (),
+    bases: Sequence[str] = (),
     seed: str | None = None,
     jobs: int = 8,
     patience: float = 1.0,
@@ -52,6 +54,9 @@ def make_plan(
     for profile in profiles:
         if profile not in there_are:
             raise PlanError(f"kind {kind} has no profile {profile!r}: {', '.join(there_are)}")
+    for basis in bases:
+        if basis not in bases_of(family):
+            raise PlanError(f"cases of kind {kind} rest on {', '.join(bases_of(family))}, not on {basis!r}")
     return RunPlan(
         kind=kind,
         addresses=there,
@@ -63,6 +68,7 @@ def make_plan(
         now_ms=time.time_ns() // 1_000_000,
         profiles=tuple(profiles),
         patterns=tuple(patterns),
+        bases=tuple(dict.fromkeys(bases)),
         jobs=jobs,
         patience=patience,
         known={name: value for name, value in (known or {}).items() if value is not None},

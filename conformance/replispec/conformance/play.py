@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import trio
 
@@ -13,6 +13,7 @@ from replispec.conformance.encoding import Encoded, Unsendable, pieces
 from replispec.conformance.family import Account, Family, SubjectKind
 from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, saved
 from replispec.conformance.model import (
+    PROPOSAL,
     TARGET,
     Action,
     AllowedOutcome,
@@ -55,7 +56,8 @@ class JudgedSubject:
     """Where the subject is, what it speaks, and how patient the suite is with it.
 
     `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
-    every wait of a case.
+    every wait of a case. `lenient`: what rests on an
+    implementation alone is not judged.
     """
 
     addresses: Mapping[str, str]
@@ -64,6 +66,7 @@ class JudgedSubject:
     release: Release
     known: Mapping[str, object] = field(default_factory=dict)
     patience: float = 1.0
+    lenient: bool = False
 
 
 class _Failed(Exception):
@@ -84,7 +87,10 @@ async def play(case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> Ca
     player.trace.began_s = trio.current_time()
     verdict, reason, symptom = await player.verdict()
     took_s = trio.current_time() - player.trace.began_s
-    return CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
+    result = CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
+    if player.observed_alone and verdict is not CaseVerdict.PASS and case.basis == PROPOSAL:
+        result.basis = subject.family.vocabulary.implementation
+    return result
 
 
 class _Player:
@@ -95,8 +101,11 @@ class _Player:
         self.case = case
         self.subject = subject
         self.trace = Trace()
+        self.observed_alone = False  # what came last differs from the observed behaviour alone
         self._family = subject.family
-        self._dialect = Dialect(self._family.vocabulary, subject.release)
+        self._dialect = Dialect(
+            self._family.vocabulary, subject.release, subject.kind.success, subject.lenient
+        )
         fresh = self._family.fresh(rng, now_ms)
         self._variables = {**fresh, **subject.addresses, **subject.known}
         self._encoder = self._family.encoder(subject.release, rng.randrange(1, INT32[1] // 2))
@@ -201,6 +210,7 @@ class _Player:
 
     async def _once(self, step: CaseStep) -> None:
         self._last = None
+        self.observed_alone = False
         if step.action is not None:
             await self._act(step.action, step.on)
         if step.expect:
@@ -306,19 +316,40 @@ class _Player:
         replication = self._family.replication
         if isinstance(received, ReceivedMessage) and replication and replication.introduces(received.value):
             self._introductions[step.on] = received.value
-        unknown = self.subject.kind.unknown_command
         found = fitting(step.expect, received, self._variables, self._dialect)
+        lacking = self._lacking(step, received)
+        if lacking:
+            raise _Unsupported(f"the subject {lacking} the command of {step.place}")
         if isinstance(found, AllowedOutcome):
             self._keep(found, received)
             return True
-        if isinstance(received, ReceivedAnswer) and self._dialect.response_name(received.code) == unknown:
-            raise _Unsupported(f"the subject does not know the command of {step.place}")
+        assert not isinstance(found, AllowedOutcome)
         misses.append(found)
+        self.observed_alone = self._fits_leniently(step, received)
         return False
+
+    def _lacking(self, step: CaseStep, received: Received) -> str:
+        """How an answer says that the subject does not do what a step asks for; empty when it does not say so."""
+        if not isinstance(received, ReceivedAnswer):
+            return ""
+        code = self._dialect.response_name(received.code)
+        if any(code in each.codes for each in step.expect):
+            return ""
+        kind = self.subject.kind
+        if code == kind.unknown_command:
+            return "does not know"
+        command = step.action.command if isinstance(step.action, Sent) else None
+        party = self._family.vocabulary.sender(command) if command else ""
+        return "permits nobody" if code == kind.forbidden and party == kind.administrator else ""
+
+    def _fits_leniently(self, step: CaseStep, received: Received | ReceivedLog) -> bool:
+        dialect = replace(self._dialect, lenient=True)
+        return isinstance(fitting(step.expect, received, self._variables, dialect), AllowedOutcome)
 
     def _settle(self, step: CaseStep, replicated: ReceivedLog) -> None:
         found = fitting(step.expect, replicated, self._variables, self._dialect)
         if not isinstance(found, AllowedOutcome):
+            self.observed_alone = self._fits_leniently(step, replicated)
             raise _Failed(found.text)
         self._keep(found, replicated)
 

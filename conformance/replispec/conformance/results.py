@@ -106,6 +106,7 @@ class RunResult:
     took_s: float
     results: list[CaseResult]
     stale: list[str] = field(default_factory=list)
+    bases: list[str] = field(default_factory=list)  # what was asked for alone; empty: all
     format: int = FORMAT
 
     def counts(self) -> dict[str, int]:

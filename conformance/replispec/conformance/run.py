@@ -10,7 +10,7 @@ import trio
 from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
 from replispec.conformance.family import Family
-from replispec.conformance.model import TARGET, Case
+from replispec.conformance.model import PROPOSAL, TARGET, Case
 from replispec.conformance.play import JudgedSubject, play
 from replispec.conformance.probe import probe
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult
@@ -24,7 +24,7 @@ ResultListener = Callable[[CaseResult, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run shall do. `patterns` choose cases by id, with * and ?; none means all."""
+    """What a run shall do. `patterns` choose cases by id, with * and ?, `bases` by what they rest on; none means all."""
 
     kind: str
     addresses: Mapping[str, str]
@@ -36,6 +36,7 @@ class RunPlan:
     now_ms: int
     profiles: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
     jobs: int = JOBS
     patience: float = 1.0
     known: Mapping[str, object] = field(default_factory=dict)
@@ -52,14 +53,20 @@ class RunPlan:
         """The subject as cases see it."""
         family = self.family()
         kind = family.kind(self.kind)
-        return JudgedSubject(self.addresses, family, kind, self.release, self.known, self.patience)
+        return JudgedSubject(
+            self.addresses,
+            family,
+            kind,
+            self.release,
+            self.known,
+            self.patience,
+            lenient=self.bases == (PROPOSAL,),
+        )
 
-
-def chosen(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
-    """The cases whose ids fit a pattern; all when there is none."""
-    if not patterns:
-        return list(cases)
-    return [case for case in cases if any(fits(case.id, each) for each in patterns)]
+    def chooses(self, case: Case) -> bool:
+        """Whether a case is part of this run."""
+        asked = not self.patterns or any(fits(case.id, each) for each in self.patterns)
+        return asked and (not self.bases or case.basis in self.bases)
 
 
 def run_suite(
@@ -88,7 +95,7 @@ async def run_on_trio(
     subject = plan.subject()
     await probe(subject, plan.addresses[TARGET])
     began_s = trio.current_time()
-    selected = chosen(cases, plan.patterns)
+    selected = [case for case in cases if plan.chooses(case)]
     found: dict[str, CaseResult] = {}
 
     def done(result: CaseResult) -> None:
@@ -122,6 +129,7 @@ async def run_on_trio(
         implementation=plan.implementation,
         release=release_text(plan.release),
         profiles=list(plan.chosen_profiles()),
+        bases=list(plan.bases),
         seed=plan.seed,
         suite=plan.suite,
         began=plan.began,

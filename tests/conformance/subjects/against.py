@@ -7,12 +7,13 @@ bytes go over real loopback connections.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import trio
 import trio.testing
 
-from replispec.conformance.model import Case
+from replispec.conformance.model import PROPOSAL, Case
 from replispec.conformance.probe import NoSubject
 from replispec.conformance.results import RunResult
 from replispec.conformance.rocketmq.names import VOCABULARY
@@ -60,6 +61,16 @@ async def judge_controller(make: type[GoodController], cases: Sequence[Case]) ->
     async with trio.open_nursery() as nursery:
         address = await nursery.start(RemotingServer(make).serve)
         result = await run_on_trio(plan("controller", {"target": address}), cases, (), None)
+        nursery.cancel_scope.cancel()
+    return result
+
+
+async def judge_proposal(make: type[GoodController], cases: Sequence[Case]) -> RunResult:
+    """What the proposals alone say about this controller."""
+    async with trio.open_nursery() as nursery:
+        address = await nursery.start(RemotingServer(make).serve)
+        asked = replace(plan("controller", {"target": address}), bases=(PROPOSAL,))
+        result = await run_on_trio(asked, cases, (), None)
         nursery.cancel_scope.cancel()
     return result
 

@@ -14,11 +14,13 @@ from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemo
 from replispec.conformance.rocketmq.replicated import COUNTS, account, is_handshake
 from replispec.conformance.vocabulary import Release
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.commands import REQUEST_SENDERS
 from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId
 
 REMOTING, HA = "remoting", "ha"
 PROBE_ID = 4_000_000_001  # a broker id that no case uses
 PROBE_ADDRESS = "127.0.0.1:1"
+ADMINISTRATOR = REQUEST_SENDERS[RequestCode.GET_CONTROLLER_CONFIG]
 _FIVE = range(1, 6)
 
 
@@ -68,6 +70,9 @@ FAMILY = Family(
             ("core", "admin"),
             _metadata,
             unknown_command=ResponseCode.REQUEST_CODE_NOT_SUPPORTED.name,
+            success=ResponseCode.SUCCESS.name,
+            forbidden=ResponseCode.NO_PERMISSION.name,
+            administrator=ADMINISTRATOR,
         ),
         SubjectKind("ha-master", HA, "HA replication", ("ha",), _handshake),
     ),
