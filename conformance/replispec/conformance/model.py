@@ -149,6 +149,8 @@ class Again:
 class CaseStep:
     """At most one action, and the outcomes that are allowed after it (none: nothing is judged).
 
+    `own_time`: how long the step takes is measured by the subject's clock, so that patience leaves it alone.
+
     A step that prepares is needed for what the case judges and says nothing about its clause.
     """
 
@@ -160,6 +162,7 @@ class CaseStep:
     again: Again | None = None
     passing: bool = False
     prepares: bool = False
+    own_time: bool = False
     note: str = ""
     optional: bool = False  # of what not every subject can have
 

@@ -56,7 +56,7 @@ class JudgedSubject:
     """Where the subject is, what it speaks, and how patient the suite is with it.
 
     `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
-    every wait of a case. `lenient`: what rests on an
+    every wait of a case and every time that it names. `lenient`: what rests on an
     implementation alone is not judged.
     """
 
@@ -122,7 +122,7 @@ class _Player:
     async def verdict(self) -> tuple[CaseVerdict, str, str]:
         """The verdict, its reason for people, and the symptom of a failure."""
         try:
-            with trio.fail_after(CASE_S * max(self.subject.patience, 1.0)):
+            with trio.fail_after(self._limit_s(CASE_S)):
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
                     try:
@@ -195,7 +195,7 @@ class _Player:
         if step.again is None:
             await self._once(step)
             return
-        until_s = trio.current_time() + step.again.up_to_s * self.subject.patience
+        until_s = trio.current_time() + self._limit_s(step.again.up_to_s)
         while True:
             try:
                 await self._once(step)
@@ -212,14 +212,15 @@ class _Player:
         self._last = None
         self.observed_alone = False
         if step.action is not None:
-            await self._act(step.action, step.on)
+            await self._act(step)
         if step.expect:
             await self._expect(step)
 
-    async def _act(self, action: Action, on: str) -> None:
+    async def _act(self, step: CaseStep) -> None:
+        action, on = step.action, step.on
         match action:
             case Sent() | Raw():
-                await self._send(action, on)
+                await self._send(self._patient(action), on)
             case Open():
                 await self._open(on, action.to)
             case End():
@@ -228,11 +229,31 @@ class _Player:
                     self._strays_of(wire)
                     await wire.end(reset=action.reset)
             case Wait():
-                await trio.sleep(action.seconds * self.subject.patience)
+                await trio.sleep(action.seconds * (1.0 if step.own_time else self.subject.patience))
             case Listen():
                 await self._listen(action.name)
             case Replicate():
                 await self._replicate(action, on)
+
+    def _limit_s(self, seconds: float) -> float:
+        """How long the subject has for something: an impatient run waits no less, it would judge haste."""
+        return seconds * max(self.subject.patience, 1.0)
+
+    def _patient(self, action: Sent | Raw) -> Sent | Raw:
+        """What is sent, with the times that it names multiplied like the waits of the case."""
+        if isinstance(action, Raw):
+            return replace(action, of=tuple(self._scaled(each) for each in action.of))
+        return self._scaled(action)
+
+    def _scaled(self, sent: Sent) -> Sent:
+        durations, patience = self._family.durations, self.subject.patience
+        if not durations.intersection(sent.header):
+            return sent
+        header = {
+            name: round(value * patience) if name in durations and isinstance(value, int) else value
+            for name, value in sent.header.items()
+        }
+        return replace(sent, header=header)
 
     async def _send(self, action: Sent | Raw, on: str) -> None:
         wire = await self._wire(on)
@@ -277,7 +298,7 @@ class _Player:
         self._nursery.start_soon(_accept, listener, put)
 
     async def _expect(self, step: CaseStep) -> None:
-        limit_s = step.within_s * self.subject.patience
+        limit_s = self._within_s(step)
         account = self._accounts.get(step.on)
         if account is not None and any(each.replicated is not None for each in step.expect):
             return self._settle(step, ReceivedLog(account.counts()))
@@ -301,6 +322,13 @@ class _Player:
         if any(outcome.silence for outcome in step.expect):
             return None
         raise _Failed("no answer")
+
+    def _within_s(self, step: CaseStep) -> float:
+        if step.own_time:
+            return step.within_s
+        if any(outcome.silence for outcome in step.expect):
+            return step.within_s * self.subject.patience
+        return self._limit_s(step.within_s)
 
     def _put_aside(self, step: CaseStep, received: Received) -> bool:
         """Keep an answer to another request for a later step, where the outcomes say whose they mean."""
@@ -329,7 +357,7 @@ class _Player:
         return False
 
     def _lacking(self, step: CaseStep, received: Received) -> str:
-        """How an answer says that the subject does not do what a step asks for; empty when it does not say so."""
+        """How an answer says that the subject does not do what a step asks for, if it says so."""
         if not isinstance(received, ReceivedAnswer):
             return ""
         code = self._dialect.response_name(received.code)
@@ -373,7 +401,7 @@ class _Player:
         self._accounts[on] = account
         for encoded in account.opening():
             await self._out(wire, encoded, [encoded.data], 0.0)
-        with trio.move_on_after(REPLICATE_S * self.subject.patience):
+        with trio.move_on_after(self._limit_s(REPLICATE_S)):
             while not account.done:
                 received = await wire.next()
                 if isinstance(received, Ended):

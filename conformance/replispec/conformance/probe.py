@@ -37,7 +37,7 @@ async def probe(subject: JudgedSubject, address: str) -> None:
     first: bytes = b""
     received: Received | None = None
     async with stream:
-        with trio.move_on_after(PROBE_S * subject.patience):
+        with trio.move_on_after(PROBE_S * max(subject.patience, 1.0)):
             encoded = family.encoder(subject.release, 1).sent(kind.question(subject.release), {})
             for question in encoded.questions:
                 reader.asked(question)

@@ -24,7 +24,10 @@ ResultListener = Callable[[CaseResult, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run shall do. `patterns` choose cases by id, with * and ?, `bases` by what they rest on; none means all."""
+    """What a run shall do.
+
+    `patterns` choose cases by id, with * and ?, `bases` by what they rest on; none means all.
+    """
 
     kind: str
     addresses: Mapping[str, str]

@@ -28,7 +28,7 @@ from replispec.conformance.values import TAGS
 from replispec.conformance.vocabulary import Vocabulary, message_fields
 
 _ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
-_STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "prepares", "optional", "note")
+_STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "prepares", "optional", "own_time", "note")
 _SENT = (
     "command",
     "code",
@@ -102,6 +102,7 @@ class _Reader:
             again=_again(fields["again"]) if "again" in fields else None,
             passing=truth(fields.get("passing")),
             prepares=truth(fields.get("prepares")) or truth(fields.get("optional")),
+            own_time=truth(fields.get("own_time")),
             note=note,
             optional=truth(fields.get("optional")),
         )

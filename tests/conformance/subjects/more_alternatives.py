@@ -1,4 +1,4 @@
-"""Controllers that the proposals allow, second part: written from the proposals' words before any case was read.
+"""Controllers that the proposals allow, second part: written from their words alone.
 
 Source: RIP-44, RIP "persistent broker id".
 """
@@ -40,7 +40,7 @@ class SetEpochStaysAtAnElection(GoodController):
 
 @alternative
 class SetEpochIsARevision(GoodController):
-    """syncStateSetEpoch is compared, and nowhere said to be counted: it is the place in the controller's log."""
+    """syncStateSetEpoch is compared, never said to be counted: it is a place in the controller's log."""
 
     def change_in_sync(self, broker_set: BrokerSet, members: list[int]) -> None:
         super().change_in_sync(broker_set, members)
@@ -92,7 +92,7 @@ class OneCodeForEveryRefusal(GoodController):
 
 @alternative
 class LivingMasterIsSuccess(GoodController):
-    """Asked for an election while the master lives it succeeds: the answer names the master, nothing changes."""
+    """Asked for an election while the master lives it names the master and changes nothing, successfully."""
 
     def answer_to(self, request: Command) -> Answer:
         answer = super().answer_to(request)
@@ -116,7 +116,7 @@ class ElectsWhoComesBack(GoodController):
 
 @alternative
 class NamesADeadMasterToWhoRegisters(GoodController):
-    """ "The Controller can return the master-slave information of the Broker-set": that is, what is recorded."""
+    """ "The Controller can return the master-slave information of the Broker-set": what is recorded."""
 
     def shows_master(self, broker_set: BrokerSet, master: int) -> bool:  # noqa: ARG002
         return True

@@ -15,6 +15,7 @@ from replispec.conformance.rocketmq.replicated import COUNTS, account, is_handsh
 from replispec.conformance.vocabulary import Release
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
 from replispec.wire.rocketmq.commands import REQUEST_SENDERS
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, RegisterBrokerToControllerRequest
 from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId
 
 REMOTING, HA = "remoting", "ha"
@@ -41,6 +42,12 @@ def fresh(randomness: random.Random, now_ms: int) -> Mapping[str, object]:
         found[f"check{at}"] = f"{found[f'address{at}']};{base + at}"
         found[f"replica{at}"] = base + at
     return found
+
+
+def _durations() -> frozenset[str]:
+    """The keys by which a broker says how long its heartbeats count."""
+    asked = RegisterBrokerToControllerRequest(heartbeat_timeout_millis=1).to_ext_fields()
+    return frozenset((*BrokerHeartbeatRequest(heartbeat_timeout_mills=1).to_ext_fields(), *asked))
 
 
 def _frames() -> Iterator[dict[str, Any]]:
@@ -81,6 +88,7 @@ FAMILY = Family(
     encoder=RemotingEncoder,
     fresh=fresh,
     addresses=("controller", "broker", "nameserver"),
+    durations=_durations(),
     default_releases="5.1.1..",
     replication=Replication(COUNTS, is_handshake, account),
     frames=_frames,
