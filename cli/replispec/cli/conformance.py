@@ -12,6 +12,7 @@ import click
 from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
+    from replispec.conformance.defects import Defect
     from replispec.conformance.model import Case
     from replispec.conformance.results import RunResult
 
@@ -28,6 +29,7 @@ EXPLAIN_EXAMPLES = """\b
 Examples:
   replispec conformance explain RIP44-ALTER-1                      a clause: its source, and all its cases
   replispec conformance explain controller/alter/RIP44-ALTER-2/4   a case: what is sent, what may come
+  replispec conformance explain B9                                 a known defect: where it was reported, its cases
 """
 LIST_EXAMPLES = """\b
 Examples:
@@ -245,19 +247,19 @@ def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path 
 
 
 @conformance.command(epilog=EXPLAIN_EXAMPLES, short_help="Say what a case does or a clause demands.")
-@click.argument("name", metavar="CASE|CLAUSE")
+@click.argument("name", metavar="CASE|CLAUSE|DEFECT")
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def explain(name: str, folder: Path | None) -> int:
-    """Say what a case does and allows, or what a clause demands, its source, and what checks it."""
+    """Say what a case does and allows, what a clause demands and what checks it, or what a defect is."""
     from replispec.conformance.explain import explain as explained
     from replispec.conformance.explain import nearest
 
     cases = all_cases(folder)
-    lines = explained(name, cases)
+    lines = explained(name, cases, all_defects(folder))
     if lines is None:
         near = nearest(name, cases)
         hint = f"; is it one of: {', '.join(near)}" if near else "; `replispec conformance list` shows all"
-        raise click.ClickException(f"no case and no clause is called {name!r}{hint}")
+        raise click.ClickException(f"no case, clause or defect is called {name!r}{hint}")
     click.echo("\n".join(lines))
     return 0
 
@@ -336,5 +338,21 @@ def all_cases(folder: Path | None) -> list[Case]:
             if ((folder or cases_folder(family.name)) / kind).is_dir()
             for case in load(kind, folder)
         ]
+    except CaseError as fault:
+        raise click.ClickException(str(fault)) from None
+
+
+def all_defects(folder: Path | None) -> dict[str, Defect]:
+    """The known defects of every family, or those of a folder of cases."""
+    from replispec.conformance.cases import cases_folder
+    from replispec.conformance.defects import load_defects
+    from replispec.conformance.families import kinds
+    from replispec.conformance.model import CaseError
+
+    folders = (
+        [folder] if folder else [cases_folder(name) for name in {each.name for each in kinds().values()}]
+    )
+    try:
+        return {mark: each for one in folders for mark, each in load_defects(one).items()}
     except CaseError as fault:
         raise click.ClickException(str(fault)) from None

@@ -180,7 +180,10 @@ class GivenStep:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One requirement of one clause, and how it is tried. `prepared` are the steps of its givens."""
+    """One requirement of one clause, and how it is tried. `prepared` are the steps of its givens.
+
+    `bugs` are the known defects that the case finds, `demands` those that it asks for: who mended one fails.
+    """
 
     id: str
     place: CasePlace
@@ -193,6 +196,7 @@ class Case:
     basis: Basis
     releases: Releases
     bugs: tuple[str, ...]
+    demands: tuple[str, ...]
     needs: tuple[str, ...]
     alone: bool
     given: tuple[str, ...]

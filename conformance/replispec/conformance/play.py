@@ -15,7 +15,6 @@ from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, s
 from replispec.conformance.model import (
     PROPOSAL,
     TARGET,
-    Action,
     AllowedOutcome,
     Case,
     CaseStep,

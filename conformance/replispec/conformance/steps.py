@@ -28,7 +28,18 @@ from replispec.conformance.values import TAGS
 from replispec.conformance.vocabulary import Vocabulary, message_fields
 
 _ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
-_STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "prepares", "optional", "own_time", "note")
+_STEP = (
+    *_ACTIONS,
+    "over",
+    "expect",
+    "within",
+    "again",
+    "passing",
+    "prepares",
+    "optional",
+    "own_time",
+    "note",
+)
 _SENT = (
     "command",
     "code",
