@@ -29,7 +29,7 @@ EXPLAIN_EXAMPLES = """\b
 Examples:
   replispec conformance explain RIP44-ALTER-1                      a clause: its source, and all its cases
   replispec conformance explain controller/alter/RIP44-ALTER-2/4   a case: what is sent, what may come
-  replispec conformance explain B9                                 a known defect: where it was reported, its cases
+  replispec conformance explain B9                                 a known defect: its report, its cases
 """
 LIST_EXAMPLES = """\b
 Examples:

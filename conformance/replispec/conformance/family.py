@@ -80,8 +80,8 @@ class Family:
     `addresses` are what a run may know beside the target, where `companion` is spoken, as it is on
     connections that the subject opens. `fresh` gives names and ids that no other case of any run has, out of
     randomness and the time in milliseconds. `default_releases` are those of a case file that says none.
-    `frames` are vectors of frames beyond the golden ones. `durations` are the fields of headers that name a time:
-    patience multiplies them.
+    `frames` are vectors of frames beyond the golden ones. `durations` are the fields of headers that name a
+    time: patience multiplies them.
     """
 
     name: str

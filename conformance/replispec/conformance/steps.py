@@ -28,18 +28,8 @@ from replispec.conformance.values import TAGS
 from replispec.conformance.vocabulary import Vocabulary, message_fields
 
 _ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
-_STEP = (
-    *_ACTIONS,
-    "over",
-    "expect",
-    "within",
-    "again",
-    "passing",
-    "prepares",
-    "optional",
-    "own_time",
-    "note",
-)
+_MARKS = ("passing", "prepares", "optional", "own_time")
+_STEP = (*_ACTIONS, "over", "expect", "within", "again", *_MARKS, "note")
 _SENT = (
     "command",
     "code",
