@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 EXIT_FINDINGS = 1
 EXIT_NOTHING_JUDGED = 2
+EXIT_INTERRUPTED = 130
 EXAMPLES = """\b
 Examples:
   replispec conformance run --kind controller --target 127.0.0.1:9878
@@ -97,7 +98,8 @@ def conformance() -> None:
     The suite connects to what already runs; nothing is installed on it. Every case names the clause that it
     tries, and every failure comes with the bytes that were exchanged.
 
-    Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged.
+    Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged, 130 interrupted: what
+    was judged before is told and written.
     """
 
 
@@ -124,6 +126,7 @@ def _choice(command: Callable[..., int]) -> Callable[..., int]:
     """The options that say which cases are played, and how."""
     for option in (
         click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones."),
+        click.option("--add-cases", "added", type=FOLDER, help="Cases beside the shipped ones."),
         click.option(
             "--patience",
             type=click.FloatRange(0.05, 20),
@@ -191,6 +194,7 @@ def run(
     jobs: int,
     patience: float,
     folder: Path | None,
+    added: Path | None,
     trace: bool,
     json_file: Path | None,
     junit_file: Path | None,
@@ -201,6 +205,7 @@ def run(
     from replispec.conformance.model import CaseError
     from replispec.conformance.planning import PlanError, cases_for, make_plan
     from replispec.conformance.probe import NoSubject
+    from replispec.conformance.report_junit import nothing_judged
     from replispec.conformance.run import run_suite
 
     addresses = {"target": target, "controller": controller, "broker": broker}
@@ -218,16 +223,20 @@ def run(
             patience=patience,
             known={"set": broker_set},
         )
-        cases, expected = cases_for(plan, folder)
-        with counting(f"{kind} at {target}", sum(map(plan.chooses, cases))) as tell:
+        cases, expected = cases_for(plan, folder, added)
+        with counting(f"{kind} at {target}", sum(map(plan.chooses, cases)), tenths=True) as tell:
             result = run_suite(plan, cases, expected, lambda case, done, total: tell(case.id, done, total))
     except (CaseError, NoSubject, PlanError) as fault:
+        if junit_file is not None:
+            junit_file.write_bytes(nothing_judged(kind, str(fault)))
         raise click.ClickException(str(fault)) from None
     if trace:
         for case in result.results:
             show_case(case)
     show_run(result, strict=strict)
     _write(result, json_file, junit_file, html_file)
+    if result.cut_short:
+        return EXIT_INTERRUPTED
     if not result.judged():
         return EXIT_NOTHING_JUDGED
     return EXIT_FINDINGS if result.findings(strict=strict) or result.stale else 0

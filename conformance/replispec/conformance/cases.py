@@ -66,31 +66,39 @@ def cases_folder(family: str) -> Path:
     return (inside if inside.is_dir() else Path(__file__).parents[2] / "cases") / family
 
 
-def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
-    """All cases of a kind in the order of files and lines.
+def load(kind: str, folder: Path | None = None, added: Path | None = None) -> tuple[Case, ...]:
+    """All cases of a kind in the order of files and lines, those of an added folder last.
 
-    Raises CaseError for the first that does not fit the language, and for a folder without cases.
+    An added folder may use the givens of the first and have more. Raises CaseError for the first case that
+    does not fit the language, and for a folder without cases.
     """
     family = family_of(kind)
-    top = (folder or cases_folder(family.name)) / kind
     givens: dict[str, GivenStep] = {}
     found: dict[str, Case] = {}
+    for top in (folder or cases_folder(family.name), *([added] if added else [])):
+        before = len(found)
+        _read_folder(top / kind, kind, givens, found, family)
+        if len(found) == before:
+            raise CaseError(CasePlace(f"{kind}/", 1), f"no cases of kind {kind} here")
+    return tuple(found.values())
+
+
+def _read_folder(
+    top: Path, kind: str, givens: dict[str, GivenStep], found: dict[str, Case], family: Family
+) -> None:
     paths = sorted(top.glob("*.yaml"))
     for path in paths:
         if path.name == "given.yaml":
-            givens = _givens(read(path, f"{kind}/{path.name}"), family)
+            givens |= _givens(read(path, f"{kind}/{path.name}"), givens, family)
     for path in paths:
         if path.name != "given.yaml":
             for case in _cases(read(path, f"{kind}/{path.name}"), kind, givens, family):
                 if case.id in found:
                     raise CaseError(case.place, f"{case.id} stands twice, see {found[case.id].place}")
                 found[case.id] = case
-    if not found:
-        raise CaseError(CasePlace(f"{kind}/", 1), f"no cases of kind {kind} here")
-    return tuple(found.values())
 
 
-def _givens(item: Item, family: Family) -> dict[str, GivenStep]:
+def _givens(item: Item, known: Mapping[str, GivenStep], family: Family) -> dict[str, GivenStep]:
     only(item, ("given",))
     found: dict[str, GivenStep] = {}
     whole = item.mapping("given.yaml")
@@ -100,8 +108,10 @@ def _givens(item: Item, family: Family) -> dict[str, GivenStep]:
         only(each, ("says", "given", "steps", "optional"))
         parts = each.mapping(name)
         before = listed(parts.get("given"))
+        if name in known:
+            raise CaseError(each.place, f"{name} stands twice, see {known[name].place}")
         for other in before:
-            if other not in found:
+            if other not in found and other not in known:
                 raise CaseError(each.place, f"{name} needs {other!r}, which does not stand above it")
         if "says" not in parts:
             raise CaseError(each.place, f"{name} needs `says`: what holds after it")

@@ -87,6 +87,7 @@ async def play(case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> Ca
     verdict, reason, symptom = await player.verdict()
     took_s = trio.current_time() - player.trace.began_s
     result = CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
+    result.built_on = list(player.built_on)
     if player.observed_alone and verdict is not CaseVerdict.PASS and case.basis == PROPOSAL:
         result.basis = subject.family.vocabulary.implementation
     return result
@@ -113,6 +114,8 @@ class _Player:
         self._introductions: dict[str, object] = {}
         self._accounts: dict[str, Account] = {}
         self._aside: dict[str, list[Received]] = {}
+        self._origins: dict[str, str] = {}  # the field of an answer that a variable was saved from
+        self.built_on: dict[str, None] = {}
         self._received: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
         self._nursery: trio.Nursery | None = None
@@ -210,6 +213,9 @@ class _Player:
     async def _once(self, step: CaseStep) -> None:
         self._last = None
         self.observed_alone = False
+        for name in names_in([step.action, *step.expect]):
+            if name in self._origins:
+                self.built_on[self._origins[name]] = None
         if step.action is not None:
             await self._act(step)
         if step.expect:
@@ -384,6 +390,7 @@ class _Player:
         kept = saved(outcome, received)
         self._variables.update(kept)
         self._received.update(kept)
+        self._origins |= {name: path.rpartition(".")[2] for name, path in outcome.save.items()}
 
     async def _next(self, on: str) -> Received:
         if on in self._listening and on not in self._wires:
