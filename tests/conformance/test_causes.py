@@ -55,9 +55,9 @@ def test_cases_that_one_step_keeps_from_being_prepared_are_one_cause_after_what_
 
 
 def test_what_went_on_with_another_field_is_a_cause_of_its_own() -> None:
-    root = {"symptom": "step 1: header.masterEpoch 2 instead of 1"}
-    on_it = {"symptom": "step 2: code A instead of B", "built_on": ["masterEpoch"]}
-    beside = {"symptom": "step 2: code A instead of B", "built_on": ["nextBrokerId"]}
+    root: dict[str, object] = {"symptom": "step 1: header.masterEpoch 2 instead of 1"}
+    on_it: dict[str, object] = {"symptom": "step 2: code A instead of B", "built_on": ["masterEpoch"]}
+    beside: dict[str, object] = {"symptom": "step 2: code A instead of B", "built_on": ["nextBrokerId"]}
     found = causes(
         a_result(f"controller/elect/RIP44-ELECT-1/{at}", CaseVerdict.FAIL, changes)
         for at, changes in enumerate((beside, on_it, root), start=1)

@@ -43,6 +43,11 @@ class Account(Protocol):
         """True when everything that was wanted has come."""
         ...
 
+    @property
+    def fault(self) -> str:
+        """What no log can hold, whatever a case allows; empty when nothing of that came."""
+        ...
+
     def opening(self) -> list[Encoded]:
         """What is sent before anything comes."""
         ...

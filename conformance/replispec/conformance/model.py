@@ -135,6 +135,7 @@ class AllowedOutcome:
     opaque: object = None
     save: Mapping[str, str] = field(default_factory=dict)
     unobserved: bool = False
+    once: str = ""  # of all outcomes of this name a case takes one, once
 
 
 @dataclass(frozen=True, slots=True)

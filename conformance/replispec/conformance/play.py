@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import trio
@@ -48,6 +48,7 @@ PIECE_S = 0.1
 CASE_S = 110.0
 # How long a log may take to come.
 REPLICATE_S = 60.0
+GONE = "the subject is gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,8 @@ class JudgedSubject:
 
     `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
     every wait of a case and every time that it names. `lenient`: what rests on an
-    implementation alone is not judged.
+    implementation alone is not judged. `one_at_a_time`: a subject that is gone
+    after a case has spoken to it has died of that case.
     """
 
     addresses: Mapping[str, str]
@@ -66,6 +68,7 @@ class JudgedSubject:
     known: Mapping[str, object] = field(default_factory=dict)
     patience: float = 1.0
     lenient: bool = False
+    one_at_a_time: bool = False
 
 
 class _Failed(Exception):
@@ -116,6 +119,7 @@ class _Player:
         self._aside: dict[str, list[Received]] = {}
         self._origins: dict[str, str] = {}  # the field of an answer that a variable was saved from
         self.built_on: dict[str, None] = {}
+        self._taken: set[str] = set()  # names of outcomes that are taken once
         self._received: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
         self._nursery: trio.Nursery | None = None
@@ -165,7 +169,7 @@ class _Player:
         Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
         """
         verdict, reason, symptom = failure
-        if verdict is not CaseVerdict.FAIL:
+        if verdict is not CaseVerdict.FAIL or symptom == GONE:
             return failure
         if step.optional and isinstance(self._last, ReceivedAnswer | ReceivedMessage):
             return CaseVerdict.SKIPPED, f"not applicable: {reason}", ""
@@ -186,7 +190,8 @@ class _Player:
         except Lacking as lacking:
             return _not_judged(step, label, str(lacking))
         except Unreachable as gone:
-            return CaseVerdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
+            verdict = CaseVerdict.FAIL if self.subject.one_at_a_time and self._wires else CaseVerdict.SKIPPED
+            return verdict, f"{label} ({step.place}): {gone}", GONE
         except (UnknownVariable, Unsendable) as fault:
             if self._received.intersection(names_in([step.action, *step.expect])):
                 return _not_judged(step, label, renamed(str(fault), self._variables))
@@ -306,6 +311,8 @@ class _Player:
         limit_s = self._within_s(step)
         account = self._accounts.get(step.on)
         if account is not None and any(each.replicated is not None for each in step.expect):
+            if account.fault:
+                raise _Breached(account.fault)
             return self._settle(step, ReceivedLog(account.counts()))
         misses: list[OutcomeDifference] = []
         kept = self._aside.pop(step.on, [])
@@ -349,7 +356,8 @@ class _Player:
         replication = self._family.replication
         if isinstance(received, ReceivedMessage) and replication and replication.introduces(received.value):
             self._introductions[step.on] = received.value
-        found = fitting(step.expect, received, self._variables, self._dialect)
+        left = [each for each in step.expect if each.once not in self._taken]
+        found = fitting(left or step.expect, received, self._variables, self._dialect)
         lacking = self._lacking(step, received)
         if lacking:
             raise _Unsupported(f"the subject {lacking} the command of {step.place}")
@@ -358,7 +366,7 @@ class _Player:
             return True
         assert not isinstance(found, AllowedOutcome)
         misses.append(found)
-        self.observed_alone = self._fits_leniently(step, received)
+        self.observed_alone = self._fits_leniently(left or step.expect, received)
         return False
 
     def _lacking(self, step: CaseStep, received: Received) -> str:
@@ -375,18 +383,20 @@ class _Player:
         party = self._family.vocabulary.sender(command) if command else ""
         return "permits nobody" if code == kind.forbidden and party == kind.administrator else ""
 
-    def _fits_leniently(self, step: CaseStep, received: Received | ReceivedLog) -> bool:
+    def _fits_leniently(self, expect: Sequence[AllowedOutcome], received: Received | ReceivedLog) -> bool:
         dialect = replace(self._dialect, lenient=True)
-        return isinstance(fitting(step.expect, received, self._variables, dialect), AllowedOutcome)
+        return isinstance(fitting(expect, received, self._variables, dialect), AllowedOutcome)
 
     def _settle(self, step: CaseStep, replicated: ReceivedLog) -> None:
         found = fitting(step.expect, replicated, self._variables, self._dialect)
         if not isinstance(found, AllowedOutcome):
-            self.observed_alone = self._fits_leniently(step, replicated)
+            self.observed_alone = self._fits_leniently(step.expect, replicated)
             raise _Failed(found.text)
         self._keep(found, replicated)
 
     def _keep(self, outcome: AllowedOutcome, received: Received | ReceivedLog) -> None:
+        if outcome.once:
+            self._taken.add(outcome.once)
         kept = saved(outcome, received)
         self._variables.update(kept)
         self._received.update(kept)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import trio
 
@@ -142,7 +142,9 @@ class _Judging:
 
     async def _one(self, case: Case, limit: trio.CapacityLimiter) -> None:
         async with limit:
-            self._done(await play(case, self._subject, self._plan.seed, self._plan.now_ms))
+            by_itself = case.alone or self._plan.jobs == 1
+            subject = replace(self._subject, one_at_a_time=by_itself)
+            self._done(await play(case, subject, self._plan.seed, self._plan.now_ms))
 
     def _done(self, result: CaseResult) -> None:
         self._ended_s = trio.current_time()

@@ -60,6 +60,7 @@ _OUTCOME = (
     "opaque",
     "save",
     "unobserved",
+    "once",
 )
 _RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
 
@@ -178,6 +179,7 @@ class _Reader:
             replicated=_checked(fields["replicated"], counts) if "replicated" in fields else None,
             opaque=fields["opaque"].plain() if "opaque" in fields else None,
             unobserved=truth(fields.get("unobserved")),
+            once=text(fields["once"]) if "once" in fields else "",
             save=_saves(
                 fields.get("save"),
                 {
