@@ -326,3 +326,27 @@ def test_own_cases_are_played_beside_the_others_and_use_their_givens(
     own = write(tmp_path / "own", HEAD + a_case(METADATA, number=9, more="given: [asked]"))
     assert _run(monkeypatch, target, folder, "--add-cases", own, "--case", "*/9") == 0
     assert ": 1 pass; " in capsys.readouterr().out
+
+
+def test_surroundings_are_looked_at_once_and_what_they_lack_is_one_cause(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    lacking = f"given:\n  alone:\n    says: It is alone.\n    first: true\n    steps: [{FAILS}]\n"
+    write(folder, lacking, "given.yaml")
+    needing = (a_case(METADATA, number=at, more="given: [alone]") for at in (2, 3))
+    write(folder, HEAD + a_case(METADATA) + "".join(needing))
+    assert _run(monkeypatch, target, folder, "--trace") == 1
+    shown = capsys.readouterr().out
+    assert "before the first case: this does not hold: It is alone. could not be prepared: given" in shown
+    assert "2 findings of 1 cause" in shown
+    assert shown.count("> 9") == 0, "no case of it is played"
+
+
+def test_own_cases_may_come_with_a_list_of_known_failures(
+    monkeypatch: pytest.MonkeyPatch, target: str, folder: Path, tmp_path: Path
+) -> None:
+    own = write(tmp_path / "own", HEAD + a_case(FAILS, number=9))
+    assert _run(monkeypatch, target, folder, "--add-cases", own, "--case", "*/9") == 1
+    listed = LISTED.format(number=9, releases="5.1.1..", symptom=SYMPTOM)
+    (own / "expected_failures.yaml").write_text(listed, encoding="utf-8")
+    assert _run(monkeypatch, target, folder, "--add-cases", own, "--case", "*/9") == 0

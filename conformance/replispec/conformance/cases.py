@@ -105,7 +105,7 @@ def _givens(item: Item, known: Mapping[str, GivenStep], family: Family) -> dict[
     if "given" not in whole:
         raise CaseError(item.place, "the file needs `given`")
     for name, each in whole["given"].mapping("given").items():
-        only(each, ("says", "given", "steps", "optional"))
+        only(each, ("says", "given", "steps", "optional", "first"))
         parts = each.mapping(name)
         before = listed(parts.get("given"))
         if name in known:
@@ -117,7 +117,8 @@ def _givens(item: Item, known: Mapping[str, GivenStep], family: Family) -> dict[
             raise CaseError(each.place, f"{name} needs `says`: what holds after it")
         steps = read_steps(parts["steps"], "steps", family) if "steps" in parts else ()
         optional = truth(parts.get("optional"))
-        marked = tuple(replace(step, optional=optional or step.optional) for step in steps)
+        first = text(parts["says"]) if truth(parts.get("first")) else ""
+        marked = tuple(replace(step, optional=optional or step.optional, first=first) for step in steps)
         found[name] = GivenStep(name, each.place, text(parts["says"]), before, marked)
     return found
 

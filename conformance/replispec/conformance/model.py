@@ -166,6 +166,7 @@ class CaseStep:
     own_time: bool = False
     note: str = ""
     optional: bool = False  # of what not every subject can have
+    first: str = ""  # of what is asked once before all cases: what holds after it
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,8 @@ from replispec.conformance.run import RunPlan
 from replispec.conformance.vocabulary import fits, parse_release, release_text
 from replispec.conformance.wires import split_address
 
+EXPECTED = "expected_failures.yaml"
+
 
 class PlanError(Exception):
     """What the user asked for cannot be done; the text is one line."""
@@ -91,11 +93,12 @@ def cases_for(
             hint = f": all of that topic are '*/{near}/*'" if near else ""
             raise PlanError(f"no case of kind {plan.kind} is called {pattern!r}{hint}")
     family = plan.family()
-    listed = (folder or cases_folder(family.name)) / "expected_failures.yaml"
-    if not listed.is_file():
-        return cases, ()
-    expected = load_expected(listed, family, plan.kind, {case.id for case in cases})
-    return cases, _expected_of(plan.implementation, expected)
+    expected: dict[str, tuple[Expected, ...]] = {}
+    for top in (folder or cases_folder(family.name), *([added] if added else [])):
+        if (top / EXPECTED).is_file():
+            listed = load_expected(top / EXPECTED, family, plan.kind, {case.id for case in cases})
+            expected |= {name: (*expected.get(name, ()), *entries) for name, entries in listed.items()}
+    return cases, _expected_of(plan.implementation, expected) if expected else ()
 
 
 def _expected_of(name: str, expected: Mapping[str, tuple[Expected, ...]]) -> tuple[Expected, ...]:

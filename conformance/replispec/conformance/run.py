@@ -117,6 +117,7 @@ class _Judging:
         self._on_result = on_result
         self._subject = plan.subject()
         self._found: dict[str, CaseResult] = {}
+        self._notes: list[str] = []
         self._began_s = self._ended_s = 0.0
 
     async def run(self) -> RunResult:
@@ -131,6 +132,7 @@ class _Judging:
                 self._done(CaseResult.of(case, CaseVerdict.SKIPPED, reason, "", 0.0, Trace()))
             else:
                 playing.append(case)
+        playing = await self._without_lacking(playing)
         async with trio.open_nursery() as nursery:
             for case in playing:
                 if not case.alone:
@@ -139,6 +141,29 @@ class _Judging:
             if case.alone:
                 await self._one(case, limit)
         return self.result(cut_short=False)
+
+    async def _without_lacking(self, cases: Sequence[Case]) -> list[Case]:
+        """The cases whose surroundings are as they need them; each kind of surroundings is looked at once."""
+        found: dict[str, CaseResult] = {}
+        left = []
+        for case in cases:
+            for at, step in enumerate(case.prepared, start=1):
+                if step.first and step.first not in found:
+                    asked = replace(case, prepared=case.prepared[:at], steps=())
+                    found[step.first] = await play(asked, self._subject, self._plan.seed, self._plan.now_ms)
+            lacking = [found[step.first] for step in case.prepared if step.first]
+            lacking = [each for each in lacking if each.verdict is not CaseVerdict.PASS]
+            if lacking:
+                verdict, reason = lacking[0].verdict, lacking[0].reason
+                self._done(CaseResult.of(case, verdict, reason, lacking[0].symptom, 0.0, Trace()))
+            else:
+                left.append(case)
+        self._notes = [
+            f"before the first case: this does not hold: {says} {each.reason}"
+            for says, each in found.items()
+            if each.verdict is not CaseVerdict.PASS
+        ]
+        return left
 
     async def _one(self, case: Case, limit: trio.CapacityLimiter) -> None:
         async with limit:
@@ -168,6 +193,7 @@ class _Judging:
             took_s=round(max(self._ended_s - self._began_s, 0.0), 2),
             results=[self._found[case.id] for case in self._selected if case.id in self._found],
             cut_short=cut_short,
+            notes=self._notes,
         )
         apply(result, self._expected, plan.family().vocabulary, plan.release)
         return result
