@@ -41,7 +41,7 @@ def a_case(*steps: str, number: int = 1, clause: str = "RIP44-ALTER-1", more: st
         f"  - id: controller/trial/{clause}/{number}",
         "    requirement: Something holds.",
         "    severity: must",
-        "    basis: both",
+        "    basis: apache",
         f"    {more or 'bugs: []'}",
         "    steps:",
         *(f"      - {step}" for step in steps),

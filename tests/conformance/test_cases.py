@@ -32,7 +32,7 @@ def _without(key: str) -> str:
     return "".join(line for line in a_case(METADATA).splitlines(True) if f" {key}:" not in line)
 
 
-@pytest.mark.parametrize("key", ["requirement", "severity", "basis"])
+@pytest.mark.parametrize("key", ["requirement", "severity"])
 def test_a_case_says_what_it_demands_and_how_strongly(tmp_path: Path, key: str) -> None:
     refusal = refused(tmp_path, HEAD + _without(key))
     assert refusal == f"controller/trial.yaml:{CASE_LINE}: a case needs `{key}`"
@@ -56,9 +56,9 @@ def test_a_file_says_what_its_cases_have_in_common(tmp_path: Path, key: str) -> 
         (("kind: controller", "kind: ha-master"), 1, "a file in the folder controller is of kind controller"),
         (("severity: must", "severity: may"), CASE_LINE + 2, "'may' is none of: must, should"),
         (
-            ("basis: both", "basis: rumour"),
+            ("basis: apache", "basis: rumour"),
             CASE_LINE + 3,
-            "'rumour' is none of: proposal, implementation, both",
+            "RIP44-ALTER-1 rests on proposal already: only apache or ours is narrower",
         ),
         (("profile: core", "profile: extra"), 3, "'extra' is none of: core, admin"),
         (("bugs: []", "releases: 5.1.1"), CASE_LINE + 4, "releases are FIRST..LAST"),

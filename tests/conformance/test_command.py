@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 import trio
 
-from replispec.conformance.results import from_json
-from replispec.conformance.run import run_suite
+from replispec.conformance.model import Case
+from replispec.conformance.results import RunResult, from_json
+from replispec.conformance.run import RunPlan, run_suite
 from replispec.wire.rocketmq.codes import ResponseCode
 from tests.conformance.case_files import (
     CLOSED_ADDRESS,
@@ -208,7 +209,7 @@ def test_cases_and_clauses_are_listed_and_explained(
 ) -> None:
     assert replispec(monkeypatch, "conformance", "list", "--cases", folder, "--kind", "controller") == 0
     assert capsys.readouterr().out.splitlines()[0] == (
-        "controller/trial/RIP44-ALTER-1/1  must, both, 5.1.1..: Something holds."
+        "controller/trial/RIP44-ALTER-1/1  must, apache, 5.1.1..: Something holds."
     )
     explain = ("conformance", "explain", "--cases", folder)
     assert replispec(monkeypatch, *explain, "RIP44-ALTER-1") == 0
@@ -236,10 +237,116 @@ def test_a_report_that_has_no_place_is_refused_before_anything_is_played(
     assert f"there is no folder {folder / 'nowhere'}" in capsys.readouterr().err
 
 
-def test_an_interrupt_ends_all_cases_as_one(target: str, tmp_path: Path) -> None:
+def test_an_interrupt_keeps_what_was_judged_before(target: str, tmp_path: Path) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
     case = read(tmp_path, "{send: {code: 11}, expect: [{code: SUCCESS}]}")
-    with pytest.raises(KeyboardInterrupt):
-        run_suite(a_plan(target, {}), [case], (), interrupted)
+    result = run_suite(a_plan(target, {}), [case], (), interrupted)
+    assert result.cut_short
+    assert [each.id for each in result.results] == [case.id]
+
+
+def test_an_interrupted_command_tells_what_it_knows_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    def interrupted(plan: RunPlan, cases: Sequence[Case], *_: object) -> RunResult:
+        def stop(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        return run_suite(plan, cases[:1], (), stop)
+
+    monkeypatch.setattr("replispec.conformance.run.run_suite", interrupted)
+    written = tmp_path / "found.json"
+    assert _run(monkeypatch, target, folder, "--json", written) == 130
+    assert "INTERRUPTED" in capsys.readouterr().out
+    assert len(from_json(written.read_bytes(), "").results) == 1
+
+
+def test_junit_is_written_where_nobody_could_be_judged(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "found.xml"
+    assert _run(monkeypatch, CLOSED_ADDRESS, folder, "--junit", report) == 2
+    (error,) = ET.fromstring(report.read_bytes()).iter("error")
+    assert CLOSED_ADDRESS in (error.get("message") or "")
+
+
+def test_without_a_terminal_every_tenth_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    assert _run(monkeypatch, target, folder) == 1
+    assert f"replispec: controller at {target}: 3 of 3\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--release", "9.9"), "there are 5.0.0, "),
+        (("--implementation", "apahce"), "no implementation 'apahce' is listed: there are mine"),
+        (("--basis", "rumour"), "cases of kind controller rest on proposal, apache, ours, not on 'rumour'"),
+        (("--case", "trial"), "all of that topic are '*/trial/*'"),
+    ],
+)
+def test_what_nobody_knows_is_refused_with_what_there_is(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    folder: Path,
+    options: tuple[str, ...],
+    told: str,
+) -> None:
+    (folder / "expected_failures.yaml").write_text("implementations: {mine: []}\n", encoding="utf-8")
+    assert _run(monkeypatch, target, folder, *options) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_only_what_rests_on_the_asked_basis_is_played(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    write(folder, HEAD + a_case(FAILS) + a_case(METADATA, number=2).replace("    basis: apache\n", ""))
+    assert _run(monkeypatch, target, folder, "--basis", "proposal") == 0
+    assert "findings by what they rest on: proposal 0 of 1\n" in capsys.readouterr().out
+    assert _run(monkeypatch, target, folder, "--basis", "apache") == 1
+    assert "findings by what they rest on: apache 1 of 1\n" in capsys.readouterr().out
+
+
+def test_own_cases_are_played_beside_the_others_and_use_their_givens(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    folder: Path,
+    tmp_path: Path,
+) -> None:
+    write(folder, f"given:\n  asked:\n    says: Asked.\n    steps: [{METADATA}]\n", "given.yaml")
+    own = write(tmp_path / "own", HEAD + a_case(METADATA, number=9, more="given: [asked]"))
+    assert _run(monkeypatch, target, folder, "--add-cases", own, "--case", "*/9") == 0
+    assert ": 1 pass; " in capsys.readouterr().out
+
+
+def test_surroundings_are_looked_at_once_and_what_they_lack_is_one_cause(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], target: str, folder: Path
+) -> None:
+    lacking = f"given:\n  alone:\n    says: It is alone.\n    first: true\n    steps: [{FAILS}]\n"
+    write(folder, lacking, "given.yaml")
+    needing = (a_case(METADATA, number=at, more="given: [alone]") for at in (2, 3))
+    write(folder, HEAD + a_case(METADATA) + "".join(needing))
+    assert _run(monkeypatch, target, folder, "--trace") == 1
+    shown = capsys.readouterr().out
+    assert "before the first case: this does not hold: It is alone. could not be prepared: given" in shown
+    assert "2 findings of 1 cause" in shown
+    assert shown.count("> 9") == 0, "no case of it is played"
+
+
+def test_own_cases_may_come_with_a_list_of_known_failures(
+    monkeypatch: pytest.MonkeyPatch, target: str, folder: Path, tmp_path: Path
+) -> None:
+    own = write(tmp_path / "own", HEAD + a_case(FAILS, number=9))
+    assert _run(monkeypatch, target, folder, "--add-cases", own, "--case", "*/9") == 1
+    listed = LISTED.format(number=9, releases="5.1.1..", symptom=SYMPTOM)
+    (own / "expected_failures.yaml").write_text(listed, encoding="utf-8")
+    assert _run(monkeypatch, target, folder, "--add-cases", own, "--case", "*/9") == 0

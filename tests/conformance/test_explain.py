@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from replispec.conformance.cases import load
+from replispec.conformance.cases import cases_folder, load
+from replispec.conformance.defects import load_defects
 from replispec.conformance.explain import explain, nearest
 from replispec.conformance.families import kinds
+from replispec.conformance.model import CaseError
 from replispec.wire.rocketmq.clauses import CLAUSES
 from tests.conformance.case_files import METADATA, read, write
 
@@ -66,3 +68,28 @@ def test_every_shipped_case_can_be_explained(kind: str) -> None:
 
 def test_every_clause_can_be_explained() -> None:
     assert [name for name in CLAUSES if not explain(name, [])] == []
+
+
+def test_a_defect_is_told_with_its_report_and_with_the_cases_that_find_it_or_ask_for_it() -> None:
+    cases = load("controller")
+    defects = load_defects(cases_folder("rocketmq"))
+    found = explain("B9", cases, defects)
+    assert found is not None
+    assert "apache/rocketmq#10578" in found[1]
+    assert any("controller/elect-choice/RIP44-ELECT-14/1" in line for line in found)
+    demanded = explain("B17", cases, defects)
+    assert demanded is not None
+    assert demanded.index("  Found by:") + 1 == demanded.index("  Demanded by, since releases have it:")
+    assert explain("B99", cases, defects) is None
+
+
+def test_every_mark_of_a_defect_is_explained_once_and_used() -> None:
+    marks = {mark for kind in kinds() for case in load(kind) for mark in (*case.bugs, *case.demands)}
+    assert marks == set(load_defects(cases_folder("rocketmq")))
+
+
+def test_a_list_of_defects_says_what_is_wrong(tmp_path: Path) -> None:
+    (tmp_path / "defects.yaml").write_text("defects:\n  B1: {upstream: [a#1]}\n")
+    with pytest.raises(CaseError, match="B1 needs `says`"):
+        load_defects(tmp_path)
+    assert load_defects(tmp_path / "elsewhere") == {}

@@ -13,6 +13,7 @@ import trio.testing
 from replispec.conformance.play import JudgedSubject
 from replispec.conformance.probe import NoSubject, probe
 from replispec.conformance.rocketmq.family import FAMILY
+from replispec.wire.rocketmq.codes import ResponseCode
 from replispec.wire.rocketmq.ha import HaHandshakeAnswer
 from tests.conformance.case_files import CLOSED_ADDRESS, HOST, IDLE_S, RELEASE, Listening, always
 
@@ -77,7 +78,7 @@ async def _said(address: str, protocol: str) -> str:
         (
             "remoting",
             _says(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-            "HERE does not speak remoting: it answers 48 54 54 50 2f 31 2e 31",
+            "HERE speaks HTTP; a controller speaks remoting",
         ),
         ("ha", _says(b"\x7f" * 64), "HERE does not speak HA replication: it answers 7f 7f"),
         ("remoting", _says(b"\x15\x03\x01\x00\x02\x02\x46"), "HERE speaks TLS; the suite speaks plain TCP"),
@@ -119,6 +120,19 @@ def test_a_subject_of_each_kind_is_taken() -> None:
         return said
 
     assert trio.run(run) == ""
+
+
+def test_whoever_does_not_know_the_first_command_is_another_kind_of_server() -> None:
+    async def run() -> str:
+        async with trio.open_nursery() as nursery:
+            said = await _said(
+                await nursery.start(Listening(always(ResponseCode.REQUEST_CODE_NOT_SUPPORTED)).serve),
+                "remoting",
+            )
+            nursery.cancel_scope.cancel()
+        return said
+
+    assert "does not know CONTROLLER_GET_METADATA_INFO: it is no controller" in trio.run(run)
 
 
 def test_nobody_at_the_address_is_told() -> None:

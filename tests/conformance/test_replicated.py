@@ -4,8 +4,12 @@ import hashlib
 
 import pytest
 
+from replispec.conformance.rocketmq.records import LogRecords
 from replispec.conformance.rocketmq.replicated import Counts, LogAccount
+from replispec.wire.rocketmq.codes import LogMagic
 from replispec.wire.rocketmq.ha import HaEpochEntry, HaTransferHeader
+from replispec.wire.rocketmq.store import LogBlankFixed
+from tests.conformance.subjects.ha_master import log_record
 
 ENTRIES = (HaEpochEntry(epoch=5, start_offset=100), HaEpochEntry(epoch=2, start_offset=0))
 START = {2: 0, 5: 100}
@@ -88,3 +92,43 @@ def test_without_entries_no_label_is_judged() -> None:
     account = LogAccount((), 0)
     account.add(_run(100, 10, 9))
     assert _faults(account.seen) == {}
+
+
+def _log(records: int = 5) -> bytes:
+    log = b""
+    for number in range(records):
+        log += log_record(len(log), number)
+    return log
+
+
+def _fault(log: bytes, run_bytes: int, first: int = 0) -> str:
+    records = LogRecords({0})
+    for at in range(first, len(log), run_bytes):
+        records.add(at, log[at : at + run_bytes])
+    return records.fault
+
+
+@pytest.mark.parametrize("run_bytes", [1, 7, 100, 10_000])
+def test_whole_records_have_no_fault_however_they_are_cut(run_bytes: int) -> None:
+    filled = _log() + LogBlankFixed(100, LogMagic.BLANK).encode() + bytes(92)
+    assert _fault(filled + log_record(len(filled), 9), run_bytes) == ""
+
+
+@pytest.mark.parametrize("run_bytes", [7, 10_000])
+def test_a_turned_bit_of_a_body_or_of_where_a_record_lies_is_a_fault(run_bytes: int) -> None:
+    log = bytearray(_log())
+    second = len(log_record(0, 0))
+    places = {
+        "no record begins where the one before ends": second + 4,
+        "a record says that it lies elsewhere": second + 35,
+        "the body of a record is not what its checksum says": log.index(b"message 1") + 3,
+    }
+    for fault, at in places.items():
+        log[at] ^= 1
+        assert _fault(bytes(log), run_bytes) == fault
+        log[at] ^= 1
+    assert _fault(bytes(log), run_bytes) == ""
+
+
+def test_bytes_that_begin_within_a_record_are_not_judged() -> None:
+    assert _fault(_log(), 100, first=50) == ""

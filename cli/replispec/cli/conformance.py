@@ -12,11 +12,13 @@ import click
 from replispec.cli.progress import counting
 
 if TYPE_CHECKING:
+    from replispec.conformance.defects import Defect
     from replispec.conformance.model import Case
     from replispec.conformance.results import RunResult
 
 EXIT_FINDINGS = 1
 EXIT_NOTHING_JUDGED = 2
+EXIT_INTERRUPTED = 130
 EXAMPLES = """\b
 Examples:
   replispec conformance run --kind controller --target 127.0.0.1:9878
@@ -28,6 +30,7 @@ EXPLAIN_EXAMPLES = """\b
 Examples:
   replispec conformance explain RIP44-ALTER-1                      a clause: its source, and all its cases
   replispec conformance explain controller/alter/RIP44-ALTER-2/4   a case: what is sent, what may come
+  replispec conformance explain B9                                 a known defect: its report, its cases
 """
 LIST_EXAMPLES = """\b
 Examples:
@@ -95,7 +98,8 @@ def conformance() -> None:
     The suite connects to what already runs; nothing is installed on it. Every case names the clause that it
     tries, and every failure comes with the bytes that were exchanged.
 
-    Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged.
+    Exit codes: 0 everything as it should be, 1 findings, 2 nothing could be judged, 130 interrupted: what
+    was judged before is told and written.
     """
 
 
@@ -122,6 +126,7 @@ def _choice(command: Callable[..., int]) -> Callable[..., int]:
     """The options that say which cases are played, and how."""
     for option in (
         click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones."),
+        click.option("--add-cases", "added", type=FOLDER, help="Cases beside the shipped ones."),
         click.option(
             "--patience",
             type=click.FloatRange(0.05, 20),
@@ -143,6 +148,13 @@ def _choice(command: Callable[..., int]) -> Callable[..., int]:
             multiple=True,
             metavar="PATTERN",
             help="Only cases whose id fits, as '*/alter/*'.",
+        ),
+        click.option(
+            "--basis",
+            "bases",
+            multiple=True,
+            metavar="BASIS",
+            help="Only what rests on this: proposal, an observed implementation's name, ours.",
         ),
         click.option("--profile", "profiles", multiple=True, help="Only this part: core, admin, ha."),
     ):
@@ -176,11 +188,13 @@ def run(
     release: str | None,
     profiles: tuple[str, ...],
     patterns: tuple[str, ...],
+    bases: tuple[str, ...],
     strict: bool,
     seed: str | None,
     jobs: int,
     patience: float,
     folder: Path | None,
+    added: Path | None,
     trace: bool,
     json_file: Path | None,
     junit_file: Path | None,
@@ -191,7 +205,8 @@ def run(
     from replispec.conformance.model import CaseError
     from replispec.conformance.planning import PlanError, cases_for, make_plan
     from replispec.conformance.probe import NoSubject
-    from replispec.conformance.run import chosen, run_suite
+    from replispec.conformance.report_junit import nothing_judged
+    from replispec.conformance.run import run_suite
 
     addresses = {"target": target, "controller": controller, "broker": broker}
     try:
@@ -202,21 +217,26 @@ def run(
             release=release,
             profiles=profiles,
             patterns=patterns,
+            bases=bases,
             seed=seed,
             jobs=jobs,
             patience=patience,
             known={"set": broker_set},
         )
-        cases, expected = cases_for(plan, folder)
-        with counting(f"{kind} at {target}", len(chosen(cases, patterns))) as tell:
+        cases, expected = cases_for(plan, folder, added)
+        with counting(f"{kind} at {target}", sum(map(plan.chooses, cases)), tenths=True) as tell:
             result = run_suite(plan, cases, expected, lambda case, done, total: tell(case.id, done, total))
     except (CaseError, NoSubject, PlanError) as fault:
+        if junit_file is not None:
+            junit_file.write_bytes(nothing_judged(kind, str(fault)))
         raise click.ClickException(str(fault)) from None
     if trace:
         for case in result.results:
             show_case(case)
     show_run(result, strict=strict)
     _write(result, json_file, junit_file, html_file)
+    if result.cut_short:
+        return EXIT_INTERRUPTED
     if not result.judged():
         return EXIT_NOTHING_JUDGED
     return EXIT_FINDINGS if result.findings(strict=strict) or result.stale else 0
@@ -236,19 +256,19 @@ def _write(result: RunResult, json: Path | None, junit: Path | None, html: Path 
 
 
 @conformance.command(epilog=EXPLAIN_EXAMPLES, short_help="Say what a case does or a clause demands.")
-@click.argument("name", metavar="CASE|CLAUSE")
+@click.argument("name", metavar="CASE|CLAUSE|DEFECT")
 @click.option("--cases", "folder", type=FOLDER, help="Other cases than the shipped ones.")
 def explain(name: str, folder: Path | None) -> int:
-    """Say what a case does and allows, or what a clause demands, its source, and what checks it."""
+    """Say what a case does and allows, what a clause demands and what checks it, or what a defect is."""
     from replispec.conformance.explain import explain as explained
     from replispec.conformance.explain import nearest
 
     cases = all_cases(folder)
-    lines = explained(name, cases)
+    lines = explained(name, cases, all_defects(folder))
     if lines is None:
         near = nearest(name, cases)
         hint = f"; is it one of: {', '.join(near)}" if near else "; `replispec conformance list` shows all"
-        raise click.ClickException(f"no case and no clause is called {name!r}{hint}")
+        raise click.ClickException(f"no case, clause or defect is called {name!r}{hint}")
     click.echo("\n".join(lines))
     return 0
 
@@ -327,5 +347,21 @@ def all_cases(folder: Path | None) -> list[Case]:
             if ((folder or cases_folder(family.name)) / kind).is_dir()
             for case in load(kind, folder)
         ]
+    except CaseError as fault:
+        raise click.ClickException(str(fault)) from None
+
+
+def all_defects(folder: Path | None) -> dict[str, Defect]:
+    """The known defects of every family, or those of a folder of cases."""
+    from replispec.conformance.cases import cases_folder
+    from replispec.conformance.defects import load_defects
+    from replispec.conformance.families import kinds
+    from replispec.conformance.model import CaseError
+
+    folders = (
+        [folder] if folder else [cases_folder(name) for name in {each.name for each in kinds().values()}]
+    )
+    try:
+        return {mark: each for one in folders for mark, each in load_defects(one).items()}
     except CaseError as fault:
         raise click.ClickException(str(fault)) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,23 +11,27 @@ import click
 from replispec.runtime.primitives.visible import visible
 
 if TYPE_CHECKING:
+    from replispec.conformance.causes import Cause
     from replispec.conformance.results import CaseResult, RunResult
     from replispec.conformance.trace import TraceEntry
 
 _COLOURS = {"pass": "green", "fail": "red", "error": "magenta", "unsupported": "yellow", "skipped": "cyan"}
 _SHOWN_BYTES = 64
+_SHOWN_OTHERS = 5
 # What a subject sent is shown up to here; the JSON results hold it whole.
 _SHOWN_CHARACTERS = 2000
 
 
 def show_run(run: RunResult, *, strict: bool) -> None:
-    """The findings, each with its reason and how to look closer, then one line of counts."""
+    """The findings by cause, each with its reason and how to look closer, then lines of counts."""
+    from replispec.conformance.causes import causes
+
+    for note in run.notes:
+        click.echo(visible(note, _SHOWN_CHARACTERS))
     findings = run.findings(strict=strict)
-    for case in findings:
-        click.echo(f"{_word(case.verdict.value)} {case.id}  ({case.standing.value})")
-        click.echo(f"    {case.requirement}")
-        for line in _why(case):
-            click.echo(f"    {visible(line, _SHOWN_CHARACTERS)}")
+    found = causes(findings)
+    for cause in found:
+        _show_cause(cause)
     for place in run.stale:
         click.echo(f"{_word('error')} {place}: the entry is stale, its case is not for release {run.release}")
     known = sum(case.standing.value == "expected failure" for case in run.results)
@@ -34,13 +39,40 @@ def show_run(run: RunResult, *, strict: bool) -> None:
     counts = ", ".join(f"{count} {verdict}" for verdict, count in run.counts().items() if count)
     subject = " ".join(filter(None, (run.implementation, run.release)))
     click.echo(f"{run.kind} at {run.target} ({subject}): {counts}; {run.took_s:g} s, seed {run.seed}")
-    click.echo(f"{len(findings)} findings, {known} expected failures, {warned} failed recommendations")
-    if not run.judged():
+    of = f" of {len(found)} {'cause' if len(found) == 1 else 'causes'}" if len(found) < len(findings) else ""
+    click.echo(f"{len(findings)} findings{of}, {known} expected failures, {warned} failed recommendations")
+    for line in _by_basis(run, findings):
+        click.echo(line)
+    if run.cut_short:
+        click.secho("INTERRUPTED: only what is counted here was played", fg="red", bold=True)
+    elif not run.judged():
         click.secho("NOTHING WAS JUDGED: no case of the core came to a verdict", fg="red", bold=True)
-    if findings and findings[0].trace:
-        click.echo(
-            f"Look closer: --case '{findings[0].id}' --trace; replispec conformance explain {findings[0].id}"
-        )
+    if found and found[0].findings[0].trace:
+        first = found[0].findings[0].id
+        click.echo(f"Look closer: --case '{first}' --trace; replispec conformance explain {first}")
+
+
+def _show_cause(cause: Cause) -> None:
+    """The finding that tells the most, whole, and the names of the others."""
+    first, *others = cause.findings
+    click.echo(f"{_word(first.verdict.value)} {first.id}  ({first.standing.value})")
+    click.echo(f"    {first.requirement}")
+    for line in _why(first):
+        click.echo(f"    {visible(line, _SHOWN_CHARACTERS)}")
+    if others:
+        named = ", ".join(each.id for each in others[:_SHOWN_OTHERS])
+        more = f" and {len(others) - _SHOWN_OTHERS} more" if len(others) > _SHOWN_OTHERS else ""
+        click.echo(f"    {visible(cause.says, _SHOWN_CHARACTERS)}: {len(others)} more findings")
+        click.echo(f"    {named}{more}")
+
+
+def _by_basis(run: RunResult, findings: list[CaseResult]) -> Iterator[str]:
+    """How many findings each basis has, of the cases that came to a verdict."""
+    judged = Counter(each.basis for each in run.results if each.verdict.value in ("pass", "fail"))
+    found = Counter(each.basis for each in findings)
+    parts = [f"{basis} {found[basis]} of {judged[basis]}" for basis in dict.fromkeys([*judged, *found])]
+    if parts:
+        yield f"findings by what they rest on: {', '.join(parts)}"
 
 
 def _why(case: CaseResult) -> Iterator[str]:

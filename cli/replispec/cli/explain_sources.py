@@ -52,7 +52,6 @@ WORDS: Final = {
         "implementation": "It rests on an implementation's source or measured behaviour.",
         "both": "It rests on the proposal and on an implementation.",
         "ours": "It rests on a decision of this specification.",
-        "java": "The case rests on what an implementation does, where no proposal speaks of it.",
     },
     "key of summary.json": KEYS,
     "moment of a fail-over": MOMENTS,
@@ -126,16 +125,14 @@ def _cases(cases: Sequence[Case]) -> Iterator[Name]:
 
 
 def _defects(cases: Sequence[Case]) -> Iterator[Name]:
-    """Known defects of implementations: the numbers that cases name."""
-    found: dict[str, list[Case]] = {}
-    for case in cases:
-        for bug in case.bugs:
-            found.setdefault(bug, []).append(case)
-    for bug, finding in found.items():
-        lines = (f"{case.id}: {case.requirement}" for case in finding)
-        yield Name(
-            "defect", bug, "A known defect of an implementation; these cases find it.", more=tuple(lines)
-        )
+    """Known defects of implementations: the marks that cases name."""
+    from replispec.cli.conformance import all_defects
+    from replispec.conformance.explain import explain
+
+    known = all_defects(None)
+    for mark in dict.fromkeys(mark for case in cases for mark in (*case.bugs, *case.demands)):
+        lines = (line.strip() for line in explain(mark, cases, known) or ())
+        yield Name("defect", mark, f"A known defect: {known[mark].says}.", more=tuple(lines)[1:])
 
 
 def _suite(cases: Sequence[Case]) -> Iterator[Name]:
@@ -147,6 +144,9 @@ def _suite(cases: Sequence[Case]) -> Iterator[Name]:
     ):
         for name in dict.fromkeys(names):
             yield Name(title, name, f"{names.count(name)} cases of the suite belong to it.")
+    for basis in dict.fromkeys(case.basis for case in cases):
+        if basis not in WORDS["basis"]:
+            yield Name("basis", basis, "The case rests on what this implementation was observed to do.")
 
 
 def _words() -> Iterator[Name]:

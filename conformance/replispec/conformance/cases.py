@@ -11,6 +11,8 @@ from typing import cast
 from replispec.conformance.families import clauses_of, family_of
 from replispec.conformance.family import Family
 from replispec.conformance.model import (
+    OURS,
+    PROPOSAL,
     Basis,
     Case,
     CaseError,
@@ -47,11 +49,14 @@ _CASE = (
     "releases",
     "profile",
     "bugs",
+    "demands",
     "needs",
     "alone",
     "given",
     "steps",
 )
+# Where among the bases of a family a clause stands, by what the specification says of it.
+_BASIS_OF_CLAUSE = {"proposal": 0, "both": 0, "implementation": 1, "ours": 2}
 _ID = re.compile(r"(?P<kind>[a-z-]+)/(?P<topic>[a-z0-9-]+)/(?P<clause>[A-Z0-9-]+)/(?P<number>[1-9][0-9]*)")
 
 
@@ -61,48 +66,59 @@ def cases_folder(family: str) -> Path:
     return (inside if inside.is_dir() else Path(__file__).parents[2] / "cases") / family
 
 
-def load(kind: str, folder: Path | None = None) -> tuple[Case, ...]:
-    """All cases of a kind in the order of files and lines.
+def load(kind: str, folder: Path | None = None, added: Path | None = None) -> tuple[Case, ...]:
+    """All cases of a kind in the order of files and lines, those of an added folder last.
 
-    Raises CaseError for the first that does not fit the language, and for a folder without cases.
+    An added folder may use the givens of the first and have more. Raises CaseError for the first case that
+    does not fit the language, and for a folder without cases.
     """
     family = family_of(kind)
-    top = (folder or cases_folder(family.name)) / kind
     givens: dict[str, GivenStep] = {}
     found: dict[str, Case] = {}
+    for top in (folder or cases_folder(family.name), *([added] if added else [])):
+        before = len(found)
+        _read_folder(top / kind, kind, givens, found, family)
+        if len(found) == before:
+            raise CaseError(CasePlace(f"{kind}/", 1), f"no cases of kind {kind} here")
+    return tuple(found.values())
+
+
+def _read_folder(
+    top: Path, kind: str, givens: dict[str, GivenStep], found: dict[str, Case], family: Family
+) -> None:
     paths = sorted(top.glob("*.yaml"))
     for path in paths:
         if path.name == "given.yaml":
-            givens = _givens(read(path, f"{kind}/{path.name}"), family)
+            givens |= _givens(read(path, f"{kind}/{path.name}"), givens, family)
     for path in paths:
         if path.name != "given.yaml":
             for case in _cases(read(path, f"{kind}/{path.name}"), kind, givens, family):
                 if case.id in found:
                     raise CaseError(case.place, f"{case.id} stands twice, see {found[case.id].place}")
                 found[case.id] = case
-    if not found:
-        raise CaseError(CasePlace(f"{kind}/", 1), f"no cases of kind {kind} here")
-    return tuple(found.values())
 
 
-def _givens(item: Item, family: Family) -> dict[str, GivenStep]:
+def _givens(item: Item, known: Mapping[str, GivenStep], family: Family) -> dict[str, GivenStep]:
     only(item, ("given",))
     found: dict[str, GivenStep] = {}
     whole = item.mapping("given.yaml")
     if "given" not in whole:
         raise CaseError(item.place, "the file needs `given`")
     for name, each in whole["given"].mapping("given").items():
-        only(each, ("says", "given", "steps", "optional"))
+        only(each, ("says", "given", "steps", "optional", "first"))
         parts = each.mapping(name)
         before = listed(parts.get("given"))
+        if name in known:
+            raise CaseError(each.place, f"{name} stands twice, see {known[name].place}")
         for other in before:
-            if other not in found:
+            if other not in found and other not in known:
                 raise CaseError(each.place, f"{name} needs {other!r}, which does not stand above it")
         if "says" not in parts:
             raise CaseError(each.place, f"{name} needs `says`: what holds after it")
         steps = read_steps(parts["steps"], "steps", family) if "steps" in parts else ()
         optional = truth(parts.get("optional"))
-        marked = tuple(replace(step, optional=optional) for step in steps)
+        first = text(parts["says"]) if truth(parts.get("first")) else ""
+        marked = tuple(replace(step, optional=optional or step.optional, first=first) for step in steps)
         found[name] = GivenStep(name, each.place, text(parts["says"]), before, marked)
     return found
 
@@ -122,7 +138,7 @@ def _cases(item: Item, kind: str, givens: Mapping[str, GivenStep], family: Famil
 def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep], family: Family) -> Case:
     only(item, _CASE)
     parts = item.mapping("a case")
-    for name in ("id", "requirement", "severity", "basis", "steps"):
+    for name in ("id", "requirement", "severity", "steps"):
         if name not in parts:
             raise CaseError(item.place, f"a case needs `{name}`")
     topic = text(file["topic"])
@@ -140,9 +156,10 @@ def _case(item: Item, file: Mapping[str, Item], givens: Mapping[str, GivenStep],
         requirement=" ".join(text(parts["requirement"]).split()),
         clause=clause,
         severity=cast("Severity", one_of(parts["severity"], ("must", "should"))),
-        basis=cast("Basis", one_of(parts["basis"], ("proposal", "implementation", "both"))),
+        basis=_basis(parts.get("basis"), clause, family),
         releases=_releases(parts.get("releases", file.get("releases")), family),
         bugs=listed(parts.get("bugs")),
+        demands=listed(parts.get("demands")),
         needs=_needs(parts.get("needs"), family),
         alone=truth(parts.get("alone")),
         given=given,
@@ -163,6 +180,24 @@ def _clause(item: Item, kind: str, topic: str, family: Family) -> str:
     if match["clause"] not in clauses_of(family.name):
         raise CaseError(item.place, f"the specification knows no clause {match['clause']!r}")
     return match["clause"]
+
+
+def bases(family: Family) -> tuple[Basis, ...]:
+    """What a case of this family can rest on, the broadest first."""
+    return PROPOSAL, family.vocabulary.implementation, OURS
+
+
+def _basis(item: Item | None, clause: str, family: Family) -> Basis:
+    """What the clause rests on; a case that demands more than its clause's words names what it rests on."""
+    known = bases(family)
+    of_clause = _BASIS_OF_CLAUSE[clauses_of(family.name)[clause].basis]
+    if item is None:
+        return known[of_clause]
+    narrower = known[of_clause + 1 :]
+    if text(item) not in narrower:
+        listed_words = f"only {' or '.join(narrower)} is narrower" if narrower else "nothing is narrower"
+        raise CaseError(item.place, f"{clause} rests on {known[of_clause]} already: {listed_words}")
+    return text(item)
 
 
 def _releases(item: Item | None, family: Family) -> Releases:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from replispec.conformance.defects import Defect
 from replispec.conformance.families import clauses
 from replispec.conformance.model import (
     Action,
@@ -22,15 +23,18 @@ from replispec.conformance.values import shown
 from replispec.runtime.primitives.clauses import Clause
 
 
-def explain(name: str, cases: Sequence[Case]) -> list[str] | None:
-    """Lines about the case or clause of this name; None when there is none."""
+def explain(
+    name: str, cases: Sequence[Case], defects: Mapping[str, Defect] | None = None
+) -> list[str] | None:
+    """Lines about the case, clause or defect of this name; None when there is none."""
     for case in cases:
         if case.id == name:
             return list(_case(case))
     known = clauses().get(name)
     if known is not None:
         return list(_clause(known.clause, [case for case in cases if case.clause == name]))
-    return None
+    defect = (defects or {}).get(name)
+    return list(_defect(defect, cases)) if defect is not None else None
 
 
 def nearest(name: str, cases: Sequence[Case]) -> list[str]:
@@ -55,6 +59,17 @@ def _clause(clause: Clause, cases: Sequence[Case]) -> Iterator[str]:
     yield from (f"    {case.id}  {case.requirement}" for case in cases)
 
 
+def _defect(defect: Defect, cases: Sequence[Case]) -> Iterator[str]:
+    yield f"{defect.mark}  {defect.says}"
+    yield f"  Reported: {', '.join(defect.upstream) or 'nowhere'}"
+    yield "  Found by:"
+    yield from (f"    {case.id}  {case.requirement}" for case in cases if defect.mark in case.bugs)
+    demanding = [case for case in cases if defect.mark in case.demands]
+    if demanding:
+        yield "  Demanded by, since releases have it:"
+        yield from (f"    {case.id}  {case.requirement}" for case in demanding)
+
+
 def _case(case: Case) -> Iterator[str]:
     yield case.id
     yield f"  {case.requirement}"
@@ -63,6 +78,8 @@ def _case(case: Case) -> Iterator[str]:
     yield f"  Clause: {clause.requirement} ({', '.join(filter(None, (clause.document, clause.section)))})"
     if case.bugs:
         yield f"  Finds the known defects: {', '.join(case.bugs)}"
+    if case.demands:
+        yield f"  Demands the known defects, which a mended subject fails: {', '.join(case.demands)}"
     if case.needs:
         yield f"  Needs the address of: {', '.join(case.needs)}"
     if case.prepared:

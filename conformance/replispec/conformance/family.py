@@ -20,6 +20,8 @@ class SubjectKind:
     `protocol` is what the target speaks, one that the family's `reader` knows, and `speaks` that in words;
     `question` is what every subject of the kind answers without being prepared. `unknown_command` names the
     code by which a subject says that it does not know a command; None: that answer is judged like any other.
+    `success` names the code of an answer that refuses nothing, `forbidden` the one that refuses whoever asks;
+    `administrator` is the party whose requests a subject may so refuse.
     """
 
     name: str
@@ -28,6 +30,9 @@ class SubjectKind:
     profiles: tuple[str, ...]
     question: Callable[[Release], Sent]
     unknown_command: str | None = None
+    success: str = ""
+    forbidden: str = ""
+    administrator: str = ""
 
 
 class Account(Protocol):
@@ -36,6 +41,11 @@ class Account(Protocol):
     @property
     def done(self) -> bool:
         """True when everything that was wanted has come."""
+        ...
+
+    @property
+    def fault(self) -> str:
+        """What no log can hold, whatever a case allows; empty when nothing of that came."""
         ...
 
     def opening(self) -> list[Encoded]:
@@ -75,7 +85,8 @@ class Family:
     `addresses` are what a run may know beside the target, where `companion` is spoken, as it is on
     connections that the subject opens. `fresh` gives names and ids that no other case of any run has, out of
     randomness and the time in milliseconds. `default_releases` are those of a case file that says none.
-    `frames` are vectors of frames beyond the golden ones.
+    `frames` are vectors of frames beyond the golden ones. `durations` are the fields of headers that name a
+    time: patience multiplies them.
     """
 
     name: str
@@ -86,6 +97,7 @@ class Family:
     encoder: Callable[[Release, int], Encoder]
     fresh: Callable[[random.Random, int], Mapping[str, object]]
     addresses: tuple[str, ...] = ()
+    durations: frozenset[str] = frozenset()
     default_releases: str = ".."
     replication: Replication | None = None
     frames: Callable[[], Iterator[dict[str, Any]]] = field(default=lambda: iter(()))

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from replispec.conformance.model import AllowedOutcome
+from replispec.conformance.observed import allowed
 from replispec.conformance.received import (
     Ended,
     Received,
@@ -36,7 +37,7 @@ def fitting(
 ) -> AllowedOutcome | OutcomeDifference:
     """The first outcome that fits, else the nearest difference."""
     nearest: OutcomeDifference | None = None
-    for outcome in outcomes:
+    for outcome in allowed(outcomes, lenient=dialect.lenient):
         left = _difference(outcome, received, variables, dialect)
         if left is None:
             return outcome
@@ -73,7 +74,7 @@ def _answer(
 ) -> OutcomeDifference | None:
     if outcome.opaque is not None and received.opaque != filled(outcome.opaque, variables):
         return OutcomeDifference(_OTHER, "the answer to another request")
-    if received.code not in [dialect.response_code(each) for each in outcome.codes]:
+    if not dialect.fits_code(received.code, outcome.codes):
         name = dialect.response_name(received.code)
         return OutcomeDifference(_CODE, f"code {name} instead of {' or '.join(outcome.codes)}")
     return _parts(outcome, {"header": received.header, "body": received.body}, variables)

@@ -11,7 +11,9 @@ from replispec.runtime.primitives.releases import Releases
 MAIN = "main"
 TARGET = "target"
 Severity = Literal["must", "should"]
-Basis = Literal["proposal", "implementation", "both"]
+Basis = str
+"""What a demand rests on: PROPOSAL, the name of the implementation whose behaviour was observed, or OURS."""
+PROPOSAL, OURS = "proposal", "ours"
 
 
 class CasePlace(NamedTuple):
@@ -132,6 +134,8 @@ class AllowedOutcome:
     replicated: Mapping[str, object] | None = None
     opaque: object = None
     save: Mapping[str, str] = field(default_factory=dict)
+    unobserved: bool = False
+    once: str = ""  # of all outcomes of this name a case takes one, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,8 @@ class Again:
 class CaseStep:
     """At most one action, and the outcomes that are allowed after it (none: nothing is judged).
 
+    `own_time`: how long the step takes is measured by the subject's clock, so that patience leaves it alone.
+
     A step that prepares is needed for what the case judges and says nothing about its clause.
     """
 
@@ -157,8 +163,10 @@ class CaseStep:
     again: Again | None = None
     passing: bool = False
     prepares: bool = False
+    own_time: bool = False
     note: str = ""
-    optional: bool = False  # of a given that not every subject can have
+    optional: bool = False  # of what not every subject can have
+    first: str = ""  # of what is asked once before all cases: what holds after it
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +182,10 @@ class GivenStep:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One requirement of one clause, and how it is tried. `prepared` are the steps of its givens."""
+    """One requirement of one clause, and how it is tried. `prepared` are the steps of its givens.
+
+    `bugs` are the known defects that the case finds, `demands` those that it asks for: who mended one fails.
+    """
 
     id: str
     place: CasePlace
@@ -187,6 +198,7 @@ class Case:
     basis: Basis
     releases: Releases
     bugs: tuple[str, ...]
+    demands: tuple[str, ...]
     needs: tuple[str, ...]
     alone: bool
     given: tuple[str, ...]

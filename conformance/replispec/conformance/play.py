@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import trio
 
@@ -13,8 +13,8 @@ from replispec.conformance.encoding import Encoded, Unsendable, pieces
 from replispec.conformance.family import Account, Family, SubjectKind
 from replispec.conformance.judging import Lacking, OutcomeDifference, fitting, saved
 from replispec.conformance.model import (
+    PROPOSAL,
     TARGET,
-    Action,
     AllowedOutcome,
     Case,
     CaseStep,
@@ -48,6 +48,7 @@ PIECE_S = 0.1
 CASE_S = 110.0
 # How long a log may take to come.
 REPLICATE_S = 60.0
+GONE = "the subject is gone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,9 @@ class JudgedSubject:
     """Where the subject is, what it speaks, and how patient the suite is with it.
 
     `addresses` holds `target` and perhaps others; `kind` says what the target speaks; `patience` multiplies
-    every wait of a case.
+    every wait of a case and every time that it names. `lenient`: what rests on an
+    implementation alone is not judged. `one_at_a_time`: a subject that is gone
+    after a case has spoken to it has died of that case.
     """
 
     addresses: Mapping[str, str]
@@ -64,6 +67,8 @@ class JudgedSubject:
     release: Release
     known: Mapping[str, object] = field(default_factory=dict)
     patience: float = 1.0
+    lenient: bool = False
+    one_at_a_time: bool = False
 
 
 class _Failed(Exception):
@@ -84,7 +89,11 @@ async def play(case: Case, subject: JudgedSubject, seed: str, now_ms: int) -> Ca
     player.trace.began_s = trio.current_time()
     verdict, reason, symptom = await player.verdict()
     took_s = trio.current_time() - player.trace.began_s
-    return CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
+    result = CaseResult.of(case, verdict, reason, symptom, round(took_s, 3), player.trace)
+    result.built_on = list(player.built_on)
+    if player.observed_alone and verdict is not CaseVerdict.PASS and case.basis == PROPOSAL:
+        result.basis = subject.family.vocabulary.implementation
+    return result
 
 
 class _Player:
@@ -95,8 +104,11 @@ class _Player:
         self.case = case
         self.subject = subject
         self.trace = Trace()
+        self.observed_alone = False  # what came last differs from the observed behaviour alone
         self._family = subject.family
-        self._dialect = Dialect(self._family.vocabulary, subject.release)
+        self._dialect = Dialect(
+            self._family.vocabulary, subject.release, subject.kind.success, subject.lenient
+        )
         fresh = self._family.fresh(rng, now_ms)
         self._variables = {**fresh, **subject.addresses, **subject.known}
         self._encoder = self._family.encoder(subject.release, rng.randrange(1, INT32[1] // 2))
@@ -105,6 +117,9 @@ class _Player:
         self._introductions: dict[str, object] = {}
         self._accounts: dict[str, Account] = {}
         self._aside: dict[str, list[Received]] = {}
+        self._origins: dict[str, str] = {}  # the field of an answer that a variable was saved from
+        self.built_on: dict[str, None] = {}
+        self._taken: set[str] = set()  # names of outcomes that are taken once
         self._received: set[str] = set()  # variables whose values the subject gave
         self._last: Received | None = None  # what came last in the step in hand
         self._nursery: trio.Nursery | None = None
@@ -113,7 +128,7 @@ class _Player:
     async def verdict(self) -> tuple[CaseVerdict, str, str]:
         """The verdict, its reason for people, and the symptom of a failure."""
         try:
-            with trio.fail_after(CASE_S * max(self.subject.patience, 1.0)):
+            with trio.fail_after(self._limit_s(CASE_S)):
                 async with trio.open_nursery() as nursery:
                     self._nursery = nursery
                     try:
@@ -154,7 +169,7 @@ class _Player:
         Only an answer tells that a subject is not as an optional given wants it; an end or silence does not.
         """
         verdict, reason, symptom = failure
-        if verdict is not CaseVerdict.FAIL:
+        if verdict is not CaseVerdict.FAIL or symptom == GONE:
             return failure
         if step.optional and isinstance(self._last, ReceivedAnswer | ReceivedMessage):
             return CaseVerdict.SKIPPED, f"not applicable: {reason}", ""
@@ -175,7 +190,8 @@ class _Player:
         except Lacking as lacking:
             return _not_judged(step, label, str(lacking))
         except Unreachable as gone:
-            return CaseVerdict.SKIPPED, f"{label} ({step.place}): {gone}", "the subject is gone"
+            verdict = CaseVerdict.FAIL if self.subject.one_at_a_time and self._wires else CaseVerdict.SKIPPED
+            return verdict, f"{label} ({step.place}): {gone}", GONE
         except (UnknownVariable, Unsendable) as fault:
             if self._received.intersection(names_in([step.action, *step.expect])):
                 return _not_judged(step, label, renamed(str(fault), self._variables))
@@ -186,7 +202,7 @@ class _Player:
         if step.again is None:
             await self._once(step)
             return
-        until_s = trio.current_time() + step.again.up_to_s * self.subject.patience
+        until_s = trio.current_time() + self._limit_s(step.again.up_to_s)
         while True:
             try:
                 await self._once(step)
@@ -201,15 +217,20 @@ class _Player:
 
     async def _once(self, step: CaseStep) -> None:
         self._last = None
+        self.observed_alone = False
+        for name in names_in([step.action, *step.expect]):
+            if name in self._origins:
+                self.built_on[self._origins[name]] = None
         if step.action is not None:
-            await self._act(step.action, step.on)
+            await self._act(step)
         if step.expect:
             await self._expect(step)
 
-    async def _act(self, action: Action, on: str) -> None:
+    async def _act(self, step: CaseStep) -> None:
+        action, on = step.action, step.on
         match action:
             case Sent() | Raw():
-                await self._send(action, on)
+                await self._send(self._patient(action), on)
             case Open():
                 await self._open(on, action.to)
             case End():
@@ -218,11 +239,31 @@ class _Player:
                     self._strays_of(wire)
                     await wire.end(reset=action.reset)
             case Wait():
-                await trio.sleep(action.seconds * self.subject.patience)
+                await trio.sleep(action.seconds * (1.0 if step.own_time else self.subject.patience))
             case Listen():
                 await self._listen(action.name)
             case Replicate():
                 await self._replicate(action, on)
+
+    def _limit_s(self, seconds: float) -> float:
+        """How long the subject has for something: an impatient run waits no less, it would judge haste."""
+        return seconds * max(self.subject.patience, 1.0)
+
+    def _patient(self, action: Sent | Raw) -> Sent | Raw:
+        """What is sent, with the times that it names multiplied like the waits of the case."""
+        if isinstance(action, Raw):
+            return replace(action, of=tuple(self._scaled(each) for each in action.of))
+        return self._scaled(action)
+
+    def _scaled(self, sent: Sent) -> Sent:
+        durations, patience = self._family.durations, self.subject.patience
+        if not durations.intersection(sent.header):
+            return sent
+        header = {
+            name: round(value * patience) if name in durations and isinstance(value, int) else value
+            for name, value in sent.header.items()
+        }
+        return replace(sent, header=header)
 
     async def _send(self, action: Sent | Raw, on: str) -> None:
         wire = await self._wire(on)
@@ -267,9 +308,11 @@ class _Player:
         self._nursery.start_soon(_accept, listener, put)
 
     async def _expect(self, step: CaseStep) -> None:
-        limit_s = step.within_s * self.subject.patience
+        limit_s = self._within_s(step)
         account = self._accounts.get(step.on)
         if account is not None and any(each.replicated is not None for each in step.expect):
+            if account.fault:
+                raise _Breached(account.fault)
             return self._settle(step, ReceivedLog(account.counts()))
         misses: list[OutcomeDifference] = []
         kept = self._aside.pop(step.on, [])
@@ -292,6 +335,13 @@ class _Player:
             return None
         raise _Failed("no answer")
 
+    def _within_s(self, step: CaseStep) -> float:
+        if step.own_time:
+            return step.within_s
+        if any(outcome.silence for outcome in step.expect):
+            return step.within_s * self.subject.patience
+        return self._limit_s(step.within_s)
+
     def _put_aside(self, step: CaseStep, received: Received) -> bool:
         """Keep an answer to another request for a later step, where the outcomes say whose they mean."""
         wanted = [filled(each.opaque, self._variables) for each in step.expect if each.opaque is not None]
@@ -306,26 +356,51 @@ class _Player:
         replication = self._family.replication
         if isinstance(received, ReceivedMessage) and replication and replication.introduces(received.value):
             self._introductions[step.on] = received.value
-        unknown = self.subject.kind.unknown_command
-        found = fitting(step.expect, received, self._variables, self._dialect)
+        left = [each for each in step.expect if each.once not in self._taken]
+        found = fitting(left or step.expect, received, self._variables, self._dialect)
+        lacking = self._lacking(step, received)
+        if lacking:
+            raise _Unsupported(f"the subject {lacking} the command of {step.place}")
         if isinstance(found, AllowedOutcome):
             self._keep(found, received)
             return True
-        if isinstance(received, ReceivedAnswer) and self._dialect.response_name(received.code) == unknown:
-            raise _Unsupported(f"the subject does not know the command of {step.place}")
+        assert not isinstance(found, AllowedOutcome)
         misses.append(found)
+        self.observed_alone = self._fits_leniently(left or step.expect, received)
         return False
+
+    def _lacking(self, step: CaseStep, received: Received) -> str:
+        """How an answer says that the subject does not do what a step asks for, if it says so."""
+        if not isinstance(received, ReceivedAnswer):
+            return ""
+        code = self._dialect.response_name(received.code)
+        if any(code in each.codes for each in step.expect):
+            return ""
+        kind = self.subject.kind
+        if code == kind.unknown_command:
+            return "does not know"
+        command = step.action.command if isinstance(step.action, Sent) else None
+        party = self._family.vocabulary.sender(command) if command else ""
+        return "permits nobody" if code == kind.forbidden and party == kind.administrator else ""
+
+    def _fits_leniently(self, expect: Sequence[AllowedOutcome], received: Received | ReceivedLog) -> bool:
+        dialect = replace(self._dialect, lenient=True)
+        return isinstance(fitting(expect, received, self._variables, dialect), AllowedOutcome)
 
     def _settle(self, step: CaseStep, replicated: ReceivedLog) -> None:
         found = fitting(step.expect, replicated, self._variables, self._dialect)
         if not isinstance(found, AllowedOutcome):
+            self.observed_alone = self._fits_leniently(step.expect, replicated)
             raise _Failed(found.text)
         self._keep(found, replicated)
 
     def _keep(self, outcome: AllowedOutcome, received: Received | ReceivedLog) -> None:
+        if outcome.once:
+            self._taken.add(outcome.once)
         kept = saved(outcome, received)
         self._variables.update(kept)
         self._received.update(kept)
+        self._origins |= {name: path.rpartition(".")[2] for name, path in outcome.save.items()}
 
     async def _next(self, on: str) -> Received:
         if on in self._listening and on not in self._wires:
@@ -342,7 +417,7 @@ class _Player:
         self._accounts[on] = account
         for encoded in account.opening():
             await self._out(wire, encoded, [encoded.data], 0.0)
-        with trio.move_on_after(REPLICATE_S * self.subject.patience):
+        with trio.move_on_after(self._limit_s(REPLICATE_S)):
             while not account.done:
                 received = await wire.next()
                 if isinstance(received, Ended):

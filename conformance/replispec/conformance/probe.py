@@ -19,6 +19,7 @@ from replispec.conformance.wires import Unreachable, connect
 
 PROBE_S = 5.0
 _PIECE_BYTES = 65536
+_HTTP = b"HTTP/"
 _ALERT = b"\x15\x03"  # a TLS record of type alert, of any version
 
 
@@ -37,7 +38,7 @@ async def probe(subject: JudgedSubject, address: str) -> None:
     first: bytes = b""
     received: Received | None = None
     async with stream:
-        with trio.move_on_after(PROBE_S * subject.patience):
+        with trio.move_on_after(PROBE_S * max(subject.patience, 1.0)):
             encoded = family.encoder(subject.release, 1).sent(kind.question(subject.release), {})
             for question in encoded.questions:
                 reader.asked(question)
@@ -47,11 +48,22 @@ async def probe(subject: JudgedSubject, address: str) -> None:
                 received = Ended("reset")
             else:
                 first, received = await _first(stream, reader)
+    if isinstance(received, ReceivedAnswer) and received.code == _unknown(subject):
+        command = kind.question(subject.release).command
+        raise NoSubject(f"{address} speaks {kind.speaks} and does not know {command}: it is no {kind.name}")
     if isinstance(received, ReceivedAnswer | ReceivedMessage):
         return
+    if first.startswith(_HTTP):
+        raise NoSubject(f"{address} speaks HTTP; a {kind.name} speaks {kind.speaks}")
     if first.startswith(_ALERT) or await _speaks_tls(address):
         raise NoSubject(f"{address} speaks TLS; the suite speaks plain TCP")
     raise NoSubject(_words(address, kind.speaks, first, received))
+
+
+def _unknown(subject: JudgedSubject) -> int | None:
+    """The code by which a subject of this kind says that it does not know a command."""
+    name = subject.kind.unknown_command
+    return None if name is None else subject.family.vocabulary.response_code(name, subject.release)
 
 
 async def _first(stream: trio.SocketStream, reader: SubjectReader) -> tuple[bytes, Received | None]:

@@ -15,7 +15,7 @@ _BAD = (Standing.UNEXPECTED, Standing.UNEXPECTED_PASS, Standing.OTHER_SYMPTOM)
 
 def junit_xml(run: RunResult) -> bytes:
     """The document. Failures are findings only: an expected failure is a skipped test with its reason."""
-    top = ET.Element("testsuites", name=f"{run.kind} {run.implementation} {run.release}".strip())
+    top = ET.Element("testsuites", name=" ".join(filter(None, (run.kind, run.implementation, run.release))))
     ordered = sorted(run.results, key=lambda each: each.topic)
     for topic, group in groupby(ordered, key=lambda each: each.topic):
         cases = list(group)
@@ -27,6 +27,24 @@ def junit_xml(run: RunResult) -> bytes:
                 counts[kind] += 1
         suite.attrib.update({name: str(count) for name, count in counts.items()})
         suite.set("time", f"{sum(case.took_s for case in cases):.3f}")
+        suite.set("timestamp", run.began)
+    for name in ("tests", "failures", "errors", "skipped"):
+        top.set(name, str(sum(int(suite.get(name, "0")) for suite in top)))
+    top.set("time", f"{run.took_s:.3f}")
+    return _document(top)
+
+
+def nothing_judged(kind: str, reason: str) -> bytes:
+    """The document of a run that found nobody to judge: one test with an error."""
+    counts = {"tests": "1", "failures": "0", "errors": "1", "skipped": "0"}
+    top = ET.Element("testsuites", name=kind, attrib=counts)
+    suite = ET.SubElement(top, "testsuite", name=kind, attrib=counts)
+    test = ET.SubElement(suite, "testcase", classname=kind, name="a subject that can be judged")
+    ET.SubElement(test, "error", type="nothing judged", message=_printable(reason))
+    return _document(top)
+
+
+def _document(top: ET.Element) -> bytes:
     ET.indent(top)
     return bytes(ET.tostring(top, encoding="utf-8", xml_declaration=True)) + b"\n"
 
@@ -40,7 +58,8 @@ def _add(suite: ET.Element, case: CaseResult) -> str:
         found.text = _printable(_trace(case))
         return "failures"
     if case.verdict is CaseVerdict.ERROR or case.standing is Standing.NOT_JUDGED:
-        ET.SubElement(test, "error", type=case.standing.value, message=said)
+        found = ET.SubElement(test, "error", type=case.standing.value, message=said)
+        found.text = _printable(_trace(case))
         return "errors"
     if case.verdict is not CaseVerdict.PASS:
         why = f"{case.standing.value}: {case.expected or case.reason}"

@@ -39,7 +39,11 @@ class Standing(enum.StrEnum):
 
 @dataclass(slots=True)
 class CaseResult:
-    """One case of a run. `trace` holds (s, connection, way, words, bytes in hexadecimal, size)."""
+    """One case of a run.
+
+    `trace` holds (s, connection, way, words, bytes in hexadecimal, size); `built_on` names the fields of
+    answers that the case went on with.
+    """
 
     id: str
     topic: str
@@ -57,6 +61,7 @@ class CaseResult:
     took_s: float
     trace: list[TraceEntry] = field(default_factory=list)
     trace_left_out: int = 0
+    built_on: list[str] = field(default_factory=list)
 
     @classmethod
     def of(
@@ -106,6 +111,9 @@ class RunResult:
     took_s: float
     results: list[CaseResult]
     stale: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what was found out before the first case
+    cut_short: bool = False
+    bases: list[str] = field(default_factory=list)  # what was asked for alone; empty: all
     format: int = FORMAT
 
     def counts(self) -> dict[str, int]:

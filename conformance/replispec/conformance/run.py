@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import trio
 
 from replispec.conformance.expectations import Expected, apply
 from replispec.conformance.families import family_of
 from replispec.conformance.family import Family
-from replispec.conformance.model import TARGET, Case
+from replispec.conformance.model import PROPOSAL, TARGET, Case
 from replispec.conformance.play import JudgedSubject, play
 from replispec.conformance.probe import probe
 from replispec.conformance.results import CaseResult, CaseVerdict, RunResult
@@ -24,7 +24,10 @@ ResultListener = Callable[[CaseResult, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run shall do. `patterns` choose cases by id, with * and ?; none means all."""
+    """What a run shall do.
+
+    `patterns` choose cases by id, with * and ?, `bases` by what they rest on; none means all.
+    """
 
     kind: str
     addresses: Mapping[str, str]
@@ -36,6 +39,7 @@ class RunPlan:
     now_ms: int
     profiles: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
+    bases: tuple[str, ...] = ()
     jobs: int = JOBS
     patience: float = 1.0
     known: Mapping[str, object] = field(default_factory=dict)
@@ -52,14 +56,20 @@ class RunPlan:
         """The subject as cases see it."""
         family = self.family()
         kind = family.kind(self.kind)
-        return JudgedSubject(self.addresses, family, kind, self.release, self.known, self.patience)
+        return JudgedSubject(
+            self.addresses,
+            family,
+            kind,
+            self.release,
+            self.known,
+            self.patience,
+            lenient=self.bases == (PROPOSAL,),
+        )
 
-
-def chosen(cases: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
-    """The cases whose ids fit a pattern; all when there is none."""
-    if not patterns:
-        return list(cases)
-    return [case for case in cases if any(fits(case.id, each) for each in patterns)]
+    def chooses(self, case: Case) -> bool:
+        """Whether a case is part of this run."""
+        asked = not self.patterns or any(fits(case.id, each) for each in self.patterns)
+        return asked and (not self.bases or case.basis in self.bases)
 
 
 def run_suite(
@@ -70,66 +80,123 @@ def run_suite(
 ) -> RunResult:
     """Play the chosen cases, several at a time, those that must be alone at the end, one by one.
 
-    Raises NoSubject when nothing at the target can be judged.
+    What was judged before an interrupt is told. Raises NoSubject when nothing at the target can be judged.
     """
+    judging = _Judging(plan, cases, expected, on_result)
     try:
-        return trio.run(run_on_trio, plan, cases, expected, on_result)
+        return trio.run(judging.run)
+    except KeyboardInterrupt:
+        return judging.result(cut_short=True)
     except BaseExceptionGroup as group:
         # Whichever case the signal came to: it is meant for all of them.
-        if group.subgroup(KeyboardInterrupt) is not None:
-            raise KeyboardInterrupt from None
-        raise
+        if group.subgroup(KeyboardInterrupt) is None:
+            raise
+        return judging.result(cut_short=True)
 
 
 async def run_on_trio(
     plan: RunPlan, cases: Sequence[Case], expected: Sequence[Expected], on_result: ResultListener | None
 ) -> RunResult:
     """The same inside of trio."""
-    subject = plan.subject()
-    await probe(subject, plan.addresses[TARGET])
-    began_s = trio.current_time()
-    selected = chosen(cases, plan.patterns)
-    found: dict[str, CaseResult] = {}
+    return await _Judging(plan, cases, expected, on_result).run()
 
-    def done(result: CaseResult) -> None:
-        found[result.id] = result
-        if on_result is not None:
-            on_result(result, len(found), len(selected))
 
-    limit = trio.CapacityLimiter(plan.jobs)
+class _Judging:
+    """One run: what is to be played, and the results so far."""
 
-    async def one(case: Case) -> None:
-        async with limit:
-            done(await play(case, subject, plan.seed, plan.now_ms))
+    def __init__(
+        self,
+        plan: RunPlan,
+        cases: Sequence[Case],
+        expected: Sequence[Expected],
+        on_result: ResultListener | None,
+    ) -> None:
+        self._plan = plan
+        self._selected = [case for case in cases if plan.chooses(case)]
+        self._expected = expected
+        self._on_result = on_result
+        self._subject = plan.subject()
+        self._found: dict[str, CaseResult] = {}
+        self._notes: list[str] = []
+        self._began_s = self._ended_s = 0.0
 
-    playing = []
-    for case in selected:
-        reason = _left_out(case, plan)
-        if reason:
-            done(CaseResult.of(case, CaseVerdict.SKIPPED, reason, "", 0.0, Trace()))
-        else:
-            playing.append(case)
-    async with trio.open_nursery() as nursery:
+    async def run(self) -> RunResult:
+        """Play everything that was chosen. Raises NoSubject."""
+        await probe(self._subject, self._plan.addresses[TARGET])
+        self._began_s = trio.current_time()
+        limit = trio.CapacityLimiter(self._plan.jobs)
+        playing = []
+        for case in self._selected:
+            reason = _left_out(case, self._plan)
+            if reason:
+                self._done(CaseResult.of(case, CaseVerdict.SKIPPED, reason, "", 0.0, Trace()))
+            else:
+                playing.append(case)
+        playing = await self._without_lacking(playing)
+        async with trio.open_nursery() as nursery:
+            for case in playing:
+                if not case.alone:
+                    nursery.start_soon(self._one, case, limit)
         for case in playing:
-            if not case.alone:
-                nursery.start_soon(one, case)
-    for case in playing:
-        if case.alone:
-            await one(case)
-    result = RunResult(
-        kind=plan.kind,
-        target=plan.addresses[TARGET],
-        implementation=plan.implementation,
-        release=release_text(plan.release),
-        profiles=list(plan.chosen_profiles()),
-        seed=plan.seed,
-        suite=plan.suite,
-        began=plan.began,
-        took_s=round(trio.current_time() - began_s, 2),
-        results=[found[case.id] for case in selected],
-    )
-    apply(result, expected, plan.family().vocabulary, plan.release)
-    return result
+            if case.alone:
+                await self._one(case, limit)
+        return self.result(cut_short=False)
+
+    async def _without_lacking(self, cases: Sequence[Case]) -> list[Case]:
+        """The cases whose surroundings are as they need them; each kind of surroundings is looked at once."""
+        found: dict[str, CaseResult] = {}
+        left = []
+        for case in cases:
+            for at, step in enumerate(case.prepared, start=1):
+                if step.first and step.first not in found:
+                    asked = replace(case, prepared=case.prepared[:at], steps=())
+                    found[step.first] = await play(asked, self._subject, self._plan.seed, self._plan.now_ms)
+            lacking = [found[step.first] for step in case.prepared if step.first]
+            lacking = [each for each in lacking if each.verdict is not CaseVerdict.PASS]
+            if lacking:
+                verdict, reason = lacking[0].verdict, lacking[0].reason
+                self._done(CaseResult.of(case, verdict, reason, lacking[0].symptom, 0.0, Trace()))
+            else:
+                left.append(case)
+        self._notes = [
+            f"before the first case: this does not hold: {says} {each.reason}"
+            for says, each in found.items()
+            if each.verdict is not CaseVerdict.PASS
+        ]
+        return left
+
+    async def _one(self, case: Case, limit: trio.CapacityLimiter) -> None:
+        async with limit:
+            by_itself = case.alone or self._plan.jobs == 1
+            subject = replace(self._subject, one_at_a_time=by_itself)
+            self._done(await play(case, subject, self._plan.seed, self._plan.now_ms))
+
+    def _done(self, result: CaseResult) -> None:
+        self._ended_s = trio.current_time()
+        self._found[result.id] = result
+        if self._on_result is not None:
+            self._on_result(result, len(self._found), len(self._selected))
+
+    def result(self, *, cut_short: bool) -> RunResult:
+        """What was found so far, beside what is known of the implementation."""
+        plan = self._plan
+        result = RunResult(
+            kind=plan.kind,
+            target=plan.addresses[TARGET],
+            implementation=plan.implementation,
+            release=release_text(plan.release),
+            profiles=list(plan.chosen_profiles()),
+            bases=list(plan.bases),
+            seed=plan.seed,
+            suite=plan.suite,
+            began=plan.began,
+            took_s=round(max(self._ended_s - self._began_s, 0.0), 2),
+            results=[self._found[case.id] for case in self._selected if case.id in self._found],
+            cut_short=cut_short,
+            notes=self._notes,
+        )
+        apply(result, self._expected, plan.family().vocabulary, plan.release)
+        return result
 
 
 def _left_out(case: Case, plan: RunPlan) -> str:

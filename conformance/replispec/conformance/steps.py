@@ -28,7 +28,8 @@ from replispec.conformance.values import TAGS
 from replispec.conformance.vocabulary import Vocabulary, message_fields
 
 _ACTIONS = ("open", "send", "bytes", "close", "reset", "wait", "listen", "replicate")
-_STEP = (*_ACTIONS, "over", "expect", "within", "again", "passing", "prepares", "note")
+_MARKS = ("passing", "prepares", "optional", "own_time")
+_STEP = (*_ACTIONS, "over", "expect", "within", "again", *_MARKS, "note")
 _SENT = (
     "command",
     "code",
@@ -58,6 +59,8 @@ _OUTCOME = (
     "replicated",
     "opaque",
     "save",
+    "unobserved",
+    "once",
 )
 _RAW = ("of", "hex", "keep", "patch", "overwrite", "split", "pause")
 
@@ -100,8 +103,10 @@ class _Reader:
             within_s=seconds(fields["within"]) if "within" in fields else 3.0,
             again=_again(fields["again"]) if "again" in fields else None,
             passing=truth(fields.get("passing")),
-            prepares=truth(fields.get("prepares")),
+            prepares=truth(fields.get("prepares")) or truth(fields.get("optional")),
+            own_time=truth(fields.get("own_time")),
             note=note,
+            optional=truth(fields.get("optional")),
         )
 
     def _action(self, name: str, item: Item, on: str) -> Action:
@@ -173,6 +178,8 @@ class _Reader:
             silence=truth(fields.get("silence")),
             replicated=_checked(fields["replicated"], counts) if "replicated" in fields else None,
             opaque=fields["opaque"].plain() if "opaque" in fields else None,
+            unobserved=truth(fields.get("unobserved")),
+            once=text(fields["once"]) if "once" in fields else "",
             save=_saves(
                 fields.get("save"),
                 {

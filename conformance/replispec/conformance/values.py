@@ -27,6 +27,7 @@ TAGS = frozenset(
         "lacks",
         "count",
         "ascending",
+        "observed",
     )
 )
 _UNORDERED = frozenset(("set", "has", "lacks"))

@@ -34,7 +34,8 @@ class Vocabulary:
     """The names of one family, out of the tables that were generated for it.
 
     `implementation` is the one whose releases the specification counts by, `releases` those that it knows,
-    each with the number by which a header says it. Requests and answers are headers and bodies by code;
+    each with the number by which a header says it. Requests and answers are headers and bodies by code,
+    `senders` the parties that send requests;
     `messages` are those that stand alone in a stream, by name. `words` are the choices that a case has for
     words beside them, as the encodings of a header. `fixed` are places and sizes of the fields at the start
     of every frame, in bytes, big-endian: what a case may overwrite.
@@ -48,6 +49,7 @@ class Vocabulary:
     response_headers: Mapping[int, HeaderType] = field(default_factory=dict)
     request_bodies: Mapping[int, BodyType] = field(default_factory=dict)
     response_bodies: Mapping[int, BodyType] = field(default_factory=dict)
+    senders: Mapping[int, str] = field(default_factory=dict)
     messages: Mapping[str, type[object]] = field(default_factory=dict)
     words: Mapping[str, Collection[str]] = field(default_factory=dict)
     fixed: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -63,6 +65,11 @@ class Vocabulary:
     def request_code(self, name: str, release: Release | None = None) -> int | None:
         """The code of a command in a release (None: in any), None when it has none."""
         return self._number(name, self.requests, release)
+
+    def sender(self, command: str) -> str:
+        """The party that sends a command, empty when none is specified."""
+        code = self.request_code(command)
+        return self.senders.get(code, "") if code is not None else ""
 
     def response_code(self, name: str, release: Release | None = None) -> int | None:
         """The number of a code of answers in a release (None: in any), None when it has none."""
@@ -138,10 +145,15 @@ def _plain(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """A vocabulary as one release has it."""
+    """A vocabulary as one release has it.
+
+    Every code of an answer but `success` is a refusal; `lenient`: one refusal is as good as another.
+    """
 
     vocabulary: Vocabulary
     release: Release
+    success: str = ""
+    lenient: bool = False
 
     def request_code(self, name: str) -> int | None:
         """The code of a command, None when the release has none of this name."""
@@ -158,3 +170,10 @@ class Dialect:
     def response_name(self, number: int) -> str:
         """The name of a code of answers; its digits when it has none."""
         return self.vocabulary.response_name(number, self.release)
+
+    def fits_code(self, number: int, wanted: Collection[str]) -> bool:
+        """Whether a code of an answer is one of those that are allowed."""
+        if number in [self.response_code(each) for each in wanted]:
+            return True
+        refusals = [each for each in wanted if each != self.success]
+        return self.lenient and bool(refusals) and number != self.response_code(self.success)

@@ -7,12 +7,13 @@ bytes go over real loopback connections.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import trio
 import trio.testing
 
-from replispec.conformance.model import Case
+from replispec.conformance.model import PROPOSAL, Case
 from replispec.conformance.probe import NoSubject
 from replispec.conformance.results import RunResult
 from replispec.conformance.rocketmq.names import VOCABULARY
@@ -55,21 +56,36 @@ def applicable(case: Case) -> bool:
     return VOCABULARY.holds(case.releases, RELEASE)
 
 
-async def judge_controller(make: type[GoodController], cases: Sequence[Case]) -> RunResult:
+async def judge_controller(
+    make: type[GoodController],
+    cases: Sequence[Case],
+    *,
+    bases: tuple[str, ...] = (),
+    patience: float = 1.0,
+) -> RunResult:
     """What the suite says about this controller."""
     async with trio.open_nursery() as nursery:
         address = await nursery.start(RemotingServer(make).serve)
-        result = await run_on_trio(plan("controller", {"target": address}), cases, (), None)
+        asked = replace(plan("controller", {"target": address}), bases=bases, patience=patience)
+        result = await run_on_trio(asked, cases, (), None)
         nursery.cancel_scope.cancel()
     return result
 
 
-async def judge_master(make: type[GoodHaMaster], cases: Sequence[Case]) -> RunResult:
+async def judge_proposal(make: type[GoodController], cases: Sequence[Case]) -> RunResult:
+    """What the proposals alone say about this controller."""
+    return await judge_controller(make, cases, bases=(PROPOSAL,))
+
+
+async def judge_master(
+    make: type[GoodHaMaster], cases: Sequence[Case], *, patience: float = 1.0
+) -> RunResult:
     """What the suite says about this HA master; it is told of its controller and its broker too."""
     async with trio.open_nursery() as nursery:
         found = await nursery.start(HaServer(make).serve)
         addresses = {"target": found.replicas, "controller": found.controller, "broker": found.broker}
-        result = await run_on_trio(plan("ha-master", addresses, {"set": BROKER_SET}), cases, (), None)
+        asked = replace(plan("ha-master", addresses, {"set": BROKER_SET}), patience=patience)
+        result = await run_on_trio(asked, cases, (), None)
         nursery.cancel_scope.cancel()
     return result
 

@@ -383,3 +383,14 @@ class LearnerHoldsConfirm(GoodHaMaster):
         super().advance_confirm()
         ends = [link.acknowledged for link in self.links if link.learner and link.acknowledged >= 0]
         self.confirm = min([self.confirm, *ends])
+
+
+# What the bytes say
+
+
+@fault
+class TurnsABitOfEveryRun(GoodHaMaster):
+    """The last byte of every message body goes out with a bit turned."""
+
+    def encode_run(self, run: HaTransferHeader) -> bytes:
+        return super().encode_run(replace(run, body=run.body.replace(b"..", b"./")))

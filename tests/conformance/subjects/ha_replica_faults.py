@@ -308,3 +308,21 @@ rough("sends-half-a-header", [Reply(HaTransferHeader().encode()[:-2])])
 rough("floods-with-heartbeats", [Flood(HaTransferHeader().encode() * 50)])
 rough("floods-with-bytes", [Flood(GARBAGE * 1000)])
 rough("dies", [Die()])
+
+
+@fault
+class KeepsWhoReportsAndLags(GoodHaMaster):
+    """A member that reports and does not catch up stays for ever."""
+
+    not_caught_up_s = 1e6
+
+
+@fault
+class ConfirmsNothingBesideAFreshConnection(GoodHaMaster):
+    """The confirm offset is -1 while the new connection of a member has not reported."""
+
+    def header(self, at: int, body: bytes) -> HaTransferHeader:
+        members = self.broker_set.in_sync
+        fresh = any(link.broker_id in members and link.acknowledged < 0 for link in self.links)
+        good = super().header(at, body)
+        return replace(good, confirm_offset=-1) if fresh else good

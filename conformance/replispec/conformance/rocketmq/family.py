@@ -14,11 +14,14 @@ from replispec.conformance.rocketmq.remoting import RemotingEncoder, SubjectRemo
 from replispec.conformance.rocketmq.replicated import COUNTS, account, is_handshake
 from replispec.conformance.vocabulary import Release
 from replispec.wire.rocketmq.codes import RequestCode, ResponseCode
+from replispec.wire.rocketmq.commands import REQUEST_SENDERS
+from replispec.wire.rocketmq.controller import BrokerHeartbeatRequest, RegisterBrokerToControllerRequest
 from replispec.wire.rocketmq.ha import HaHandshakeAddress, HaHandshakeId
 
 REMOTING, HA = "remoting", "ha"
 PROBE_ID = 4_000_000_001  # a broker id that no case uses
 PROBE_ADDRESS = "127.0.0.1:1"
+ADMINISTRATOR = REQUEST_SENDERS[RequestCode.GET_CONTROLLER_CONFIG]
 _FIVE = range(1, 6)
 
 
@@ -39,6 +42,12 @@ def fresh(randomness: random.Random, now_ms: int) -> Mapping[str, object]:
         found[f"check{at}"] = f"{found[f'address{at}']};{base + at}"
         found[f"replica{at}"] = base + at
     return found
+
+
+def _durations() -> frozenset[str]:
+    """The keys by which a broker says how long its heartbeats count."""
+    asked = RegisterBrokerToControllerRequest(heartbeat_timeout_millis=1).to_ext_fields()
+    return frozenset((*BrokerHeartbeatRequest(heartbeat_timeout_mills=1).to_ext_fields(), *asked))
 
 
 def _frames() -> Iterator[dict[str, Any]]:
@@ -68,6 +77,9 @@ FAMILY = Family(
             ("core", "admin"),
             _metadata,
             unknown_command=ResponseCode.REQUEST_CODE_NOT_SUPPORTED.name,
+            success=ResponseCode.SUCCESS.name,
+            forbidden=ResponseCode.NO_PERMISSION.name,
+            administrator=ADMINISTRATOR,
         ),
         SubjectKind("ha-master", HA, "HA replication", ("ha",), _handshake),
     ),
@@ -76,6 +88,7 @@ FAMILY = Family(
     encoder=RemotingEncoder,
     fresh=fresh,
     addresses=("controller", "broker", "nameserver"),
+    durations=_durations(),
     default_releases="5.1.1..",
     replication=Replication(COUNTS, is_handshake, account),
     frames=_frames,

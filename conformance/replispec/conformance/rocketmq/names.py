@@ -16,6 +16,7 @@ from replispec.wire.rocketmq.codes import (
 from replispec.wire.rocketmq.commands import (
     REQUEST_BODIES,
     REQUEST_HEADERS,
+    REQUEST_SENDERS,
     RESPONSE_BODIES,
     RESPONSE_HEADERS,
 )
@@ -35,6 +36,7 @@ VOCABULARY = Vocabulary(
     response_headers=RESPONSE_HEADERS,
     request_bodies=REQUEST_BODIES,
     response_bodies=RESPONSE_BODIES,
+    senders=REQUEST_SENDERS,
     messages={name: getattr(ha, name) for name in sorted(_HA_MESSAGES)},
     words={"encoding": SerializeType.__members__, "language": LanguageCode.__members__},
     fixed=RemotingFrameFixed.places(),

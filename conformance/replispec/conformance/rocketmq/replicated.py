@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 
 from replispec.conformance.encoding import Encoded
+from replispec.conformance.rocketmq.records import LogRecords
 from replispec.wire.rocketmq.ha import (
     HaEpochEntry,
     HaHandshakeAnswer,
@@ -75,6 +76,7 @@ class LogAccount:
         self._log_end = log_end
         self._confirmed: int | None = None
         self._hash = hashlib.sha256()
+        self._records = LogRecords({0, *(entry.start_offset for entry in entries)})
 
     @property
     def done(self) -> bool:
@@ -97,6 +99,11 @@ class LogAccount:
     def ended(self) -> None:
         """The master ended the connection."""
         self.seen.ended = True
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the records themselves; empty when nothing is."""
+        return self._records.fault
 
     def counts(self) -> Mapping[str, object]:
         """The counts by name."""
@@ -123,6 +130,7 @@ class LogAccount:
         seen.end = header.offset + len(header.body)
         self._log_end = max(self._log_end, seen.end)
         self._hash.update(header.body)
+        self._records.add(header.offset, header.body)
         seen.digest = self._hash.hexdigest()
         self._epoch(header)
 

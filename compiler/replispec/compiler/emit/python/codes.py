@@ -135,6 +135,8 @@ def commands_text(model: Model, sources: Mapping[str, bytes]) -> str:
             nodes += _header_tables(title, [message for message in headers if message.kind in kinds])
         if numbered:
             nodes.append(_numbered_table(title, [message for message in numbered if message.kind in kinds]))
+    if headers:
+        nodes.append(_senders_table(headers))
     what = "headers and bodies by request code" if headers else "messages by code and version"
     about = f"Commands of {model.family}: {what}."
     name = f"replispec.wire.{model.family}.commands"
@@ -147,6 +149,12 @@ def _header_tables(title: str, messages: Sequence[Message]) -> Iterator[Constant
     with_body = [each for each in messages if each.bodies]
     rows = " ".join(f"{code}: {own(each.bodies[0])}," for each in with_body for code in each.codes)
     yield Constant(f"{title}_BODIES", f"{{{rows}}}", f"dict[int, {_COMMANDS.BodyType}]")
+
+
+def _senders_table(messages: Sequence[Message]) -> Constant:
+    requests = [each for each in messages if each.kind != "RESPONSE"]
+    rows = " ".join(f'{code}: "{each.sender}",' for each in requests for code in each.codes)
+    return Constant("REQUEST_SENDERS", f"{{{rows}}}", "dict[int, str]")
 
 
 def _numbered_table(title: str, messages: Sequence[Message]) -> Constant:

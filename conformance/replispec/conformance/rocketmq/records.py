@@ -1,0 +1,75 @@
+"""The records in bytes of a log that come in runs: each must be whole, where it says it is, and undamaged."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from replispec.runtime.primitives.errors import RemoteProtocolError
+from replispec.wire.rocketmq.codes import LogMagic
+from replispec.wire.rocketmq.store import LogBlankFixed, LogRecord
+
+_HEAD_BYTES = len(LogBlankFixed(0, 0).encode())
+_RECORD_BYTES_MAXIMUM = 1 << 24
+_RECORDS = (LogMagic.MESSAGE_V1, LogMagic.MESSAGE_V2)
+
+
+class LogRecords:
+    """Walks the records of consecutive runs, from a border that is known or looks like a record.
+
+    `fault` says of the first record that is none what is wrong with it; nothing is read behind it.
+    """
+
+    def __init__(self, borders: Collection[int]) -> None:
+        self.fault = ""
+        self._borders = borders
+        self._held = bytearray()
+        self._at: int | None = None  # where in the log the held bytes begin; None: at no known border
+        self._end = 0  # where in the log the next run is to begin
+
+    def add(self, offset: int, data: bytes) -> None:
+        """Take a run of the log; one that does not follow the run before begins anew."""
+        if self.fault:
+            return
+        if self._at is None or offset != self._end:
+            self._held.clear()
+            self._at = offset if offset in self._borders or _looks_like_one(data) else None
+        self._end = offset + len(data)
+        if self._at is not None:
+            self._held += data[max(self._at - offset, 0) :]
+            self._at = self._walked(self._at)
+
+    def _walked(self, at: int) -> int:
+        """Take the whole records off the held bytes; returns where in the log the rest begins."""
+        taken = 0
+        while len(self._held) - taken >= _HEAD_BYTES and not self.fault:
+            head = LogBlankFixed.decode(self._held, taken)
+            if not _is_head(head):
+                self.fault = "no record begins where the one before ends"
+                break
+            if head.magic in _RECORDS:
+                if len(self._held) - taken < head.total_size:
+                    break
+                self.fault = _fault_of(bytes(self._held[taken : taken + head.total_size]), at + taken)
+            taken += head.total_size  # what fills a file need not be here yet: it is passed over
+        del self._held[:taken]
+        return at + taken
+
+
+def _is_head(head: LogBlankFixed) -> bool:
+    if head.magic == LogMagic.BLANK:
+        return head.total_size >= _HEAD_BYTES
+    return head.magic in _RECORDS and _HEAD_BYTES <= head.total_size <= _RECORD_BYTES_MAXIMUM
+
+
+def _looks_like_one(data: bytes) -> bool:
+    return len(data) >= _HEAD_BYTES and _is_head(LogBlankFixed.decode(data, 0))
+
+
+def _fault_of(data: bytes, offset: int) -> str:
+    try:
+        record = LogRecord.decode(data)
+    except RemoteProtocolError:
+        return "a record does not decode"
+    if record.physical_offset != offset:
+        return "a record says that it lies elsewhere"
+    return "" if record.body_crc_holds else "the body of a record is not what its checksum says"
